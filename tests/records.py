@@ -193,14 +193,14 @@ def check_stacks(records, first, pieces):
 def frames_of(records, profile):
     """Returns the frames that the stacks of a profile record consist of: {id: frame}."""
     return {frame["id"]: frame for r in records if r["type"] == "frames" and r["seq"] < profile["seq"]
-            and (r["event"], r["start_time"]) == (profile["event"], profile["start_time"])
+            and (r["event"], r.get("nth"), r["start_time"]) == (profile["event"], profile.get("nth"), profile["start_time"])
             for frame in r["frames"]}
 
 
 def check_entries(profiles):
     """Checks that the entries of an interval add up to its number of aggregated samples."""
     for first in [p for p in profiles if p.get("part", 1) == 1]:
-        pieces = [p for p in profiles if p["start_time"] == first["start_time"]]
+        pieces = [p for p in profiles if all(p.get(k) == first.get(k) for k in ("event", "nth", "start_time"))]
         assert len(pieces) == first.get("parts", 1)
         total = sum(e["samples"] for p in pieces for e in p["entries"])
         total += first.get("rest", {"samples": 0})["samples"]

@@ -33,6 +33,13 @@ void activity_add_interval(const struct activity *activity, struct fields *field
 		fields_number(fields, "merged", activity->merged);
 }
 
+void activity_put_event(json_t *record, const struct event *event)
+{
+	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
+	if (event->nth > 1)
+		json_object_set_new(record, "nth", json_integer(event->nth));
+}
+
 void activity_put_interval(const struct activity *activity, json_t *record)
 {
 	struct fields fields = {.nr = 0};

@@ -162,6 +162,8 @@ double activity_share(const struct activity *activity);
 
 /* Adds the members that all records of an interval have: start_time, duration_ns, merged. */
 void activity_put_interval(const struct activity *activity, json_t *record);
+/* Adds the name of an event, and which of this name it is, if not the first. */
+void activity_put_event(json_t *record, const struct event *event);
 
 /* The same for a list of members. `start_time` is interval_began_at as text. */
 void activity_add_interval(const struct activity *activity, struct fields *fields, const char *start_time);

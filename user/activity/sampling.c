@@ -433,7 +433,7 @@ static json_t *sample_record(const struct activity *activity, size_t i, const st
 	__u64 time = sample->time + state->real_ns;
 	struct timespec at = {time / 1000000000, time % 1000000000};
 
-	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
+	activity_put_event(record, event);
 	json_object_set_new(record, "sample_time", value_time(&at));
 	json_object_set_new(record, "address", value_hex(sample->address));
 	if (sample->latency)
@@ -566,7 +566,7 @@ static json_t *interval_record(const struct activity *activity, const struct sam
 	json_t *record = json_pack("{s:s}", "type", state->sampling->command);
 	const struct count *count = sampled->count;
 
-	json_object_set_new(record, "event", value_text(sampled->event->name, sizeof(sampled->event->name)));
+	activity_put_event(record, sampled->event);
 	activity_put_interval(activity, record);
 	activity_put_missing(activity, record, NULL, -1);
 	json_object_set_new(record, "value", json_integer(count->value));

@@ -195,7 +195,7 @@ static const struct activity_type type = {choose};
 static const struct record_type branch_record = {
 	.name = "branch",
 	.list = "entries",
-	.kept = {"event", "start_time", "duration_ns", "merged"},
+	.kept = {"event", "nth", "start_time", "duration_ns", "merged"},
 	.code = {"from", "to"},
 };
 REGISTER_RECORD(branch_record);

@@ -15,7 +15,8 @@
 #define EVENT_REASONS 32 /* enough for all members of perf_event_attr that are ever set */
 
 struct event {
-	char name[160]; /* its name in records: the user's spelling, or that of name= */
+	char name[160];	  /* its name in records: the user's spelling, or that of name= */
+	unsigned int nth; /* which of the plan's events of this name it is, from 1; 0: not planned yet */
 	struct perf_event_attr attr;
 	char description[200];		 /* what it counts, if a table says so; else "" */
 	char note[400];			 /* how it was interpreted, if that may surprise; else "" */

@@ -241,7 +241,7 @@ static json_t *line_record(const struct activity *activity, const struct sampled
 	const struct layout *layout = sampled->layout;
 	json_t *record = json_pack("{s:s}", "type", "shared_line"), *entries = json_array();
 
-	json_object_set_new(record, "event", value_text(sampled->event->name, sizeof(sampled->event->name)));
+	activity_put_event(record, sampled->event);
 	activity_put_interval(activity, record);
 	json_object_set_new(record, "cacheline", value_hex(line->address));
 	json_object_set_new(record, "loads", json_integer(line->loads));
@@ -358,7 +358,7 @@ static const struct activity_type type = {choose};
 static const struct record_type mem_record = {
 	.name = "mem",
 	.list = "entries",
-	.kept = {"event", "start_time", "duration_ns", "merged"},
+	.kept = {"event", "nth", "start_time", "duration_ns", "merged"},
 	.code = {"code"},
 };
 REGISTER_RECORD(mem_record);
@@ -366,7 +366,7 @@ REGISTER_RECORD(mem_record);
 static const struct record_type shared_line_record = {
 	.name = "shared_line",
 	.list = "entries",
-	.kept = {"event", "start_time", "duration_ns", "merged", "cacheline"},
+	.kept = {"event", "nth", "start_time", "duration_ns", "merged", "cacheline"},
 	.code = {"code"},
 };
 REGISTER_RECORD(shared_line_record);

@@ -161,11 +161,17 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const json_t *recor
 {
 	const char *type = string(record, "type");
 	bool others = strcmp(type, "profile");
+	json_int_t nth = integer(record, "nth");
 	char name[sizeof(((struct graph *)0)->name)];
 	struct graph *graph;
 
 	snprintf(name, sizeof(name), "%.150s%s%.20s%s", string(record, "event"), others ? " (" : "",
 		 others ? type : "", others ? ")" : "");
+	if (nth) {
+		size_t used = strlen(name);
+
+		snprintf(name + used, sizeof(name) - used, " %lld", (long long)nth);
+	}
 	for (size_t i = 0; i < flamegraph->nr; i++)
 		if (!strcmp(flamegraph->graphs[i].name, name))
 			return &flamegraph->graphs[i];

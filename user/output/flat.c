@@ -135,6 +135,7 @@ static int write_lost(struct stream *stream, const json_t *record, const char *c
 	struct flat flat = begin(stream, record);
 
 	json_object_set(flat.line, "event", json_object_get(record, "event"));
+	json_object_set(flat.line, "nth", json_object_get(record, "nth"));
 	json_object_set_new(flat.line, "lost", json_string(cause));
 	json_object_set_new(flat.line, "missed", json_integer(nr));
 	return end(stream, &flat);

@@ -128,10 +128,20 @@ static void add_members(struct row *row, const struct flattening *flattening, co
 
 static int take_entry(const struct flattening *flattening, const json_t *entry, bool rest)
 {
-	static const char *const shared[] = {
-		"event",       "cpu",	       "node",	 "socket",	 "core",
-		"tid",	       "comm",	       "cgroup", "container.id", "container.runtime",
-		"k8s.pod.uid", "systemd.unit", NULL};
+	static const char *const shared[] = {"event",
+					     "nth",
+					     "cpu",
+					     "node",
+					     "socket",
+					     "core",
+					     "tid",
+					     "comm",
+					     "cgroup",
+					     "container.id",
+					     "container.runtime",
+					     "k8s.pod.uid",
+					     "systemd.unit",
+					     NULL};
 	const json_t *record = flattening->record;
 	struct row row = {.keys = json_object(), .values = json_object()};
 	int err;

@@ -45,9 +45,9 @@ static struct meter *family_of(struct meters *meters, enum meter_kind kind, cons
 /* Labels with few different values, whatever programs run. */
 static bool is_few(const char *label)
 {
-	static const char *const few[] = {"activity", "event",	 "cpu",	     "node",   "socket", "core",
-					  "explains", "request", "response", "source", "cause",	 "lock",
-					  "tlb",      "version", "output",   "errno"};
+	static const char *const few[] = {"activity", "event",	  "nth",     "cpu",	 "node",   "socket",
+					  "core",     "explains", "request", "response", "source", "cause",
+					  "lock",     "tlb",	  "version", "output",	 "errno"};
 
 	for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++)
 		if (!strcmp(few[i], label))
@@ -212,6 +212,7 @@ static json_t *labels_of(const struct taking *taking)
 	if (taking->activity)
 		json_object_set_new(labels, "activity", json_string(taking->activity));
 	json_object_set(labels, "event", json_object_get(taking->record, "event"));
+	json_object_set(labels, "nth", json_object_get(taking->record, "nth"));
 	return labels;
 }
 

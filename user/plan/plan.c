@@ -31,6 +31,17 @@ static void respect_paranoid(struct event *event, const struct host *host)
 		 strchr(event->name, ':') || strchr(event->name, '/') ? "u" : ":u");
 }
 
+/* Numbers events of the same name: the same one in two groups, that of a metric beside a requested one, or
+ * two with one name=. Each has a count of its own, and records and exports must not take them for one. */
+static void number_names(struct events *events)
+{
+	for (size_t i = 0; i < events->nr; i++) {
+		events->list[i].nth = 1;
+		for (size_t j = 0; j < i; j++)
+			events->list[i].nth += !strcmp(events->list[i].name, events->list[j].name);
+	}
+}
+
 void plan_common(struct plan *plan, const struct host *host)
 {
 	const struct target *target = &plan->target;
@@ -55,6 +66,7 @@ void plan_common(struct plan *plan, const struct host *host)
 		if (on_exec && !of_cpus && leader)
 			EVENT_SET(event, enable_on_exec, 1, "counting begins with COMMAND itself");
 	}
+	number_names(&plan->events);
 }
 
 static int refuse_microcode(const struct host *host, __u32 needed, struct refusal *refusal)

@@ -55,7 +55,7 @@ static const struct activity_type type = {choose};
 static const struct record_type profile_record = {
 	.name = "profile",
 	.list = "entries",
-	.kept = {"event", "start_time", "duration_ns", "merged"},
+	.kept = {"event", "nth", "start_time", "duration_ns", "merged"},
 	.code = {"code"},
 };
 REGISTER_RECORD(profile_record);
@@ -63,7 +63,7 @@ REGISTER_RECORD(profile_record);
 static const struct record_type frames_record = {
 	.name = "frames",
 	.list = "frames",
-	.kept = {"event", "start_time", "duration_ns", "merged"},
+	.kept = {"event", "nth", "start_time", "duration_ns", "merged"},
 	.code = {""},
 };
 REGISTER_RECORD(frames_record);

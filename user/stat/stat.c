@@ -108,6 +108,8 @@ static int report_count(struct activity *activity, size_t i, const struct tally_
 	const char *why;
 
 	put_string(&fields, "event", stat->names[i]);
+	if (event->nth > 1)
+		fields_number(&fields, "nth", event->nth);
 	if (metric)
 		fields_text(&fields, "explained_by", metric->name, strlen(metric->name));
 	tally_add(&fields, &stat->tally, row);
@@ -360,10 +362,14 @@ static int write_summary(struct activity *activity, size_t r)
 
 	for (size_t i = 0; i < activity->plan.events.nr && !err; i++) {
 		const struct event *event = &activity->plan.events.list[i];
+		json_t *record;
 
-		if (row->has[i])
-			err = activity_write(activity, summary_record(activity, row, "event", event->name,
-								      event->unit, &summary->events[i]));
+		if (!row->has[i])
+			continue;
+		record =
+			summary_record(activity, row, "event", event->name, event->unit, &summary->events[i]);
+		activity_put_event(record, event);
+		err = activity_write(activity, record);
 	}
 	for (size_t i = 0; i < activity->plan.metrics.nr && !err; i++) {
 		const struct metric *metric = &activity->plan.metrics.list[i];

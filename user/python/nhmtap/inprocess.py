@@ -384,6 +384,10 @@ def profile_block(block: Any, program: Optional[str] = None) -> Tuple[Profile, L
     return Profile(done), records
 
 
+def _which(record: Record) -> Tuple[Any, ...]:
+    return record.get("event"), record.get("nth"), record.get("start_time")
+
+
 def flat(records: Sequence[Record]) -> List[Record]:
     """Converts profile records with stacks to records without: each entry has its innermost
     function."""
@@ -392,9 +396,9 @@ def flat(records: Sequence[Record]) -> List[Record]:
     for record in records:
         if record["type"] == "frames":
             for frame in record["frames"]:
-                frames[record.get("event"), record.get("start_time"), frame["id"]] = frame
+                frames[(*_which(record), frame["id"])] = frame
         if record["type"] == "profile":
-            where = (record.get("event"), record.get("start_time"))
+            where = _which(record)
             entries = [{**entry, "code": frames.get((*where, *entry.get("stack", [None])[:1]), {})}
                        for entry in record["entries"]]
             record = {**record, "entries": entries}

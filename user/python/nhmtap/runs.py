@@ -10,8 +10,21 @@ from .measured import Measured, Record, listed, of_record, over_repeats, share
 
 Names = Union[str, Sequence[str]]
 
+# The members of an event's attr that say what it counts.
+ENCODING = ("type", "config", "config1", "config2", "exclude_user", "exclude_kernel", "exclude_hv",
+            "exclude_idle", "exclude_host", "exclude_guest")
+
 # The members that distinguish the rows of an interval.
 ROW = ("start_time", "repeat", "cpu", "core", "socket", "node", "tid", "comm", "cgroup")
+
+
+def _repeats_first(events: Sequence[Record], record: Record) -> bool:
+    """Whether a count is of the same event as the first one of its name: requested twice, or for a
+    metric too. Two events with one name= are not."""
+    if record.get("nth", 1) == 1:
+        return True
+    named = [event["attr"] for event in events if event["name"] == record["event"]]
+    return bool(named) and all(named[0].get(k) == named[record["nth"] - 1].get(k) for k in ENCODING)
 
 
 class Counts(Mapping[str, Measured]):
@@ -21,12 +34,15 @@ class Counts(Mapping[str, Measured]):
         self.records: List[Record] = list(records)
         self._measured: Dict[str, List[Measured]] = {}
         seen = set()
+        events: Sequence[Record] = ()
         for record in records:
+            events = record.get("events", events)
             measured = of_record(record)
             if not measured:
                 continue
             # A metric counts its inputs once more. The requested event comes first and is kept.
-            row = (measured.name, *(record.get(key) for key in ROW))
+            which = 1 if _repeats_first(events, record) else record["nth"]
+            row = (measured.name, which, *(record.get(key) for key in ROW))
             if row not in seen:
                 seen.add(row)
                 self._measured.setdefault(measured.name, []).append(measured)
