@@ -2,9 +2,13 @@
 /*
  * Reads trials, each ended by an empty line. Each line of a trial is a reading of one or two
  * events: "VALUE ENABLED RUNNING [VALUE ENABLED RUNNING]". Prints for each trial the bound of the
- * scaled count, or of the first count divided by the second: low, high, number of readings.
+ * scaled count, or of the first count divided by the second: low, high, number of readings, and the
+ * longest time that an event had no counter.
+ *
+ * usage: bound count|ratio [TURN_NS PACE]   PACE: the highest pace of all events, per ns
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "metric/bound.h"
@@ -21,10 +25,13 @@ int main(int argc, char **argv)
 {
 	size_t nr = argc > 1 && !strcmp(argv[1], "ratio") ? 2 : 1, both[] = {0, 1};
 	struct count total[2] = {0};
+	double paces[2] = {argc > 3 ? atof(argv[3]) : 0};
 	struct turns turns;
 	char line[400];
 
-	turns_open(&turns, nr, 1);
+	turns_open(&turns, nr, argc > 3 ? 2 * atoll(argv[2]) : 1, argc > 3 ? atoll(argv[2]) : 1000000);
+	paces[1] = paces[0];
+	turns.paces = argc > 3 ? paces : NULL;
 	while (fgets(line, sizeof(line), stdin)) {
 		struct count now[2] = {0};
 		struct bound bound = {0};
@@ -32,7 +39,7 @@ int main(int argc, char **argv)
 		if (*line != '\n') {
 			sscanf(line, "%llu %llu %llu %llu %llu %llu", &now[0].value, &now[0].enabled_ns,
 			       &now[0].running_ns, &now[1].value, &now[1].enabled_ns, &now[1].running_ns);
-			turns_add(&turns, now, 1);
+			turns_add(&turns, now, argc > 3 ? now[0].enabled_ns : 1);
 			count_add(&total[0], &now[0]);
 			count_add(&total[1], &now[1]);
 			continue;
@@ -41,7 +48,7 @@ int main(int argc, char **argv)
 			bound_of_count(&turns, total, 0, &bound);
 		else if (bound_of(&turns, total, both, 2, ratio, NULL, &bound))
 			puts("none");
-		printf("%.17g %.17g %zu\n", bound.low, bound.high, bound.turns);
+		printf("%.17g %.17g %zu %.17g\n", bound.low, bound.high, bound.turns, bound.absent_ns);
 		turns_clear(&turns);
 		memset(total, 0, sizeof(total));
 	}

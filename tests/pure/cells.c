@@ -16,7 +16,7 @@ int main(void)
 	struct turns turns;
 	char line[400];
 
-	turns_open(&turns, 2, 1);
+	turns_open(&turns, 2, 1, 1000000);
 	while (fgets(line, sizeof(line), stdin)) {
 		struct count now[2] = {0};
 

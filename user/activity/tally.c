@@ -9,6 +9,7 @@
 #include "host/files.h"
 #include "host/processes.h"
 #include "memory.h"
+#include "metric/pace.h"
 #include "record/owner.h"
 #include "record/record.h"
 
@@ -36,7 +37,17 @@ static __u64 first_span_ns(const struct plan *plan, struct host *host)
 
 void tally_begin(struct tally *tally, const struct plan *plan, struct host *host)
 {
-	*tally = (struct tally){.plan = plan, .host = host, .span_ns = first_span_ns(plan, host)};
+	*tally = (struct tally){
+		.plan = plan,
+		.host = host,
+		.span_ns = first_span_ns(plan, host),
+		.began_ns = clock_ns(CLOCK_MONOTONIC),
+		.began_stamp = time_stamp(),
+		.most_per_cycle = xcalloc(plan->events.nr + 1, sizeof(double)),
+		.paces = xcalloc(plan->events.nr + 1, sizeof(double)),
+	};
+	for (size_t i = 0; i < plan->events.nr; i++)
+		tally->most_per_cycle[i] = event_most_per_cycle(&plan->events.list[i], host);
 }
 
 void tally_release(struct tally *tally)
@@ -54,6 +65,8 @@ void tally_release(struct tally *tally)
 	}
 	free(tally->rows);
 	free(tally->row_of);
+	free(tally->most_per_cycle);
+	free(tally->paces);
 	*tally = (struct tally){0};
 }
 
@@ -91,8 +104,9 @@ static size_t add_row(struct tally *tally, const struct place_key *key)
 		.has = xcalloc(events, sizeof(bool)),
 	};
 
-	turns_open(&row.turns, events, tally->span_ns);
-	turns_open(&row.interval_turns, events, tally->span_ns);
+	turns_open(&row.turns, events, tally->span_ns, tally->span_ns / TURNS_A_LOOK);
+	turns_open(&row.interval_turns, events, tally->span_ns, tally->span_ns / TURNS_A_LOOK);
+	row.turns.paces = row.interval_turns.paces = tally->paces;
 	if (key->tid >= 0)
 		slurp(tally->host, row.comm, sizeof(row.comm), "/proc/%d/comm", proc_number(key->tid));
 	tally->rows = xrealloc(tally->rows, (tally->nr + 1) * sizeof(row));
@@ -246,6 +260,15 @@ bool tally_has(const struct tally *tally, const struct tally_row *row)
 	return !cgroup || !cgroup->vacant;
 }
 
+/* The longer the time since the beginning, the better the clock is known. */
+static void set_paces(struct tally *tally, __u64 now)
+{
+	double cycles = cycles_per_ns(tally->began_stamp, time_stamp(), now - tally->began_ns);
+
+	for (size_t i = 0; i < tally->plan->events.nr; i++)
+		tally->paces[i] = cycles * tally->most_per_cycle[i];
+}
+
 void tally_look(struct tally *tally, struct counters *counters)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC),
@@ -256,6 +279,7 @@ void tally_look(struct tally *tally, struct counters *counters)
 	else
 		find_rows(tally, counters);
 	follow_cgroups(tally);
+	set_paces(tally, now);
 	for (size_t r = 0; r < tally->nr; r++) {
 		memset(tally->rows[r].turn, 0, tally->plan->events.nr * sizeof(struct count));
 		if (tally->told)

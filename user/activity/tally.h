@@ -41,8 +41,11 @@ struct tally {
 	size_t nr_places; /* size of row_of */
 	__u64 span_ns;	  /* first period of readings; 0: none, because no event shares its counter */
 	__u64 looked_ns;  /* time of the last reading, CLOCK_MONOTONIC; 0: none yet */
-	bool shared;	  /* an event has shared its counter */
-	bool told;	  /* all readings so far were reported */
+	__u64 began_ns, began_stamp; /* CLOCK_MONOTONIC and the time stamp counter when it began */
+	double *most_per_cycle;	     /* per event: see event_most_per_cycle() */
+	double *paces;		     /* the same per ns */
+	bool shared;		     /* an event has shared its counter */
+	bool told;		     /* all readings so far were reported */
 };
 
 void tally_begin(struct tally *tally, const struct plan *plan, struct host *host);

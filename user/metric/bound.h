@@ -6,11 +6,16 @@
  *
  * The counts are read every few turns of the kernel (see TURNS_MOST), and the estimate is computed again
  * without each of these readings: the jackknife (Quenouille, Tukey). It needs no separate formula for a ratio
- * or a metric, whose inputs have correlated errors if they were counted together. The bound is the sum of two
- * parts. One is the standard error times the quantile of Student's distribution for 99 %, because consecutive
- * readings are not independent draws. The other is the change that three more occurrences would make: if
- * something was never seen, then in 19 of 20 cases it happened at most three times unseen in a period of the
- * same length.
+ * or a metric, whose inputs have correlated errors if they were counted together. The bound has three parts,
+ * of which the first is independent of the others:
+ *
+ * - The standard error times the quantile of Student's distribution for 99 %. Consecutive readings are not
+ *   independent draws, so the error is that of blocks of 1, 2, 4 and 8 readings, whichever is largest.
+ * - The change that three more occurrences would make: if something was never seen, then in 19 of 20 cases
+ *   it happened at most three times unseen in a period of the same length.
+ * - What may have happened between the event's turns. Phases of the program that are shorter than an absence
+ *   of the event can fall into absences only, and no reading shows them. For the most time that such phases
+ *   can take in 19 of 20 cases (see unseen_ns()), the event may have had its highest possible pace, or none.
  *
  * The bound holds for at least 95 % of runs of programs that do not repeat themselves in step with the
  * kernel's turns. A program that does shows the same part of itself in each turn, which no reading reveals.
@@ -34,11 +39,19 @@ struct turns {
 	size_t nr;		 /* complete readings; the one after them is being filled */
 	__u64 first_ns, span_ns; /* the duration of a reading: initially, and now */
 	__u64 last_ns;		 /* the duration so far of the one being filled */
+	__u64 total_ns;		 /* the duration of all */
 	struct count *list;	 /* the count of each event in each reading */
+	__u64 turn_ns;		 /* the length of a turn of the kernel */
+	struct absence {
+		__u64 now_ns, longest_ns; /* enabled time without a counter: of the last readings, and ever */
+	} * absences;			  /* of each event */
+	/* The highest pace of each event, in occurrences per ns. The caller's; NULL: only what the readings
+	 * show is part of bounds. */
+	const double *paces;
 };
 
 /* `span_ns` is the initial duration of a reading. */
-void turns_open(struct turns *turns, size_t nr_events, __u64 span_ns);
+void turns_open(struct turns *turns, size_t nr_events, __u64 span_ns, __u64 turn_ns);
 void turns_close(struct turns *turns);
 /* Adds what each event has counted since the previous call, `ns` ago. */
 void turns_add(struct turns *turns, const struct count *since, __u64 ns);
@@ -47,6 +60,7 @@ void turns_clear(struct turns *turns);
 struct bound {
 	double low, high; /* infinite if there are too few readings */
 	size_t turns;	  /* readings that it is computed from; 0: none needed, everything was counted */
+	double absent_ns; /* the longest time in which one of the events had no counter, as far as known */
 };
 
 /* Computes an estimate, such as a metric, from the events' counts. Returns 0, or -1 if it can't be

@@ -78,18 +78,29 @@ static bool covers(const struct count *sum, const struct count *part)
 	return sum->enabled_ns >= 0.99 * part->enabled_ns;
 }
 
+/* The readings alone: what happened between a cell's turns is limited by the sums that include it, which are
+ * closer limits than what the core can do. */
+static struct turns only_seen(const struct looks *looks)
+{
+	struct turns turns = *looks->turns;
+
+	turns.paces = NULL;
+	return turns;
+}
+
 void cells_measure(const struct looks *looks, struct measured *cells)
 {
 	const struct matrix *matrix = looks->matrix;
+	struct turns turns = looks->turns ? only_seen(looks) : (struct turns){0};
 
 	for (int i = 0; i < matrix->nr_cells; i++) {
 		struct measured *cell = &cells[i];
 
 		*cell = (struct measured){.cell = &matrix->cells[i], .count = looks->counts[i]};
 		if (looks->turns)
-			bound_of_count(looks->turns, looks->counts, i, &cell->bound);
+			bound_of_count(&turns, looks->counts, i, &cell->bound);
 		else
-			cell->bound = (struct bound){cell->count.value, INFINITY, 0};
+			cell->bound = (struct bound){cell->count.value, INFINITY, 0, 0};
 		if (cell->bound.turns)
 			widen(looks, i, &cell->bound);
 	}
@@ -199,6 +210,7 @@ static int share_of(const void *what, const struct count *counts, double *share)
 int cells_share(const struct looks *looks, __u64 kind, __u64 unclear, double *share, struct bound *bound)
 {
 	struct lines lines = {.looks = looks, .kind = kind};
+	struct turns turns;
 	double unseen = 0;
 	bool exact = true;
 
@@ -206,10 +218,11 @@ int cells_share(const struct looks *looks, __u64 kind, __u64 unclear, double *sh
 		return -1;
 	for (size_t i = 0; i < lines.nr; i++)
 		exact = exact && !count_is_estimate(&looks->counts[lines.whole[i]]);
-	*bound = (struct bound){exact ? *share : 0, exact ? *share : 1, 0};
+	*bound = (struct bound){exact ? *share : 0, exact ? *share : 1, 0, 0};
 	if (exact || !looks->turns)
 		return 0;
-	if (bound_of(looks->turns, looks->counts, lines.whole, lines.nr, share_of, &lines, bound))
+	turns = only_seen(looks);
+	if (bound_of(&turns, looks->counts, lines.whole, lines.nr, share_of, &lines, bound))
 		return -1;
 	for (size_t i = 0; i < lines.nr; i++)
 		unseen = fmax(unseen, unseen_share(looks, lines.whole[i]));

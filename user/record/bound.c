@@ -14,6 +14,8 @@ json_t *bound_value(const struct bound *bound)
 	json_object_set_new_nocheck(value, "high", value_real(bound->high));
 	if (!exact)
 		json_object_set_new_nocheck(value, "readings", json_integer(bound->turns));
+	if (bound->absent_ns)
+		json_object_set_new_nocheck(value, "absent_ns", json_integer(llround(bound->absent_ns)));
 	return value;
 }
 

@@ -8,7 +8,7 @@
 #include "metric/bound.h"
 #include "record/fields.h"
 
-/* {level, low, high, readings}; a limit that is not known is left out. Returns a new reference. */
+/* {level, low, high, readings, absent_ns}; a limit that is not known is left out. Returns a new reference. */
 json_t *bound_value(const struct bound *bound);
 
 /* Adds the count of one event to a record: status, times, the count scaled to the whole time, and the bound

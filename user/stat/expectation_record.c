@@ -22,9 +22,12 @@ static const char *why_open(const struct finding *finding)
 {
 	if (!finding->there)
 		return finding->why;
-	return finding->bound.turns ? "the limit is within what the estimate can be off by"
-				    : "it shared its counter for too short a time to say how far the "
-				      "estimate can be off";
+	return isfinite(finding->bound.high)
+		       ? "the limit is within what the estimate can be off by, which includes what may have "
+			 "happened while it had no counter; count fewer events at a time, or for longer"
+		       : "it shared its counter for too short a time, or had none for too long at once, to "
+			 "say "
+			 "how far the estimate can be off";
 }
 
 json_t *expectation_record(const struct expectation *expectation, const struct finding *finding,

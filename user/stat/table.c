@@ -32,6 +32,18 @@ static const char *shown_real(double number, char *buffer, size_t size)
 	return buffer;
 }
 
+/* Adds the bound of an estimate that says little. */
+static void add_between(struct text *text, double low, double high)
+{
+	char least[40], most[40];
+
+	if (low)
+		text_add(text, ", from %s to %s", shown_real(low, least, sizeof(least)),
+			 shown_real(high, most, sizeof(most)));
+	else
+		text_add(text, ", at most %s", shown_real(high, most, sizeof(most)));
+}
+
 /* Adds how far an estimate can be off, in percent of it. */
 static void add_bound(struct text *text, const json_t *record, double value)
 {
@@ -42,8 +54,8 @@ static void add_bound(struct text *text, const json_t *record, double value)
 		return;
 	if (!high)
 		text_add(text, ", too short to say how far off");
-	else if (!value)
-		text_add(text, ", at most %.0f", json_number_value(high));
+	else if (!value || json_number_value(high) > 2 * fabs(value))
+		add_between(text, low, json_number_value(high));
 	else
 		text_add(text, ", within %.1f%%",
 			 100 * fmax(json_number_value(high) - value, value - low) / fabs(value));

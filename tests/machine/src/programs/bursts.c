@@ -1,0 +1,121 @@
+/*
+ * Loads that are unevenly spread over time, for events that share counters.
+ *
+ * usage: bursts burst MS TOTAL_MS SEED     one burst of loads, at a random time
+ *        bursts bursts MS TOTAL_MS SEED    four such bursts, which together take MS
+ *        bursts children MS NUMBER SEED    as many children in turn, each of 1 ms to MS
+ *        bursts chain MS NUMBER SEED       the same, in a process that executes itself again
+ *        bursts tails MS TOTAL_MS SEED     phases of loads and of none, with lengths of a heavy tail
+ *
+ * A ms is 200,000 instructions, which is what the machine executes in one. A burst loads with each third, and
+ * between bursts nothing is loaded. A child loads with each third during a part of its life, which is at its
+ * beginning, in the middle or at its end. Everything follows from the seed.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TURNS_OF_A_MS = 200000 / 3 };
+static uint64_t state;
+
+/* A random number below `most` (Numerical Recipes' constants). */
+static uint64_t chosen(uint64_t most)
+{
+	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return most ? (state >> 33) % most : 0;
+}
+
+static void load(long turns)
+{
+	if (turns > 0)
+		__asm__ volatile("1: mov (%%rsp), %%rax\n dec %0\n jnz 1b" : "+r"(turns)::"rax", "cc");
+}
+
+static void pause_for(long turns)
+{
+	if (turns > 0)
+		__asm__ volatile("1: nop\n dec %0\n jnz 1b" : "+r"(turns)::"cc");
+}
+
+static void bursts(long number, long loading, long total)
+{
+	long idle = total - loading;
+
+	for (long i = 0; i < number; i++) {
+		long before = chosen(idle);
+
+		pause_for(before);
+		load(loading / number);
+		idle -= before;
+	}
+	pause_for(idle);
+}
+
+static void live(long most)
+{
+	long total = TURNS_OF_A_MS + chosen(most - TURNS_OF_A_MS + 1), loading = chosen(total);
+
+	bursts(1, loading, total);
+}
+
+static void children(long most, long number)
+{
+	while (number--) {
+		pid_t child = fork();
+
+		if (!child) {
+			live(most);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+		chosen(1);
+	}
+}
+
+/* Lengths that are as often twice as long as they are half as frequent: Pareto's, up to the whole time. */
+static void tails(long least, long total)
+{
+	while (total > 0) {
+		long length = least;
+
+		while (length < total && chosen(2))
+			length *= 2;
+		length = length < total ? length : total;
+		if (chosen(2))
+			load(length);
+		else
+			pause_for(length);
+		total -= length;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	long first, second;
+	char number[24], seed[24];
+
+	if (argc != 5)
+		return 2;
+	first = atol(argv[2]) * TURNS_OF_A_MS;
+	second = atol(argv[3]);
+	state = strtoull(argv[4], NULL, 10);
+	chosen(1);
+	chosen(1);
+	if (!strcmp(argv[1], "burst") || !strcmp(argv[1], "bursts"))
+		bursts(argv[1][5] ? 4 : 1, first, second * TURNS_OF_A_MS);
+	else if (!strcmp(argv[1], "tails"))
+		tails(first / 8, second * TURNS_OF_A_MS);
+	else if (!strcmp(argv[1], "children"))
+		children(first, second);
+	else if (!strcmp(argv[1], "chain")) {
+		live(first);
+		snprintf(number, sizeof(number), "%ld", second - 1);
+		snprintf(seed, sizeof(seed), "%llu", (unsigned long long)state);
+		if (second > 1)
+			execl("/proc/self/exe", argv[0], argv[1], argv[2], number, seed, NULL);
+	}
+	return 0;
+}
