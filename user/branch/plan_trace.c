@@ -8,6 +8,7 @@
 
 #include "event/branch_filter.h"
 #include "host/kernel.h"
+#include "host/processor.h"
 
 static int refuse_beside(const char *option, const char *why, const char *remedy, struct refusal *refusal)
 {
@@ -55,6 +56,22 @@ static int check_options(const struct options *options, struct refusal *refusal)
  * has time until the rest is full. */
 #define WATERMARK (64 << 10)
 
+/* The driver for version 1 (core_pmu, arch/x86/events/intel/core.c) has no handler for the interrupt of BTS,
+ * so the buffer is read only when the thread is switched out. */
+static int check_driver(const struct host *host, struct refusal *refusal)
+{
+	struct perfmon perfmon;
+
+	if (!processor_perfmon(host, &perfmon) || perfmon.version != 1)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "a trace of every branch (--trace)");
+	because(refusal,
+		"on a CPU with version 1 of architectural perfmon the kernel does not empty the buffer "
+		"of branches when it is full, and what follows is lost without a word");
+	according(refusal, "kernel, core_pmu: x86_pmu_handle_irq()");
+	return instead(refusal, "count branches with nhmtap stat -e branches");
+}
+
 int plan_trace(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
 {
 	char sides[4], events[64];
@@ -67,6 +84,8 @@ int plan_trace(struct plan *plan, const struct options *options, struct host *ho
 		refuse(refusal, STATUS_REFUSED, "a trace of every branch (--trace)");
 		return kernel_lacks_pmu(host, "intel_bts", refusal);
 	}
+	if (check_driver(host, refusal))
+		return -1;
 	snprintf(events, sizeof(events), "intel_bts//%s,task-clock", sides);
 	if (events_parse(events, host, &plan->events, refusal))
 		return -1;
