@@ -70,6 +70,7 @@ struct sample {
 	__u64 hash;	/* of these members */
 	number_t pid;
 	number_t depth; /* branches in its stack */
+	__u64 period;
 };
 
 static __always_inline int is_user(__u64 address)
@@ -115,7 +116,7 @@ static __always_inline void add(struct table *table, __u32 which, struct sample 
 {
 	__u64 hash = complete_key(sample, kind, from, to);
 
-	table_add_further(table, which, &sample->key, hash);
+	table_add_further(table, which, &sample->key, hash, sample->period);
 }
 
 /* Adds the code between the target of one branch and the next branch. It was executed in a straight line
@@ -162,6 +163,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		table->generations[which].period_of_full += period;
 		return;
 	}
+	sample.period = period;
 	sample.depth = (__u32)bytes / sizeof(stack->branches[0]);
 	take_identity(&sample);
 #ifdef STACKS

@@ -188,15 +188,17 @@ static __always_inline struct value *table_add(struct table *table, __u32 which,
 }
 
 /* The same for a further entry of a sample; see entry_kind_t. */
-static __always_inline __attribute__((unused)) void table_add_further(struct table *table, __u32 which,
-								      const struct key *key, __u32 hash)
+static __always_inline __attribute__((unused)) void
+table_add_further(struct table *table, __u32 which, const struct key *key, __u32 hash, __u64 period)
 {
 	struct slot *slot = table_find(table, which, key, hash);
 
-	if (slot)
-		slot->value.samples++;
-	else
+	if (!slot) {
 		table->generations[which & 1].further_lost++;
+		return;
+	}
+	slot->value.samples++;
+	slot->value.period += period;
 }
 
 #endif

@@ -272,7 +272,7 @@ def test_details_say_samples_share_and_where_the_code_is_from(opened):
     flame = opened()
     flame.find("draw<Shape>").click()
     said = flame.text("details")
-    assert "draw<Shape>" in said and "300 samples, 30.0 % of all" in said and "/opt/server" in said
+    assert "draw<Shape>" in said and "300 ns, 30.0 % of all" in said and "/opt/server" in said
 
 
 def test_functions_are_listed_by_their_own_samples_and_found_by_a_click(opened):
@@ -293,7 +293,7 @@ def test_several_events_are_chosen_between(opened):
 
 
 def test_intervals_add_up(opened):
-    assert "2,000 samples" in opened(records(), records()).text("summary")
+    assert "2,000 ns" in opened(records(), records()).text("summary")
 
 
 def test_samples_that_were_lost_are_told(opened):
@@ -394,7 +394,7 @@ def test_a_difference_shows_what_became_more_and_less_and_what_did_not_change(co
     assert "30.0 % before, 45.0 % now, +15.0 points, more" in flame.find("render").get_attribute("aria-label")
     assert "20.0 % before, 9.6 % now, −10.4 points, less" in flame.find("vfs_write").get_attribute("aria-label")
     assert "within the bounds" in flame.find("parse").get_attribute("aria-label")
-    assert "10,000 samples before, 10,000 now" in flame.text("summary")
+    assert "10,000 ns before, 10,000 now" in flame.text("summary")
     assert "now.jsonl against before.jsonl" in flame.driver.title
 
 

@@ -101,7 +101,7 @@ def test_a_table_fits_a_terminal(nhmtap, tmp_path):
     assert lines[1].split()[:2] == ["source", "samples"]
     assert lines[2].split()[0] == "unmeasured"
     # Functions are named below; their names alone may be longer than a line.
-    assert re.search(r" 200 +[\d.]+%  unmeasured  pages  touch \(pages\)$", lines[4])
+    assert re.search(r" 200 +[\d.]+% +unmeasured  pages  touch \(pages\)$", lines[4])
     assert max(len(line.partition("  pages  ")[0]) for line in lines) <= 80
 
 

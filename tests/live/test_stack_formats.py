@@ -247,4 +247,4 @@ def test_pages_that_were_touched_are_weighed_by_their_stacks_in_each_form(nhmtap
     assert sum(ways.values()) == 300
     with open(touched("json"), encoding="utf-8") as file:
         page = subprocess.run([records.NHMTAP, "flamegraph"], stdin=file, capture_output=True, text=True, check=True).stdout
-    assert '"name":"page-faults (mem)","unit":"samples"' in page and '"touch"' in page
+    assert '"name":"page-faults (mem)","unit":"page-faults"' in page and '"touch"' in page

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "record/chains.h"
 #include "record/code.h"
+#include "record/entry.h"
 #include "record/key.h"
 #include "record/record.h"
 #include "shared.h"
@@ -24,11 +25,13 @@ struct branches {
 	struct interned keys;
 	struct sums {
 		__u64 count, mispredicted;
-	} * sums;			 /* indexed by the key's number */
-	__u32 *order;			 /* numbers of keys, by descending count */
-	__u64 depths[BRANCHES_MOST + 1]; /* samples, by the number of their branches */
+		__u64 period, mispredicted_period; /* of the samples that they came with */
+	} * sums;				   /* indexed by the key's number */
+	__u32 *order;				   /* numbers of keys, by descending weight */
+	__u64 depths[BRANCHES_MOST + 1];	   /* samples, by the number of their branches */
 	size_t deepest;
 	__u64 mispredicted, unresolved, broken; /* sums of counts */
+	__u64 period;				/* of each branch of each sample */
 	__u64 lost;				/* edges and ranges for which there was no room */
 };
 
@@ -83,13 +86,14 @@ static __u32 *stack_of(const struct branches *branches, const void *key)
 static void take_place(struct branches *branches, const struct entry *entry)
 {
 	const struct layout *layout = branches->layout;
-	__u64 count = count_of(entry), missed;
+	__u64 count = count_of(entry);
+	struct sums *sums;
 	__u64 words[layout->key_size / sizeof(__u64)];
 	__u64 *from = of_key(branches, words, "from"), *to = of_key(branches, words, "to");
 	__u32 *kind = of_key(branches, words, "kind"), *pid = of_key(branches, words, "pid"), number;
 	const char *comm;
 	unsigned int detail;
-	bool known;
+	bool known, missed;
 
 	memcpy(words, entry->key, layout->key_size);
 	comm = key_comm(layout, words);
@@ -105,13 +109,16 @@ static void take_place(struct branches *branches, const struct entry *entry)
 		*to = NO_CODE;
 	if (!member(layout->keys, layout->nr_keys, "pid")->shown)
 		*pid = 0;
-	missed = *kind == BRANCH_MISSED ? count : 0;
+	missed = *kind == BRANCH_MISSED;
 	if (missed)
 		*kind = BRANCH_EDGE;
 	number = interned_number(&branches->keys, words);
-	branches->sums[number].count += count;
-	branches->sums[number].mispredicted += missed;
-	branches->mispredicted += missed;
+	sums = &branches->sums[number];
+	sums->count += count;
+	sums->period += entry_weight(entry);
+	sums->mispredicted += missed ? count : 0;
+	sums->mispredicted_period += missed ? entry_weight(entry) : 0;
+	branches->mispredicted += missed ? count : 0;
 }
 
 static void take_stack(struct branches *branches, const struct entry *entry)
@@ -119,6 +126,7 @@ static void take_stack(struct branches *branches, const struct entry *entry)
 	__u64 depth = *(__u64 *)of_key(branches, entry->key, "from");
 
 	branches->depths[depth] += count_of(entry);
+	branches->period += depth * entry_weight(entry);
 	if (branches->stack)
 		chains_count(branches->chains,
 			     chains_number(branches->chains, *stack_of(branches, entry->key),
@@ -151,15 +159,17 @@ static int by_number(__u64 x, __u64 y)
 	return x < y ? -1 : x > y;
 }
 
-static int by_count(const void *a, const void *b, void *of)
+static int by_weight(const void *a, const void *b, void *of)
 {
 	const struct branches *branches = of;
 	__u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
 	const struct sums *first = &branches->sums[x], *second = &branches->sums[y];
 	const void *key = interned_at(&branches->keys, x), *other = interned_at(&branches->keys, y);
 
-	if (branches->asked->by_mispredicted && first->mispredicted != second->mispredicted)
-		return by_number(second->mispredicted, first->mispredicted);
+	if (branches->asked->by_mispredicted && first->mispredicted_period != second->mispredicted_period)
+		return by_number(second->mispredicted_period, first->mispredicted_period);
+	if (first->period != second->period)
+		return by_number(second->period, first->period);
 	if (first->count != second->count)
 		return by_number(second->count, first->count);
 	/* Keep the order the same in every run, as far as possible: numbers of codes are not. */
@@ -194,7 +204,7 @@ struct branches *branches_of(const struct host *host, struct codes *codes, const
 	branches->order = xcalloc(branches->keys.nr + 1, sizeof(*branches->order));
 	for (size_t i = 0; i < branches->keys.nr; i++)
 		branches->order[i] = i;
-	qsort_r(branches->order, branches->keys.nr, sizeof(*branches->order), by_count, branches);
+	qsort_r(branches->order, branches->keys.nr, sizeof(*branches->order), by_weight, branches);
 	return branches;
 }
 
@@ -233,7 +243,17 @@ static void put_identity(const struct branches *branches, json_t *value, const v
 	}
 }
 
-static json_t *entry_value(struct branches *branches, __u32 number)
+static void put_sums(json_t *value, const struct sums *sums, bool predicted)
+{
+	json_object_set_new(value, "count", json_integer(sums->count));
+	json_object_set_new(value, "period", json_integer(sums->period));
+	if (!predicted)
+		return;
+	json_object_set_new(value, "mispredicted", json_integer(sums->mispredicted));
+	json_object_set_new(value, "mispredicted_period", json_integer(sums->mispredicted_period));
+}
+
+static json_t *branch_value(struct branches *branches, __u32 number)
 {
 	const void *key = interned_at(&branches->keys, number);
 	const struct sums *sums = &branches->sums[number];
@@ -247,26 +267,28 @@ static json_t *entry_value(struct branches *branches, __u32 number)
 	if (branches->stack)
 		chains_put(branches->chains, value, *stack_of(branches, key));
 	put_identity(branches, value, key);
-	json_object_set_new(value, "count", json_integer(sums->count));
-	if (kind == BRANCH_EDGE)
-		json_object_set_new(value, "mispredicted", json_integer(sums->mispredicted));
+	put_sums(value, sums, kind == BRANCH_EDGE);
 	return value;
 }
 
 static void put_rest(const struct branches *branches, json_t *record, size_t top)
 {
 	size_t nr = branches->keys.nr - top;
+	json_t *rest = json_pack("{s:I}", "entries", (json_int_t)nr);
 	struct sums sum = {0};
 
-	if (!nr)
-		return;
 	for (size_t i = top; i < branches->keys.nr; i++) {
-		sum.count += branches->sums[branches->order[i]].count;
-		sum.mispredicted += branches->sums[branches->order[i]].mispredicted;
+		const struct sums *more = &branches->sums[branches->order[i]];
+
+		sum.count += more->count;
+		sum.period += more->period;
+		sum.mispredicted += more->mispredicted;
+		sum.mispredicted_period += more->mispredicted_period;
 	}
-	json_object_set_new(record, "rest",
-			    json_pack("{s:I, s:I, s:I}", "entries", (json_int_t)nr, "count",
-				      (json_int_t)sum.count, "mispredicted", (json_int_t)sum.mispredicted));
+	put_sums(rest, &sum, true);
+	if (nr)
+		json_object_set(record, "rest", rest);
+	json_decref(rest);
 }
 
 void branches_put(struct branches *branches, json_t *record, size_t top)
@@ -281,11 +303,12 @@ void branches_put(struct branches *branches, json_t *record, size_t top)
 	json_object_set_new(record, "stacks", json_pack("{s:o}", "by_depth", depths));
 	json_object_set_new(
 		record, "branches",
-		json_pack("{s:I, s:I, s:I, s:I, s:I}", "delivered", (json_int_t)delivered, "mispredicted",
-			  (json_int_t)branches->mispredicted, "unresolved", (json_int_t)branches->unresolved,
-			  "broken", (json_int_t)branches->broken, "table_full", (json_int_t)branches->lost));
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "delivered", (json_int_t)delivered, "period",
+			  (json_int_t)branches->period, "mispredicted", (json_int_t)branches->mispredicted,
+			  "unresolved", (json_int_t)branches->unresolved, "broken",
+			  (json_int_t)branches->broken, "table_full", (json_int_t)branches->lost));
 	for (size_t i = 0; i < top; i++)
-		json_array_append_new(entries, entry_value(branches, branches->order[i]));
+		json_array_append_new(entries, branch_value(branches, branches->order[i]));
 	if (branches->stack) {
 		json_object_set_new(record, "call_stacks",
 				    chains_account(branches->chains, branches->asked->by_tables));

@@ -47,10 +47,12 @@ static void add_identity(struct text *text, const json_t *entry)
 		text_add(text, "  %s", string(entry, "cgroup"));
 }
 
-/* Adds how often the branch was mispredicted. Only edges have a prediction. */
+/* Adds how often the branch was mispredicted. Only edges have a prediction. A trace has no periods. */
 static void add_prediction(struct text *text, const json_t *entry)
 {
-	double missed = row_share(integer(entry, "mispredicted"), integer(entry, "count"));
+	bool weighed = json_object_get(entry, "mispredicted_period");
+	double missed = row_share(integer(entry, weighed ? "mispredicted_period" : "mispredicted"),
+				  calls_weight(entry));
 	int length = lround(missed * BAR / 100);
 
 	if (json_object_get(entry, "mispredicted"))
@@ -74,7 +76,7 @@ static void add_rows(struct text *text, const struct calls *calls, const json_t 
 		bool leads = json_object_get(entry, "to");
 
 		text_add(text, "%12s %6.1f%%", row_grouped(count, number, sizeof(number)),
-			 row_share(count, total));
+			 row_share(calls_weight(entry), total));
 		add_prediction(text, entry);
 		text_add(text, "  %-*s  %s %s", from, place(entry, "from", a, sizeof(a)),
 			 !leads	 ? "  "
@@ -122,6 +124,7 @@ static void branch_table(struct text *text, const struct stream *stream, const j
 	const json_t *entries = json_object_get(record, "entries");
 	const json_t *rest = json_object_get(record, "rest");
 	json_int_t delivered = integer(branches, "delivered");
+	json_int_t total = json_object_get(branches, "period") ? integer(branches, "period") : delivered;
 	char number[40], others[40];
 
 	row_time(text, stream, record);
@@ -131,11 +134,11 @@ static void branch_table(struct text *text, const struct stream *stream, const j
 	text_add(text, " in %.3f s\n", integer(record, "duration_ns") / 1e9);
 	row_of_status(text, record);
 	if (json_array_size(entries))
-		add_rows(text, &stream->calls, entries, delivered);
+		add_rows(text, &stream->calls, entries, total);
 	if (rest)
 		text_add(text, "%12s %6.1f%%  in %s more\n",
 			 row_grouped(integer(rest, "count"), number, sizeof(number)),
-			 row_share(integer(rest, "count"), delivered),
+			 row_share(calls_weight(rest), total),
 			 row_grouped(integer(rest, "entries"), others, sizeof(others)));
 	text_add(text, "\n");
 }

@@ -115,9 +115,12 @@ struct line {
 	__u64 address;
 	__u64 loads, stores;
 	__u64 modified, other_core; /* numbers of loads */
+	struct {
+		__u64 all, stores, modified, other_core;
+	} period; /* what these samples stand for */
 };
 
-/* For qsort_r(): by cache line, then by number of samples. */
+/* For qsort_r(): by cache line, then by weight. */
 static int by_line(const void *a, const void *b, void *layout)
 {
 	const struct entry *x = a, *y = b;
@@ -125,20 +128,34 @@ static int by_line(const void *a, const void *b, void *layout)
 
 	if (first != second)
 		return first < second ? -1 : 1;
-	return x->values[0] < y->values[0] ? 1 : x->values[0] > y->values[0] ? -1 : 0;
+	return entry_compare(x, y);
 }
 
 static int by_sharing(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
 
-	if (x->modified != y->modified)
-		return x->modified < y->modified ? 1 : -1;
-	if (x->other_core != y->other_core)
-		return x->other_core < y->other_core ? 1 : -1;
-	if (x->stores != y->stores)
-		return x->stores < y->stores ? 1 : -1;
+	if (x->period.modified != y->period.modified)
+		return x->period.modified < y->period.modified ? 1 : -1;
+	if (x->period.other_core != y->period.other_core)
+		return x->period.other_core < y->period.other_core ? 1 : -1;
+	if (x->period.stores != y->period.stores)
+		return x->period.stores < y->period.stores ? 1 : -1;
 	return x->address < y->address ? -1 : 1;
+}
+
+static void add_access(struct line *line, const struct entry *entry, __u64 source)
+{
+	__u64 samples = entry->values[0], period = entry_weight(entry);
+	bool modified = source_modified(source), other_core = source_other_core(source);
+
+	*(source_store(source) ? &line->stores : &line->loads) += samples;
+	line->modified += modified ? samples : 0;
+	line->other_core += other_core ? samples : 0;
+	line->period.all += period;
+	line->period.stores += source_store(source) ? period : 0;
+	line->period.modified += modified ? period : 0;
+	line->period.other_core += other_core ? period : 0;
 }
 
 static struct line line_from(const struct layout *layout, const struct entry *first, size_t left)
@@ -147,13 +164,10 @@ static struct line line_from(const struct layout *layout, const struct entry *fi
 
 	for (; line.nr < left; line.nr++) {
 		const struct entry *entry = &first[line.nr];
-		__u64 source = key_number(layout, entry, "source");
 
 		if (key_number(layout, entry, "cacheline") != line.address)
 			break;
-		*(source_store(source) ? &line.stores : &line.loads) += entry->values[0];
-		line.modified += source_modified(source) ? entry->values[0] : 0;
-		line.other_core += source_other_core(source) ? entry->values[0] : 0;
+		add_access(&line, entry, key_number(layout, entry, "source"));
 	}
 	return line;
 }
@@ -248,6 +262,9 @@ static json_t *line_record(const struct activity *activity, const struct sampled
 	json_object_set_new(record, "stores", json_integer(line->stores));
 	json_object_set_new(record, "modified", json_integer(line->modified));
 	json_object_set_new(record, "other_core", json_integer(line->other_core));
+	json_object_set_new(record, "period", json_integer(line->period.all));
+	json_object_set_new(record, "modified_period", json_integer(line->period.modified));
+	json_object_set_new(record, "other_core_period", json_integer(line->period.other_core));
 	json_object_set_new(record, "threads", json_integer(different(layout, line, ANY, "tid")));
 	json_object_set_new(record, "readers", json_integer(different(layout, line, LOADS, "tid")));
 	json_object_set_new(record, "writers", json_integer(different(layout, line, STORES, "tid")));

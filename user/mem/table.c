@@ -61,25 +61,23 @@ static void latency_cells(struct text *text, const json_t *source)
 	add_histogram(text, json_object_get(source, "latency_histogram"));
 }
 
-static void source_rows(struct text *text, const json_t *sources, json_int_t total)
+static void source_rows(struct text *text, const json_t *sources)
 {
+	struct whole whole = whole_of(sources, NULL);
 	bool latency = has_latency(sources);
-	char number[40];
 	json_t *source;
 	size_t i;
 
-	text_add(text, "%-26s %11s %7s", "source", "samples", "share");
+	text_add(text, "%-25s" ROW_WEIGHT_HEADINGS, "source");
 	if (latency)
 		text_add(text, " %6s %7s  %s", "mean", "max", "4  16   256  4k");
 	text_add(text, "\n");
 	json_array_foreach(sources, i, source) {
-		json_int_t samples = integer(source, "samples");
-
-		text_add(text, "%-26s %11s %6.1f%%", string(source, "source"),
-			 row_grouped(samples, number, sizeof(number)), row_share(samples, total));
+		text_add(text, "%-25s", string(source, "source"));
+		row_weight(text, source, &whole);
 		if (latency)
 			latency_cells(text, source);
-		text_add(text, "\n");
+		row_end(text);
 	}
 }
 
@@ -99,7 +97,8 @@ static bool has_other_keys(const json_t *entries)
 static void mem_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *samples = json_object_get(record, "samples");
-	const json_t *entries = json_object_get(record, "entries");
+	const json_t *entries = json_object_get(record, "entries"), *rest = json_object_get(record, "rest");
+	struct whole whole = whole_of(entries, rest);
 	json_int_t total = integer(samples, "aggregated");
 	char number[40];
 
@@ -109,13 +108,13 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 		 has_latency(json_object_get(record, "sources")) ? ", latency in core cycles" : "");
 	row_of_status(text, record);
 	if (total)
-		source_rows(text, json_object_get(record, "sources"), total);
+		source_rows(text, json_object_get(record, "sources"));
 	if (json_object_get(record, "stacks")) {
-		rows_of_stacks(text, &stream->calls, entries, total);
-		row_of_rest(text, json_object_get(record, "rest"), total);
+		rows_of_stacks(text, &stream->calls, entries, &whole);
+		row_of_rest(text, rest, &whole);
 	} else if (has_other_keys(entries)) {
-		rows_of_entries(text, entries, total);
-		row_of_rest(text, json_object_get(record, "rest"), total);
+		rows_of_entries(text, entries, &whole);
+		row_of_rest(text, rest, &whole);
 	}
 	text_add(text, "\n");
 }
@@ -152,6 +151,8 @@ static void sample_table(struct text *text, const struct stream *stream, const j
 static void shared_line_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	json_int_t common = integer(record, "offsets_in_common");
+	const json_t *entries = json_object_get(record, "entries");
+	struct whole whole = whole_of(entries, NULL);
 
 	text_add(text,
 		 "line %s: %lld loads, %lld found it modified by another core, %lld in another's cache\n",
@@ -168,8 +169,7 @@ static void shared_line_table(struct text *text, const struct stream *stream, co
 		text_add(text, "none in common: false sharing?\n");
 	else
 		text_add(text, "%lld of them in common\n", (long long)common);
-	rows_of_entries(text, json_object_get(record, "entries"),
-			integer(record, "loads") + integer(record, "stores"));
+	rows_of_entries(text, entries, &whole);
 	text_add(text, "\n");
 }
 

@@ -50,7 +50,8 @@ static __u64 address_of(const json_t *program, const json_t *place)
 }
 
 /* Adds the number of entries of this kind that lie in the program, then a line for each of them. */
-static void add_entries(struct text *text, const json_t *record, const char *kind, const char *between)
+static void add_entries(struct text *text, const json_t *record, const char *kind, const char *between,
+			const char *count)
 {
 	const json_t *program = json_object_get(record, "program");
 	struct text lines = {0};
@@ -65,14 +66,26 @@ static void add_entries(struct text *text, const json_t *record, const char *kin
 			continue;
 		nr++;
 		text_add(&lines, "%llx%s%llx:%lld\n", from, between, to,
-			 (long long)json_integer_value(json_object_get(entry, "count")));
+			 (long long)json_integer_value(json_object_get(entry, count)));
 	}
 	text_add(text, "%zu\n%s", nr, nr ? lines.bytes : "");
 	free(lines.bytes);
 }
 
+/* The member of an entry that tells how often: the number of its branches if all stand for the same,
+ * otherwise what they stand for. */
+static const char *counted(const struct stream *stream, const json_t *record)
+{
+	const json_t *event = json_array_get(json_object_get(stream->start, "events"), 0);
+	bool unequal = json_object_get(json_object_get(event, "attr"), "sample_freq") ||
+		       json_object_get(record, "share");
+
+	return unequal && !json_object_get(record, "trace") ? "period" : "count";
+}
+
 static int write_autofdo(struct stream *stream, const json_t *record)
 {
+	const char *count = counted(stream, record);
 	struct text text = {0};
 	int err;
 
@@ -83,8 +96,8 @@ static int write_autofdo(struct stream *stream, const json_t *record)
 		stream->sink.why = "the program ended before it could be seen where its code lies";
 		return -ENODATA;
 	}
-	add_entries(&text, record, "range", "-");
-	add_entries(&text, record, "edge", "->");
+	add_entries(&text, record, "range", "-", count);
+	add_entries(&text, record, "edge", "->", count);
 	err = sink_put(&stream->sink, text.bytes, text.used);
 	free(text.bytes);
 	return err;

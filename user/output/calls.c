@@ -141,11 +141,14 @@ bool calls_lead_to(const json_t *record)
 	return json_object_get(json_array_get(json_object_get(record, "entries"), 0), "stack");
 }
 
-json_int_t calls_count(const json_t *entry)
+json_int_t calls_weight(const json_t *entry)
 {
-	const json_t *branches = json_object_get(entry, "count");
+	static const char *const members[] = {"period", "count", "samples"};
+	const json_t *weight = NULL;
 
-	return json_integer_value(branches ? branches : json_object_get(entry, "samples"));
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]) && !weight; i++)
+		weight = json_object_get(entry, members[i]);
+	return json_integer_value(weight);
 }
 
 const char *calls_end(const json_t *entry, char *name, size_t size)

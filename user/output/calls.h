@@ -52,8 +52,9 @@ const char *calls_owner(const json_t *entry, char *name, size_t size);
 /* Whether the record, or a part of it, has entries with stacks. */
 bool calls_lead_to(const json_t *record);
 
-/* The count of an entry or of `rest`: its samples, or its branches. */
-json_int_t calls_count(const json_t *entry);
+/* What an entry or `rest` weighs: the periods of its samples, that is, what they stand for. In records that
+ * do not have them: its number of branches or samples. */
+json_int_t calls_weight(const json_t *entry);
 
 /* The branch that the stack led to, as "main -> work". Returns name, or NULL if the entry is no branch. */
 const char *calls_end(const json_t *entry, char *name, size_t size);

@@ -24,9 +24,15 @@ struct node_key {
 };
 #define NOBODY (~0U)
 
+/* What samples weigh, and the variance of that, as they come by chance. */
+struct weight {
+	__u64 sum;
+	double square;
+};
+
 struct node {
-	__u32 code;	  /* index in `codes` */
-	__u64 samples[2]; /* in the first stream and in the second */
+	__u32 code;		 /* index in `codes` */
+	struct weight weight[2]; /* in the first stream and in the second */
 };
 
 /* What identifies the code of a node. */
@@ -37,7 +43,7 @@ struct code_key {
 
 struct graph {
 	char name[192];
-	const char *unit;     /* of the nodes' counts */
+	char unit[96];	      /* of the nodes' weights */
 	struct interned keys; /* of the nodes, by number; a parent's number is the lower one */
 	struct node *nodes;
 	size_t room;
@@ -114,11 +120,20 @@ size_t flamegraph_events(const struct flamegraph *flamegraph)
 
 /* --- taking in -------------------------------------------------------------------------------- */
 
-static __u64 count_of(const json_t *entry)
+static struct weight weight_of(const json_t *entry)
 {
-	json_int_t count = calls_count(entry);
+	json_int_t sum = calls_weight(entry), count = integer(entry, "count"),
+		   samples = integer(entry, "samples");
 
-	return count > 0 ? count : 0;
+	if (sum <= 0)
+		return (struct weight){0};
+	return (struct weight){sum, (double)sum * sum / (samples > 0 ? samples : count > 0 ? count : 1)};
+}
+
+static void add_weight(struct weight *to, struct weight more)
+{
+	to->sum += more.sum;
+	to->square += more.square;
 }
 
 static __u32 add_text(struct flamegraph *flamegraph, const char *text)
@@ -135,9 +150,9 @@ static __u32 add_text(struct flamegraph *flamegraph, const char *text)
 	return json_integer_value(known);
 }
 
-/* Adds samples to the child of this name, which is created if it does not exist. Returns its number. */
+/* Adds to the child of this name, which is created if it does not exist. Returns its number. */
 static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 parent, const char *name,
-		      const char *place, unsigned int kind, __u64 samples)
+		      const char *place, unsigned int kind, struct weight weight)
 {
 	struct node_key key = {parent, add_text(flamegraph, name), kind};
 	struct code_key code;
@@ -152,8 +167,21 @@ static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 
 		code = (struct code_key){key.name, add_text(flamegraph, place), kind};
 		graph->nodes[number] = (struct node){.code = interned_number(&flamegraph->codes, &code)};
 	}
-	graph->nodes[number].samples[flamegraph->stream] += samples;
+	add_weight(&graph->nodes[number].weight[flamegraph->stream], weight);
 	return number;
+}
+
+/* The unit of weights: periods count what the event counts, the kernel's clocks ns. */
+static void set_unit(struct graph *graph, const json_t *record)
+{
+	const json_t *entry = json_array_get(json_object_get(record, "entries"), 0);
+	const char *event = string(record, "event"), *unit = event;
+
+	if (!json_object_get(entry, "period"))
+		unit = json_object_get(entry, "count") ? "branches" : "samples";
+	else if (!strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10))
+		unit = "ns";
+	snprintf(graph->unit, sizeof(graph->unit), "%s", unit);
 }
 
 /* The graph of the record's event. The command is part of its name, unless it is profile. */
@@ -177,8 +205,9 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const json_t *recor
 			return &flamegraph->graphs[i];
 	flamegraph->graphs = xrealloc(flamegraph->graphs, (flamegraph->nr + 1) * sizeof(*flamegraph->graphs));
 	graph = &flamegraph->graphs[flamegraph->nr++];
-	*graph = (struct graph){.unit = strcmp(type, "branch") ? "samples" : "branches"};
+	*graph = (struct graph){0};
 	strcpy(graph->name, name);
+	set_unit(graph, record);
 	interned_init(&graph->keys, sizeof(struct node_key));
 	return graph;
 }
@@ -194,7 +223,7 @@ static const char *place_of(const struct call *call, char *text, size_t size)
 }
 
 static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32 parent, const json_t *frame,
-		       __u64 samples)
+		       struct weight weight)
 {
 	unsigned int side = calls_of_kernel(frame) ? KERNEL : USER;
 	char name[CALLS_NAME_MAX], place[2 * CALLS_NAME_MAX];
@@ -204,7 +233,7 @@ static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32
 
 		parent = add_node(flamegraph, graph, parent, calls_name(&call, name, sizeof(name)),
 				  place_of(&call, place, sizeof(place)), side | (call.inlined ? INLINED : 0),
-				  samples);
+				  weight);
 	}
 	return parent;
 }
@@ -213,7 +242,7 @@ static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32
  * innermost function comes first, then its callers, and the owner comes last. */
 static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32 root, const json_t *entry)
 {
-	__u64 samples = count_of(entry);
+	struct weight weight = weight_of(entry);
 	const json_t *stack = json_object_get(entry, "stack");
 	size_t frames = json_array_size(stack);
 	const char *lost = string(entry, "stack_lost");
@@ -224,25 +253,25 @@ static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32
 	calls_owner(entry, owner, sizeof(owner));
 	snprintf(words, sizeof(words), "[stack lost: %.32s]", lost);
 	if (!flamegraph->reverse)
-		parent = add_node(flamegraph, graph, root, owner, "", OTHER, samples);
+		parent = add_node(flamegraph, graph, root, owner, "", OTHER, weight);
 	else if (*lost)
-		parent = add_node(flamegraph, graph, root, words, "", OTHER, samples);
+		parent = add_node(flamegraph, graph, root, words, "", OTHER, weight);
 	if (flamegraph->reverse && end)
-		parent = add_node(flamegraph, graph, parent, end, "", OTHER, samples);
+		parent = add_node(flamegraph, graph, parent, end, "", OTHER, weight);
 	for (size_t i = 0; i < frames; i++) {
 		size_t at = flamegraph->reverse ? i : frames - 1 - i;
 
 		parent = add_frame(
 			flamegraph, graph, parent,
 			calls_frame(&flamegraph->calls, json_integer_value(json_array_get(stack, at))),
-			samples);
+			weight);
 	}
 	if (flamegraph->reverse)
-		add_node(flamegraph, graph, parent, owner, "", OTHER, samples);
+		add_node(flamegraph, graph, parent, owner, "", OTHER, weight);
 	else if (*lost)
-		parent = add_node(flamegraph, graph, parent, words, "", OTHER, samples);
+		parent = add_node(flamegraph, graph, parent, words, "", OTHER, weight);
 	if (!flamegraph->reverse && end)
-		add_node(flamegraph, graph, parent, end, "", OTHER, samples);
+		add_node(flamegraph, graph, parent, end, "", OTHER, weight);
 }
 
 static void take_profile(struct flamegraph *flamegraph, const json_t *record)
@@ -251,17 +280,17 @@ static void take_profile(struct flamegraph *flamegraph, const json_t *record)
 	const json_t *rest = json_object_get(record, "rest");
 	json_t *entry, *count;
 	const char *cause;
-	__u64 sum = count_of(rest);
+	struct weight sum = weight_of(rest);
 	__u32 root;
 	size_t i;
 
 	json_array_foreach(json_object_get(record, "entries"), i, entry)
-		sum += count_of(entry);
+		add_weight(&sum, weight_of(entry));
 	root = add_node(flamegraph, graph, NOBODY, "all", "", OTHER, sum);
 	json_array_foreach(json_object_get(record, "entries"), i, entry)
 		take_entry(flamegraph, graph, root, entry);
 	if (rest)
-		add_node(flamegraph, graph, root, "[others]", "", OTHER, count_of(rest));
+		add_node(flamegraph, graph, root, "[others]", "", OTHER, weight_of(rest));
 	json_object_foreach(json_object_get(json_object_get(record, "samples"), "lost"), cause, count)
 		graph->lost[flamegraph->stream] += json_integer_value(count);
 }
@@ -398,10 +427,19 @@ static void add_column(struct text *page, const char *name, const struct graph *
 	text_add(page, ",\"%s\":[", name);
 	for (size_t i = 0; i < graph->keys.nr; i++) {
 		const struct node *node = &graph->nodes[numbers[i]];
-		__u64 value = stream >= 0 ? node->samples[stream] : depths ? depths[i] : node->code;
+		__u64 value = stream >= 0 ? node->weight[stream].sum : depths ? depths[i] : node->code;
 
 		text_add(page, i ? ",%llu" : "%llu", value);
 	}
+	text_add(page, "]");
+}
+
+static void add_squares(struct text *page, const char *name, const struct graph *graph, const __u32 *numbers,
+			int stream)
+{
+	text_add(page, ",\"%s\":[", name);
+	for (size_t i = 0; i < graph->keys.nr; i++)
+		text_add(page, i ? ",%.6g" : "%.6g", graph->nodes[numbers[i]].weight[stream].square);
 	text_add(page, "]");
 }
 
@@ -417,12 +455,17 @@ static void add_graph(struct text *page, const struct flamegraph *flamegraph, co
 	put_in_order(&order, numbers, depths);
 	text_add(page, "{\"name\":");
 	add_json(page, value_text(graph->name, sizeof(graph->name)));
-	text_add(page, ",\"unit\":\"%s\",\"lost\":%llu", graph->unit, graph->lost[0] + graph->lost[1]);
+	text_add(page, ",\"unit\":");
+	add_json(page, value_text(graph->unit, sizeof(graph->unit)));
+	text_add(page, ",\"lost\":%llu", graph->lost[0] + graph->lost[1]);
 	add_column(page, "depth", graph, numbers, depths, -1);
 	add_column(page, "code", graph, numbers, NULL, -1);
-	add_column(page, "samples", graph, numbers, NULL, both);
-	if (both)
+	add_column(page, "weight", graph, numbers, NULL, both);
+	if (both) {
 		add_column(page, "before", graph, numbers, NULL, 0);
+		add_squares(page, "squares", graph, numbers, 1);
+		add_squares(page, "squaresBefore", graph, numbers, 0);
+	}
 	text_add(page, "}");
 	free(numbers);
 	free(depths);

@@ -13,13 +13,16 @@
 /* How a type of record is turned into rows. */
 struct flattened {
 	const char *type;
-	const char *list;  /* member with the entries; NULL: the record itself is the row */
-	const char *value; /* member of an entry that can be summed up */
+	const char *list; /* member with the entries; NULL: the record itself is the row */
+	/* Member of an entry that can be summed up. For samples it is what they stand for. An entry of a
+	 * trace has no period, since it has all branches: then it is `otherwise`. */
+	const char *value, *otherwise;
 };
 
 static const struct flattened flattened[] = {
-	{"count", NULL, "value"},      {"metric", NULL, "value"},     {"profile", "entries", "samples"},
-	{"mem", "entries", "samples"}, {"offcore", "cells", "value"}, {"branch", "entries", "count"},
+	{"count", NULL, "value", NULL},		 {"metric", NULL, "value", NULL},
+	{"offcore", "cells", "value", NULL},	 {"profile", "entries", "period", "samples"},
+	{"mem", "entries", "period", "samples"}, {"branch", "entries", "period", "count"},
 };
 #define FLATTENED (sizeof(flattened) / sizeof(flattened[0]))
 
@@ -27,7 +30,7 @@ struct flattening {
 	const json_t *record;
 	const struct calls *calls;
 	bool stacks;
-	const char *sum; /* member that can be summed up */
+	const struct flattened *kind;
 	int (*take)(void *context, const struct row *row);
 	void *context;
 };
@@ -38,10 +41,13 @@ struct flattening {
 static bool is_measured(const char *name)
 {
 	static const char *const names[] = {
-		"value",      "period",	     "mispredicted", "latency_sum",   "latency_max",   "enabled_ns",
-		"running_ns", "scaled",	     "bytes",	     "value_in_unit", "running_share", "status",
-		"why",	      "merged",	     "cpus_missing", "together",      "truncated",     "entries",
-		"repeat",     "description", "formula",	     "unit",	      "part",	       "parts",
+		"value",	 "samples",	  "count",	 "mispredicted_period",
+		"period",	 "mispredicted",  "latency_sum", "latency_max",
+		"enabled_ns",	 "running_ns",	  "scaled",	 "bytes",
+		"value_in_unit", "running_share", "status",	 "why",
+		"merged",	 "cpus_missing",  "together",	 "truncated",
+		"entries",	 "repeat",	  "description", "formula",
+		"unit",		 "part",	  "parts",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -103,13 +109,15 @@ static void add_stack(struct row *row, const struct calls *calls, const json_t *
 
 static void add_members(struct row *row, const struct flattening *flattening, const json_t *from)
 {
-	const char *name;
+	const struct flattened *kind = flattening->kind;
+	bool otherwise = kind->otherwise && !json_object_get(from, kind->value);
+	const char *sum = otherwise ? kind->otherwise : kind->value, *name;
 	json_t *value;
 
 	json_object_foreach((json_t *)from, name, value) {
 		if (!strcmp(name, "type") || !strcmp(name, "start_time") || !strcmp(name, "duration_ns"))
 			continue;
-		if (!strcmp(name, flattening->sum)) {
+		if (!strcmp(name, sum)) {
 			row->value = value;
 		} else if (!strcmp(name, "stack")) {
 			add_innermost(row, flattening->calls, value);
@@ -176,7 +184,7 @@ int flatten(const json_t *record, const struct calls *calls, bool stacks,
 			kind = &flattened[i];
 	if (!kind)
 		return 0;
-	flattening.sum = kind->value;
+	flattening.kind = kind;
 	if (!kind->list)
 		return take_entry(&flattening, NULL, false);
 	json_array_foreach(json_object_get(record, kind->list), i, entry)

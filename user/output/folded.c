@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A line for each stack, as Brendan Gregg's stackcollapse-perf.pl writes it and flamegraph.pl reads it: the
- * owner, the functions from the outermost to the innermost, and the number of samples. A stack has one line
- * in each interval. A branch is appended to the stack of the sample that it came with, and has a count of its
- * own.
+ * owner, the functions from the outermost to the innermost, and the periods of the samples, as newer versions
+ * of that script take them from perf script: with a frequency, samples stand for unequal numbers of events. A
+ * stack has one line in each interval. A branch is appended to the stack of the sample that it came with.
  *
  *     demo;main;work;step 1203
  *     demo;main;read;entry_SYSCALL_64_[k];vfs_read_[k] 17
@@ -29,11 +29,11 @@ static void add_frame(struct text *text, const json_t *frame)
 	}
 }
 
-/* Adds samples to the count of this line. */
-static void add_line(json_t *lines, const char *line, json_int_t samples)
+/* Adds to the weight of this line. */
+static void add_line(json_t *lines, const char *line, json_int_t weight)
 {
-	samples += json_integer_value(json_object_get(lines, line));
-	json_object_set_new(lines, line, json_integer(samples));
+	weight += json_integer_value(json_object_get(lines, line));
+	json_object_set_new(lines, line, json_integer(weight));
 }
 
 static void add_entry(json_t *lines, const struct calls *calls, const json_t *entry)
@@ -50,14 +50,14 @@ static void add_entry(json_t *lines, const struct calls *calls, const json_t *en
 		add_frame(text, calls_frame(calls, json_integer_value(json_array_get(stack, i))));
 	if (calls_end(entry, end, sizeof(end)))
 		text_add(text, ";%s", end);
-	add_line(lines, line.bytes, calls_count(entry));
+	add_line(lines, line.bytes, calls_weight(entry));
 	free(line.bytes);
 }
 
 static int write_folded(struct stream *stream, const json_t *record)
 {
 	const json_t *rest = json_object_get(record, "rest");
-	json_t *lines = json_object(), *entry, *samples;
+	json_t *lines = json_object(), *entry, *weight;
 	struct text text = {0};
 	const char *line;
 	int err = 0;
@@ -66,9 +66,9 @@ static int write_folded(struct stream *stream, const json_t *record)
 	json_array_foreach(json_object_get(record, "entries"), i, entry)
 		add_entry(lines, &stream->calls, entry);
 	if (rest)
-		add_line(lines, "[others]", calls_count(rest));
-	json_object_foreach(lines, line, samples)
-		text_add(&text, "%s %lld\n", line, (long long)json_integer_value(samples));
+		add_line(lines, "[others]", calls_weight(rest));
+	json_object_foreach(lines, line, weight)
+		text_add(&text, "%s %lld\n", line, (long long)json_integer_value(weight));
 	json_decref(lines);
 	if (text.used)
 		err = sink_put(&stream->sink, text.bytes, text.used);

@@ -326,8 +326,8 @@ static int take_entry(void *context, const struct row *row)
 
 	snprintf(name, sizeof(name), "%s_entries", string(taking->record, "type"));
 	if (taking->meters->entries)
-		add(taking, name, "Samples by the keys of --by.", labels_of_row(taking, row),
-		    json_integer_value(row->value));
+		add(taking, name, "What samples stand for (the sum of their periods), by the keys of --by.",
+		    labels_of_row(taking, row), json_integer_value(row->value));
 	return 0;
 }
 

@@ -81,6 +81,45 @@ double row_share(json_int_t part, json_int_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
+/* The variance of an entry's weight, if each of its samples stands for the same. */
+static double square_of(const json_t *entry)
+{
+	double weight = calls_weight(entry), samples = integer(entry, "samples");
+
+	return samples ? weight * weight / samples : 0;
+}
+
+struct whole whole_of(const json_t *entries, const json_t *rest)
+{
+	struct whole whole = {calls_weight(rest), square_of(rest)};
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		whole.weight += calls_weight(entry);
+		whole.squares += square_of(entry);
+	}
+	return whole;
+}
+
+#define NORMAL_95 1.96 /* standard deviations to either side of the mean that hold 95 % */
+
+/* A share s has the variance (1 - s)² own + s² others, by the weights' variances relative to the whole. */
+void row_weight(struct text *text, const json_t *entry, const struct whole *whole)
+{
+	double share = whole->weight ? calls_weight(entry) / whole->weight : 0, own = square_of(entry);
+	double variance = (1 - share) * (1 - share) * own + share * share * (whole->squares - own);
+	double half = whole->weight && variance > 0 ? NORMAL_95 * sqrt(variance) / whole->weight : 0;
+	char number[40];
+
+	text_add(text, "%12s %6.1f%%", row_grouped(integer(entry, "samples"), number, sizeof(number)),
+		 100 * share);
+	if (half > share / 10)
+		text_add(text, " %5.1f", 100 * half);
+	else
+		text_add(text, " %5s", "");
+}
+
 static const char *last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -152,24 +191,21 @@ void row_end(struct text *text)
 	text_add(text, "\n");
 }
 
-void rows_of_entries(struct text *text, const json_t *entries, json_int_t total)
+void rows_of_entries(struct text *text, const json_t *entries, const struct whole *whole)
 {
 	const json_t *first = json_array_get(entries, 0);
-	char number[40], content[256];
+	char content[256];
 	const char *name;
 	json_t *value, *entry;
 	size_t i;
 
-	text_add(text, "%12s %7s", "samples", "share");
+	text_add(text, ROW_WEIGHT_HEADINGS);
 	json_object_foreach((json_t *)first, name, value)
 		if (row_is_key(name))
 			text_add(text, "  %-*s", column_width(entries, name), name);
 	row_end(text);
 	json_array_foreach(entries, i, entry) {
-		json_int_t samples = integer(entry, "samples");
-
-		text_add(text, "%12s %6.1f%%", row_grouped(samples, number, sizeof(number)),
-			 row_share(samples, total));
+		row_weight(text, entry, whole);
 		json_object_foreach(entry, name, value) {
 			if (!row_is_key(name))
 				continue;
@@ -180,20 +216,19 @@ void rows_of_entries(struct text *text, const json_t *entries, json_int_t total)
 	}
 }
 
-void row_of_rest(struct text *text, const json_t *rest, json_int_t total)
+void row_of_rest(struct text *text, const json_t *rest, const struct whole *whole)
 {
-	char number[40], others[40];
+	char others[40];
 
-	if (rest)
-		text_add(text, "%12s %6.1f%%  in %s more\n",
-			 row_grouped(integer(rest, "samples"), number, sizeof(number)),
-			 row_share(integer(rest, "samples"), total),
-			 row_grouped(integer(rest, "entries"), others, sizeof(others)));
+	if (!rest)
+		return;
+	row_weight(text, rest, whole);
+	text_add(text, "  in %s more\n", row_grouped(integer(rest, "entries"), others, sizeof(others)));
 }
 
 /* --- stacks ----------------------------------------------------------------------------------- */
 
-#define STACK_INDENT 24 /* width of the columns samples and share */
+#define STACK_INDENT 30 /* width of the columns samples, share and ± */
 
 static void add_line(struct text *text, const char *words)
 {
@@ -243,17 +278,14 @@ static void keys_beside_stack(struct text *text, const json_t *entry)
 	text_add(text, "\n");
 }
 
-void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *entries, json_int_t total)
+void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *entries,
+		    const struct whole *whole)
 {
-	char number[40];
 	json_t *entry;
 	size_t i;
 
 	json_array_foreach(entries, i, entry) {
-		json_int_t samples = integer(entry, "samples");
-
-		text_add(text, "%12s %6.1f%%", row_grouped(samples, number, sizeof(number)),
-			 row_share(samples, total));
+		row_weight(text, entry, whole);
 		keys_beside_stack(text, entry);
 		row_stack(text, calls, entry);
 	}

@@ -21,6 +21,21 @@ const char *row_name(const json_t *record, char *buffer, size_t size);
 /* `part` of `whole` in percent; 0 if whole is 0. */
 double row_share(json_int_t part, json_int_t whole);
 
+/* All entries of a record, of which its rows are shares. */
+struct whole {
+	double weight;	/* what their samples stand for: see calls_weight() */
+	double squares; /* the variance of that, as samples come by chance */
+};
+
+/* Sums up a list of entries and `rest`, which may be NULL. */
+struct whole whole_of(const json_t *entries, const json_t *rest);
+
+/* Adds the columns "samples", "share" and "±" of an entry or of `rest`. The last is half of the interval of
+ * 95 % that the share has by its number of samples, in percentage points; blank if it is less than a tenth of
+ * the share. */
+void row_weight(struct text *text, const json_t *entry, const struct whole *whole);
+#define ROW_WEIGHT_HEADINGS "     samples   share     ±"
+
 /* A key's value as text, without control characters, which would act on a terminal. */
 void row_cell(const json_t *value, char *buffer, size_t size);
 
@@ -36,14 +51,15 @@ bool row_is_key(const char *name);
 /* Ends a row: removes the blanks that fill the last column, and adds a newline. */
 void row_end(struct text *text);
 
-/* rows_of_entries() adds a table of entries: samples, their share of `total`, and the keys. row_of_rest()
+/* rows_of_entries() adds a table of entries: samples, their share of the whole, and the keys. row_of_rest()
  * adds the sum of what --top left out; `rest` may be NULL. */
-void rows_of_entries(struct text *text, const json_t *entries, json_int_t total);
-void row_of_rest(struct text *text, const json_t *rest, json_int_t total);
+void rows_of_entries(struct text *text, const json_t *entries, const struct whole *whole);
+void row_of_rest(struct text *text, const json_t *rest, const struct whole *whole);
 
 /* rows_of_stacks() is rows_of_entries() for entries with stacks: below each entry are its functions, one a
  * line, from the innermost. row_stack() adds only these lines. */
-void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *entries, json_int_t total);
+void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *entries,
+		    const struct whole *whole);
 void row_stack(struct text *text, const struct calls *calls, const json_t *entry);
 
 #endif

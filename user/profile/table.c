@@ -7,18 +7,20 @@ static void profile_table(struct text *text, const struct stream *stream, const 
 {
 	const json_t *samples = json_object_get(record, "samples");
 	const json_t *entries = json_object_get(record, "entries");
-	json_int_t total = integer(samples, "aggregated");
+	const json_t *rest = json_object_get(record, "rest");
+	struct whole whole = whole_of(entries, rest);
 	char number[40];
 
 	row_time(text, stream, record);
 	text_add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
-		 row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
+		 row_grouped(integer(samples, "aggregated"), number, sizeof(number)),
+		 integer(record, "duration_ns") / 1e9);
 	row_of_status(text, record);
 	if (json_object_get(record, "stacks"))
-		rows_of_stacks(text, &stream->calls, entries, total);
+		rows_of_stacks(text, &stream->calls, entries, &whole);
 	else if (json_array_size(entries))
-		rows_of_entries(text, entries, total);
-	row_of_rest(text, json_object_get(record, "rest"), total);
+		rows_of_entries(text, entries, &whole);
+	row_of_rest(text, rest, &whole);
 	text_add(text, "\n");
 }
 

@@ -68,20 +68,26 @@ __u64 key_number(const struct layout *layout, const struct entry *entry, const c
 	return number;
 }
 
-static int by_samples(const void *a, const void *b, void *key_size)
+int entry_compare(const struct entry *a, const struct entry *b)
+{
+	if (entry_weight(a) != entry_weight(b))
+		return entry_weight(a) < entry_weight(b) ? 1 : -1;
+	return a->values[0] < b->values[0] ? 1 : a->values[0] > b->values[0] ? -1 : 0;
+}
+
+static int by_weight(const void *a, const void *b, void *key_size)
 {
 	const struct entry *x = a, *y = b;
+	int order = entry_compare(x, y);
 
-	if (x->values[0] != y->values[0])
-		return x->values[0] < y->values[0] ? 1 : -1;
-	return memcmp(x->key, y->key, *(const size_t *)key_size); /* the same order in every run */
+	return order ? order : memcmp(x->key, y->key, *(const size_t *)key_size); /* the same in every run */
 }
 
 void entries_sort(const struct layout *layout, struct entry *entries, size_t nr)
 {
 	size_t key_size = layout->key_size;
 
-	qsort_r(entries, nr, sizeof(*entries), by_samples, &key_size);
+	qsort_r(entries, nr, sizeof(*entries), by_weight, &key_size);
 }
 
 json_t *rest_value(const struct host *host, const struct layout *layout, const struct entry *entries,

@@ -7,6 +7,7 @@
 
 #include "collection/aggregation.h"
 #include "host/host.h"
+#include "shared.h"
 
 /* An entry: the keys that are in use, but not the stack (see record/chains.h), and the values. Returns a new
  * reference. */
@@ -22,7 +23,17 @@ void put_values(json_t *record, const struct host *host, const struct layout *la
  * kept. */
 void values_add(const struct layout *layout, __u64 *sum, const __u64 *values);
 
-/* Sorts by falling number of samples; then by key, so that the order is the same in every run. */
+/* What an entry's samples stand for: the sum of their periods. With a frequency, samples have unequal
+ * periods, so that their number says nothing about how often an event has occurred. */
+static inline __u64 entry_weight(const struct entry *entry)
+{
+	return ((const struct value_head *)entry->values)->period;
+}
+
+/* Compares by falling weight, then by falling number of samples: negative if `a` comes first. */
+int entry_compare(const struct entry *a, const struct entry *b);
+
+/* Sorts in this order; then by key, so that the order is the same in every run. */
 void entries_sort(const struct layout *layout, struct entry *entries, size_t nr);
 
 /* The sum of entries: their number, and their values. Returns a new reference. */

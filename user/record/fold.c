@@ -9,11 +9,9 @@
 #include "record/entry.h"
 #include "record/key.h"
 
-static int by_samples(const void *a, const void *b)
+static int by_weight(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
-
-	return x->values[0] < y->values[0] ? 1 : x->values[0] > y->values[0] ? -1 : 0;
+	return entry_compare(a, b);
 }
 
 /* The code's number, which follows the key. Keys consist of 64-bit words. */
@@ -50,7 +48,7 @@ void fold(struct folded *folded, const struct layout *layout, struct reading *re
 	*folded = (struct folded){.layout = layout, .codes = codes};
 	interned_init(&folded->keys, layout->key_size + sizeof(__u64));
 	folded->values = xmalloc((reading->nr_entries + 1) * layout->value_size);
-	qsort(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_samples);
+	qsort(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_weight);
 	for (size_t i = 0; i < reading->nr_entries; i++)
 		add(folded, &reading->entries[i], detail);
 	folded->nr = folded->keys.nr;

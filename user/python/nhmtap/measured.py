@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from .errors import CannotTell
 
@@ -146,17 +146,38 @@ def _rank(n: int) -> "tuple[int, float]":
         rank, outside = rank + 1, more
 
 
-def share(name: str, part: int, total: int, lost: int) -> Measured:
-    """Returns the share of part in total samples, between 0 and 1. The bound is Wilson's interval
-    of 95 %: low if no lost sample belongs to part, high if all of them do."""
-    if not total:
+class Weighed(NamedTuple):
+    """Samples, and the sum of their periods: what they stand for. With a frequency, samples have
+    unequal periods."""
+    samples: int
+    period: int
+
+    def square(self) -> float:
+        """Returns the variance of the period, if each sample stands for the same."""
+        return self.period ** 2 / self.samples if self.samples else 0.0
+
+
+def share(name: str, part: Weighed, others: Iterable[Weighed], lost: int) -> Measured:
+    """Returns the share of part in it and the others, between 0 and 1. The bound is Wilson's
+    interval of 95 %: low if no lost sample belongs to part, high if all of them do. It is that of
+    as many equal samples as would vary as much."""
+    others = list(others)
+    samples = part.samples + sum(other.samples for other in others)
+    period = part.period + sum(other.period for other in others)
+    if not samples or not period:
         return Measured(name, {"why": "there are no samples"}, None)
-    low, high = _wilson(part, total + lost)[0], _wilson(part + lost, total + lost)[1]
-    bound = {"level": LEVEL, "low": low, "high": high, "readings": total}
-    return Measured(name, {"bound": bound, "samples": part}, part / total)
+    value = part.period / period
+    variance = ((1 - value) ** 2 * part.square() +
+                value ** 2 * sum(other.square() for other in others)) / period ** 2
+    equal = value * (1 - value) / variance if variance else float(samples)
+    more = lost * equal / samples
+    low = _wilson(value * equal, equal + more)[0]
+    high = _wilson(value * equal + more, equal + more)[1]
+    bound = {"level": LEVEL, "low": low, "high": high, "readings": samples}
+    return Measured(name, {"bound": bound, "samples": part.samples}, value)
 
 
-def _wilson(part: int, total: int) -> "tuple[float, float]":
+def _wilson(part: float, total: float) -> "tuple[float, float]":
     z = statistics.NormalDist().inv_cdf(0.5 + LEVEL / 2)
     centre = (part + z * z / 2) / (total + z * z)
     half = z / (total + z * z) * math.sqrt(part * (total - part) / total + z * z / 4)

@@ -6,7 +6,7 @@ import os
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import program as programs
-from .measured import Measured, Record, listed, of_record, over_repeats, share
+from .measured import Measured, Record, Weighed, listed, of_record, over_repeats, share
 
 Names = Union[str, Sequence[str]]
 
@@ -95,8 +95,9 @@ def _status(done: programs.Done) -> int:
 
 
 class Samples(Mapping[str, Measured]):
-    """Shares of a run's samples, between 0 and 1, by name, largest first. The bound of a share has
-    a level of 95 % and includes that lost samples may have had any name. .status, .stdout, .stderr
+    """Shares of a run's samples, between 0 and 1, by name, largest first. A sample weighs what it
+    stands for, its period. The bound of a share has a level of 95 % and includes that lost samples
+    may have had any name. .status, .stdout, .stderr
     and .records are as in Run; .samples has the number of samples: expected, aggregated, and lost
     by cause."""
 
@@ -112,19 +113,21 @@ class Samples(Mapping[str, Measured]):
             "lost": {cause: sum(a["lost"].get(cause, 0) for a in accounts)
                      for a in accounts for cause in a["lost"]},
         }
-        totals: Dict[str, int] = {}
-        for name, samples in self._named():
-            totals[name] = totals.get(name, 0) + samples
-        self._totals = dict(sorted(totals.items(), key=lambda pair: -pair[1]))
+        totals: Dict[str, Weighed] = {}
+        for name, entry in self._named():
+            known = totals.get(name, Weighed(0, 0))
+            totals[name] = Weighed(known.samples + entry["samples"], known.period + entry.get("period", entry["samples"]))
+        self._totals = dict(sorted(totals.items(), key=lambda pair: -pair[1].period))
 
-    def _named(self) -> Iterator[Tuple[str, int]]:
+    def _named(self) -> Iterator[Tuple[str, Dict[str, Any]]]:
         raise NotImplementedError
 
     def share(self, name: str) -> Measured:
         """Returns the share of a name. A name without samples has a share of 0 with an upper
         bound."""
         lost = sum(self.samples["lost"].values())
-        return share(name, self._totals.get(name, 0), self.samples["aggregated"], lost)
+        others = (total for other, total in self._totals.items() if other != name)
+        return share(name, self._totals.get(name, Weighed(0, 0)), others, lost)
 
     def __getitem__(self, name: str) -> Measured:
         __tracebackhide__ = True
@@ -152,10 +155,10 @@ class Profile(Samples):
     def __init__(self, done: programs.Done) -> None:
         super().__init__(done, "profile")
 
-    def _named(self) -> Iterator[Tuple[str, int]]:
+    def _named(self) -> Iterator[Tuple[str, Dict[str, Any]]]:
         for part in self._parts:
             for entry in part["entries"]:
-                yield function_of(entry.get("code", {})), entry["samples"]
+                yield function_of(entry.get("code", {})), entry
 
 
 class Mem(Samples):
@@ -166,10 +169,10 @@ class Mem(Samples):
         super().__init__(done, "mem")
         self.entries: List[Dict[str, Any]] = [e for p in self._parts for e in p.get("entries", [])]
 
-    def _named(self) -> Iterator[Tuple[str, int]]:
+    def _named(self) -> Iterator[Tuple[str, Dict[str, Any]]]:
         for part in self._parts:
             for source in part.get("sources", []):
-                yield source["source"], source["samples"]
+                yield source["source"], source
 
 
 def function_of(code: Mapping[str, Any]) -> str:

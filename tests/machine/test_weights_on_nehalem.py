@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What samples weigh. With a frequency they stand for unequal numbers of events; every output must show the shares
+that the program has by construction, as it does with a fixed period."""
+import json
+import re
+
+import pytest
+
+import known
+import pprof
+import records
+
+LOADS = known.numbers("uneven")
+SHARE = LOADS["thick"] / (LOADS["thick"] + LOADS["thin"])
+WAYS = {"period": ["-c", "1009"], "frequency": ["-F", "4000"], "share": ["-c", "1009", "--cpu-share", "10%", "-I", "20"]}
+COMMANDS = {"profile": ["-e", "MEM_INST_RETIRED.LOADS:u"], "mem": ["--ldlat", "3"], "branch": ["--filter", "any,u", "--by", "symbol"]}
+FORMATS = ("json", "flat", "folded", "pprof", "table")
+
+
+def share_of(pairs):
+    """The share of thick in a list of (name, weight). All else is a few loads."""
+    pairs = list(pairs)
+    thick, thin = (sum(weight for name, weight in pairs if re.search(rf"\b{name_of}\b", name)) for name_of in ("thick", "thin"))
+    assert thick + thin > 0.9 * sum(weight for _, weight in pairs) > 0
+    return thick / (thick + thin)
+
+
+def from_json(text, command):
+    frames = {}
+    for record in records.parse(text):
+        if record["type"] == "frames":
+            if record.get("part", 1) == 1:
+                frames = {}
+            frames.update((f["id"], f.get("symbol", "?")) for f in record["frames"])
+        for entry in record["entries"] if record["type"] == command else ():
+            innermost = frames.get((entry.get("stack") or [None])[0], "?")
+            yield entry["from"].get("symbol", "?") if command == "branch" else innermost, entry["period"]
+
+
+def from_flat(text):
+    for line in map(json.loads, text.splitlines()):
+        if "value" in line:
+            yield line.get("from_symbol", line.get("symbol", "?")), line["value"]
+
+
+def from_folded(text):
+    for line in text.splitlines():
+        stack, weight = line.rsplit(" ", 1)
+        yield stack.split(";")[-1].split(" -> ")[0], int(weight)
+
+
+def from_pprof(path, value):
+    profile = pprof.read(path)
+    functions = {f.id: profile.string_table[f.name] for f in profile.function}
+    leaves = {x.id: functions[x.line[0].function_id] if x.line else "?" for x in profile.location}
+    for sample in profile.sample:
+        yield leaves.get((list(sample.location_id) or [0])[0], "?"), sample.value[value]
+
+
+def from_table(text):
+    """The rows of a table: samples and share, then the functions of the stack below."""
+    share = None
+    for line in text.splitlines():
+        row = re.match(r" *[\d,]+ +([\d.]+)%", line)
+        if row:
+            share = float(row[1])
+        found = re.search(r"\b(thick|thin)\b", line)
+        if found and share is not None:
+            yield found[1], share
+            share = None
+
+
+def from_page(text):
+    """The innermost functions of a flame graph: own weights of its nodes."""
+    data = json.loads(re.search(r'(\{"title":.*\})\s*</script>', text, re.S)[1].replace("\\u003c", "<"))
+    graph, = data["events"]
+    for i, (depth, code, weight) in enumerate(zip(graph["depth"], graph["code"], graph["weight"])):
+        below = 0
+        for deeper, more in zip(graph["depth"][i + 1:], graph["weight"][i + 1:]):
+            if deeper <= depth:
+                break
+            below += more if deeper == depth + 1 else 0
+        yield data["texts"][data["codes"][code][0]], weight - below
+
+
+def written(guest, tmp_path, command, way):
+    outputs = " ".join(f"-o {form}=out.{form}" for form in FORMATS if way != "share" or form != "pprof")
+    options = " ".join([*COMMANDS[command], *WAYS[way], "-g"])
+    guest.say(f"/opt/nhmtap {command} {options} {outputs} -- uneven && /opt/nhmtap flamegraph < out.json > out.html", paranoid=-1)
+    return {form: guest.fetch(f"out.{form}", tmp_path) for form in (*FORMATS, "html") if way != "share" or form != "pprof"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_output_has_the_shares_that_the_program_has(guest, tmp_path, command, way):
+    paths = written(guest, tmp_path, command, way)
+    texts = {}
+    for form in paths.keys() - {"pprof"}:
+        with open(paths[form], encoding="utf-8") as file:
+            texts[form] = file.read()
+    shares = {"json": share_of(from_json(texts["json"], command)), "flat": share_of(from_flat(texts["flat"])),
+              "folded": share_of(from_folded(texts["folded"])), "page": share_of(from_page(texts["html"]))}
+    if way != "share":  # there the intervals are several
+        shares["table"] = share_of(from_table(texts["table"]))
+    if "pprof" in paths and command != "branch":  # its values are numbers of branches
+        shares["pprof"] = share_of(from_pprof(paths["pprof"], 1))
+    assert all(abs(share - shares["json"]) < 0.01 for share in shares.values()), shares
+    assert abs(shares["json"] - SHARE) < 0.04, shares
+
+
+def test_the_function_that_stands_for_most_is_the_first(guest):
+    found = records.parse(guest.say("/opt/nhmtap profile -e MEM_INST_RETIRED.LOADS:u -F 4000 --by symbol --top 1 --format json -- uneven",
+                                    paranoid=-1))
+    profile, = (r for r in found if r["type"] == "profile")
+    (first,), rest = profile["entries"], profile["rest"]
+    assert first["code"]["symbol"] == "thick" and first["period"] > rest["period"] and first["samples"] < rest["samples"]
