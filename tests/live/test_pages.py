@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Metrics as pages (openmetrics, prometheus), and files for each interval (%t)."""
+import json
 import os
 import signal
 import subprocess
@@ -106,6 +107,37 @@ def test_the_older_form_is_as_promtool_wants_it(nhmtap):
                       ["stat", "-a", "-e", "task-clock,cs", "-M", "cpus_utilized", "--per", "cpu"]):
         result = nhmtap(*arguments, "--format", "prometheus", "--", "true")
         assert "nhmtap_build_info" in result.out and pages.check(result.out) == (0, "")
+
+
+HOSTILE = 'says "so", \\ and more {x="1"} # TYPE y'
+
+
+@pytest.mark.parametrize("form", ["prometheus", "openmetrics"])
+def test_descriptions_and_labels_of_any_kind_leave_the_page_valid(nhmtap, tmp_path, form):
+    folder = tmp_path / "tables" / "generic"
+    folder.mkdir(parents=True)
+    (folder / "metrics.json").write_text(json.dumps([
+        {"name": "mine", "formula": "2 * page-faults", "unit": "things", "description": HOSTILE, "source": "reasoning"}]))
+    hostile = tmp_path / 'a "quoted" \\ name'
+    hostile.symlink_to("/usr/bin/true")
+    result = nhmtap("stat", f"--events-dir={folder.parent}", "-e", "page-faults", "-M", "mine", "-o",
+                    f"{form}={tmp_path / 'page'}", "-o", tmp_path / "x", "--", hostile)
+    assert result.status == 0, result.err
+    page = (tmp_path / "page").read_text(encoding="utf-8")
+    assert 'says "so"' in page or 'says \\"so\\"' in page
+    if form == "prometheus":
+        assert pages.check(page) == (0, "")
+    else:
+        assert pages.families(page)["nhmtap_mine_things"].documentation == HOSTILE
+
+
+def test_an_event_that_never_ran_is_no_counter_of_zero(nhmtap, tmp_path):
+    """Alignment faults do not occur on x86, so they are not counted."""
+    result = nhmtap("stat", "-e", "page-faults,alignment-faults", "-o", f"openmetrics={tmp_path / 'page'}", "-o", tmp_path / "x",
+                    "--", "true")
+    assert result.status == 0, result.err
+    events = {sample.labels["event"] for sample in pages.families((tmp_path / "page").read_text())["nhmtap_events"].samples}
+    assert events == {"page-faults"}
 
 
 @pytest.mark.parametrize("form, media", [("openmetrics", "application/openmetrics-text"),

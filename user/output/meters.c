@@ -288,6 +288,11 @@ static int take_count(void *context, const struct row *row)
 	json_t *labels = labels_of_row(taking, row);
 
 	set_running(taking, row, json_incref(labels));
+	/* It did not run, so nobody knows its count: a counter of 0 would say that it did not occur. */
+	if (!strcmp(string(row->values, "status"), "not_counted")) {
+		json_decref(labels);
+		return 0;
+	}
 	add(taking, "events",
 	    "What events have counted; of one that was counted part of the time, what that stands for.",
 	    labels, integer(row->values, "scaled"));

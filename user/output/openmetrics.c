@@ -48,13 +48,15 @@ static char *name_of(const struct meter *family)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-static void add_escaped(struct text *page, const char *value)
+/* `quoted`: '"' is escaped, too. The format before OpenMetrics takes that for an error in HELP, which has no
+ * quotes. */
+static void add_escaped(struct text *page, const char *value, bool quoted)
 {
 	for (; *value; value++) {
-		const char *escaped = *value == '\\'   ? "\\\\"
-				      : *value == '"'  ? "\\\""
-				      : *value == '\n' ? "\\n"
-						       : NULL;
+		const char *escaped = *value == '\\'		? "\\\\"
+				      : *value == '"' && quoted ? "\\\""
+				      : *value == '\n'		? "\\n"
+								: NULL;
 
 		if (escaped)
 			text_add(page, "%s", escaped);
@@ -70,7 +72,7 @@ static void add_label(struct text *page, const char *name, const json_t *value, 
 	add_words(page, name);
 	text_add(page, "=\"");
 	if (json_is_string(value))
-		add_escaped(page, json_string_value(value));
+		add_escaped(page, json_string_value(value), true);
 	else if (json_is_integer(value))
 		text_add(page, "%lld", (long long)json_integer_value(value));
 	else
@@ -152,7 +154,7 @@ static void add_family(struct text *page, const struct meter *family, bool befor
 	const char *behind = before ? suffix_of(family) : "";
 
 	text_add(page, "# HELP %s%s ", name, behind);
-	add_escaped(page, family->help);
+	add_escaped(page, family->help, !before);
 	text_add(page, "\n# TYPE %s%s %s\n", name, behind,
 		 before && family->kind == METER_INFO ? "gauge" : kinds[family->kind]);
 	if (*family->unit && !before) {
