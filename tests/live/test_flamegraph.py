@@ -48,7 +48,7 @@ def records(event="cpu-clock", entries=ENTRIES, frames=FRAMES):
 
 
 def text_of(*streams):
-    return "".join(json.dumps(record) + "\n" for record in [r for s in streams for r in s])
+    return "".join(json.dumps({**record, "seq": seq}) + "\n" for seq, record in enumerate(r for s in streams for r in s))
 
 
 def page(*streams, options=()):
@@ -505,3 +505,14 @@ def test_a_picture_of_it_is_not_empty(opened, tmp_path):
 def test_what_has_no_stacks_is_refused(text, why):
     done = subprocess.run([NHMTAP, "flamegraph"], input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and why in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize("change, why", [
+    (lambda lines: lines[::-1], "line 2 of stdin: its seq 2 does not follow seq 3 of the line before"),
+    (lambda lines: lines + lines[:1], "line 5 of stdin: its seq 0 does not follow seq 3"),
+    (lambda lines: [line.replace('"1.0.0"', '"99.0.0"') for line in lines], "line 1 of stdin: its schema_version is 99.0.0"),
+])
+def test_records_that_would_make_a_wrong_graph_are_refused(change, why):
+    lines = change(text_of(records(), records()).splitlines(True))
+    done = subprocess.run([NHMTAP, "flamegraph"], input="".join(lines), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "") and why in done.stderr

@@ -298,6 +298,18 @@ def test_only_what_looks_like_a_version_is_cut_from_an_elf_symbol(engine, compil
     assert functions(engine().file(path, offset_of(path, begin))) == [shown]
 
 
+def test_a_symbol_with_an_empty_name_is_none(engine, compiled):
+    """objcopy cannot make one, so the name's first byte is removed from the file."""
+    path = compiled("-g0")
+    (begin, _), = symbols(path)["outer"]
+    run("objcopy", "--redefine-sym=outer=OUTER_IS_EMPTY", path)
+    content = path.read_bytes()
+    assert content.count(b"\0OUTER_IS_EMPTY\0") == 1
+    path.write_bytes(content.replace(b"\0OUTER_IS_EMPTY\0", b"\0\0UTER_IS_EMPTY\0"))
+    name = engine("-l").file(path, offset_of(path, begin))
+    assert "symbol" not in name["frames"][0] if name["frames"] else name["why"]
+
+
 @pytest.mark.parametrize("symbol", ["@scope/name:run", "Program.f@10", "realpath@@GLIBC_2.3", "*A@B#c", "a@b@c"])
 def test_names_that_are_not_of_an_elf_file_keep_what_follows_an_at_sign(engine, tmp_path, symbol):
     (tmp_path / "perf-1.map").write_text(f"1000 100 {symbol}\n")

@@ -30,6 +30,38 @@ static int refuse_line(const char *file, size_t line, const char *why, struct re
 	return instead(refusal, "give it what nhmtap profile -g --format json writes");
 }
 
+/* The record of a stream that was read last. */
+struct place_in_stream {
+	char run_id[40];
+	json_int_t seq;
+};
+
+/* Refuses what would make a wrong graph: records of a later schema, and lines out of order, whose frames are
+ * not those of their stacks. Returns 0, or -1 with the refusal. */
+static int check_record(const json_t *record, struct place_in_stream *last, const char *file, size_t line,
+			struct refusal *refusal)
+{
+	const char *run_id = string(record, "run_id"), *version = string(record, "schema_version");
+	json_int_t seq = integer(record, "seq");
+	bool behind = *run_id && !strcmp(run_id, last->run_id) && seq <= last->seq;
+
+	if (atoi(version) > atoi(SCHEMA_VERSION)) {
+		refuse(refusal, STATUS_USAGE, "line %zu of %.200s", line, file);
+		because(refusal, "its schema_version is %.40s, and this nhmtap reads records up to %s",
+			version, SCHEMA_VERSION);
+		return instead(refusal, "use the nhmtap that wrote it, or a later one");
+	}
+	if (behind) {
+		refuse(refusal, STATUS_USAGE, "line %zu of %.200s", line, file);
+		because(refusal, "its seq %lld does not follow seq %lld of the line before", (long long)seq,
+			(long long)last->seq);
+		return instead(refusal, "give the records in the order in which they were written");
+	}
+	snprintf(last->run_id, sizeof(last->run_id), "%s", run_id);
+	last->seq = seq;
+	return 0;
+}
+
 static int refuse_input(const char *file, int err, struct refusal *refusal)
 {
 	refuse(refusal, STATUS_PARTIAL, "reading the records of %.200s", file);
@@ -57,6 +89,7 @@ static int read_records(struct flamegraph *flamegraph, const char *file, char *t
 {
 	const char *name = file ? file : "stdin";
 	int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	struct place_in_stream last = {.seq = -1};
 	struct stored_lines lines;
 	const char *line;
 	size_t number = 0;
@@ -81,9 +114,12 @@ static int read_records(struct flamegraph *flamegraph, const char *file, char *t
 			progress_show_read(fd, lines.read);
 		if (!record)
 			err = refuse_line(name, number, error.text, refusal);
-		else if (!*title)
+		else
+			err = check_record(record, &last, name, number, refusal);
+		if (!err && !*title)
 			take_title(title, size, record);
-		flamegraph_take(flamegraph, record);
+		if (!err)
+			flamegraph_take(flamegraph, record);
 		json_decref(record);
 	}
 	stored_lines_close(&lines);

@@ -239,11 +239,14 @@ static const char *plain_name(struct source *source, const struct symbol *symbol
 	return known;
 }
 
-/* Sets the function of a frame. `name` is mangled if it is a name of C++ or Rust. */
+/* Sets the function of a frame. `name` is mangled if it is a name of C++ or Rust. An empty one, as any file
+ * may have, is none. */
 static void set_function(struct source *source, struct frame *frame, const char *name)
 {
-	frame->symbol = shown(source, name);
-	frame->linkage = frame->symbol != name ? name : NULL;
+	const char *symbol = shown(source, name);
+
+	frame->symbol = symbol && *symbol ? symbol : NULL;
+	frame->linkage = frame->symbol && symbol != name ? name : NULL;
 }
 
 static void set_frames(struct source *source, struct name *name, const struct answer *answer, __u64 address)
@@ -254,8 +257,9 @@ static void set_frames(struct source *source, struct name *name, const struct an
 	for (size_t i = 0; i < answer->nr_frames; i++) {
 		const struct told_frame *told = answer_frame(answer, i);
 		const char *file = kept(source, answer_text(answer, told->file));
+		bool known = file && *file;
 
-		frames[i] = (struct frame){.file = file, .line = file ? told->line : 0};
+		frames[i] = (struct frame){.file = known ? file : NULL, .line = known ? told->line : 0};
 		set_function(source, &frames[i], kept(source, answer_text(answer, told->function)));
 	}
 	if (last->entry && last->entry <= address)
