@@ -27,13 +27,20 @@ struct mapping {
 	struct mapped_file *file;
 };
 
-/* The mappings of a process in one life. A forked process shares them with its parent until one of the two
- * changes its mappings. */
+/*
+ * The mappings of a process in one life. A forked process shares them with its parent until one of the two
+ * changes its mappings. The current ones are sorted by their addresses, and no two overlap. New ones are
+ * mostly next to the one before: /proc/PID/maps is sorted, and mmap(2) goes down through free addresses. So
+ * the list has its unused room where the last one was put in.
+ */
 struct space {
 	size_t users;
 	bool anonymous; /* it has, or had, code that was made at run time */
 	struct mapping *list;
 	size_t nr, room;
+	size_t gap; /* number of mappings before the unused room */
+	struct mapping *ended;
+	size_t nr_ended, room_ended;
 };
 
 #define COMM_SIZE  16 /* TASK_COMM_LEN */
@@ -120,23 +127,89 @@ static struct space *space_new(void)
 	return space;
 }
 
+/* The current mapping of this number, in the order of the addresses. */
+static struct mapping *current(const struct space *space, size_t i)
+{
+	return &space->list[i < space->gap ? i : i + (space->room - space->nr)];
+}
+
+/* The number of the first current mapping that ends after this address. */
+static size_t first_after(const struct space *space, __u64 address)
+{
+	size_t low = 0, high = space->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (current(space, middle)->end > address)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
 static void space_put(struct mappings *mappings, struct space *space)
 {
 	if (--space->users)
 		return;
 	for (size_t i = 0; i < space->nr; i++)
-		mapped_file_put(space->list[i].file);
-	mappings->nr -= space->nr;
+		mapped_file_put(current(space, i)->file);
+	for (size_t i = 0; i < space->nr_ended; i++)
+		mapped_file_put(space->ended[i].file);
+	mappings->nr -= space->nr + space->nr_ended;
 	free(space->list);
+	free(space->ended);
 	free(space);
 }
 
-/* Adds a mapping. Takes over the caller's reference to the file. */
+/* Moves the unused room to this place among the current mappings. */
+static void move_gap(struct space *space, size_t at)
+{
+	size_t unused = space->room - space->nr;
+
+	if (at < space->gap)
+		memmove(space->list + at + unused, space->list + at,
+			(space->gap - at) * sizeof(*space->list));
+	else if (at > space->gap)
+		memmove(space->list + space->gap, space->list + space->gap + unused,
+			(at - space->gap) * sizeof(*space->list));
+	space->gap = at;
+}
+
+/* Adds a current mapping, which overlaps no other. Takes over the caller's reference to the file. */
 static void space_add(struct mappings *mappings, struct space *space, const struct mapping *mapping)
 {
-	space->list = xroom(space->list, space->nr, &space->room, sizeof(*space->list));
-	space->list[space->nr++] = *mapping;
+	size_t at = first_after(space, mapping->begin);
+
+	if (space->nr == space->room) {
+		move_gap(space, space->nr);
+		space->list = xroom(space->list, space->nr, &space->room, sizeof(*space->list));
+	}
+	move_gap(space, at);
+	space->list[space->gap++] = *mapping;
+	space->nr++;
 	mappings->nr++;
+}
+
+static void add_ended(struct mappings *mappings, struct space *space, const struct mapping *mapping)
+{
+	space->ended = xroom(space->ended, space->nr_ended, &space->room_ended, sizeof(*space->ended));
+	space->ended[space->nr_ended++] = *mapping;
+	mappings->nr++;
+}
+
+/* Ends a current mapping. */
+static void space_end(struct mappings *mappings, struct space *space, size_t i, __u64 until)
+{
+	struct mapping mapping = *current(space, i);
+
+	move_gap(space, i + 1);
+	space->gap--;
+	space->nr--;
+	mappings->nr--;
+	mapping.until = until;
+	add_ended(mappings, space, &mapping);
 }
 
 /* Returns a space that only this life uses, so that it can be changed; copies a shared one. */
@@ -149,10 +222,14 @@ static struct space *own_space(struct mappings *mappings, struct life *life)
 	life->space = space_new();
 	life->space->anonymous = shared->anonymous;
 	for (size_t i = 0; i < shared->nr; i++) {
-		if (shared->list[i].until <= life->since)
+		mapped_file_again(current(shared, i)->file);
+		space_add(mappings, life->space, current(shared, i));
+	}
+	for (size_t i = 0; i < shared->nr_ended; i++) {
+		if (shared->ended[i].until <= life->since)
 			continue;
-		mapped_file_again(shared->list[i].file);
-		space_add(mappings, life->space, &shared->list[i]);
+		mapped_file_again(shared->ended[i].file);
+		add_ended(mappings, life->space, &shared->ended[i]);
 	}
 	shared->users--;
 	return life->space;
@@ -308,13 +385,13 @@ static void forget_lives(struct mappings *mappings, struct process *process, __u
 			struct space *space = life->space;
 			size_t kept = 0;
 
-			for (size_t i = 0; i < space->nr; i++)
-				if (space->list[i].until > since)
-					space->list[kept++] = space->list[i];
+			for (size_t i = 0; i < space->nr_ended; i++)
+				if (space->ended[i].until > since)
+					space->ended[kept++] = space->ended[i];
 				else
-					mapped_file_put(space->list[i].file);
-			mappings->nr -= space->nr - kept;
-			space->nr = kept;
+					mapped_file_put(space->ended[i].file);
+			mappings->nr -= space->nr_ended - kept;
+			space->nr_ended = kept;
 		}
 		at = &life->before;
 	}
@@ -401,14 +478,11 @@ static bool has_room(struct mappings *mappings)
 /* Whether the process has this mapping already. */
 static bool is_there(const struct space *space, const struct mapping *new)
 {
-	for (size_t i = 0; i < space->nr; i++) {
-		const struct mapping *old = &space->list[i];
+	size_t i = first_after(space, new->begin);
+	const struct mapping *old = i < space->nr ? current(space, i) : NULL;
 
-		if (old->until == FOREVER && old->begin == new->begin && old->end == new->end &&
-		    old->offset == new->offset && old->file == new->file)
-			return true;
-	}
-	return false;
+	return old && old->begin == new->begin && old->end == new->end && old->offset == new->offset &&
+	       old->file == new->file;
 }
 
 static void add_part(struct mappings *mappings, struct space *space, const struct mapping *whole, __u64 begin,
@@ -431,16 +505,15 @@ static void add_part(struct mappings *mappings, struct space *space, const struc
  * their own. */
 static void replace(struct mappings *mappings, struct space *space, const struct mapping *new)
 {
-	size_t nr = space->nr;
+	size_t i = first_after(space, new->begin);
 
-	for (size_t i = 0; i < nr; i++) {
-		struct mapping old = space->list[i];
+	while (i < space->nr && current(space, i)->begin < new->end) {
+		struct mapping old = *current(space, i);
 
-		if (old.until != FOREVER || old.end <= new->begin || old.begin >= new->end)
-			continue;
-		space->list[i].until = new->since;
+		space_end(mappings, space, i, new->since);
 		add_part(mappings, space, &old, old.begin, new->begin, new->since);
 		add_part(mappings, space, &old, new->end, old.end, new->since);
+		i = first_after(space, new->begin);
 	}
 }
 
@@ -455,7 +528,7 @@ static void add(struct mappings *mappings, struct process *process, struct sight
 				  .until = FOREVER};
 	struct space *space;
 
-	if (!has_room(mappings))
+	if (sighting->begin >= sighting->end || !has_room(mappings))
 		return;
 	sighting->pid = process->pid;
 	sighting->root = life->root;
@@ -660,9 +733,9 @@ static void find_program(struct life *life, pid_t pid)
 		return;
 	path[length] = '\0';
 	for (size_t i = 0; i < life->space->nr; i++)
-		if (!strcmp(life->space->list[i].file->path, path)) {
+		if (!strcmp(current(life->space, i)->file->path, path)) {
 			mapped_file_put(life->program);
-			life->program = mapped_file_again(life->space->list[i].file);
+			life->program = mapped_file_again(current(life->space, i)->file);
 			return;
 		}
 }
@@ -729,45 +802,65 @@ static enum likelihood likelihood(const struct life *life, const char *comm)
 	return life->comms.incomplete ? POSSIBLE : UNLIKELY;
 }
 
+/* What was found so far for an address. */
+struct found {
+	const char *comm;
+	__u64 address, interval, now;
+	enum likelihood likeliest;
+	__u64 longest;
+	struct spot spot;
+};
+
+static void consider(struct found *found, const struct life *life, const struct mapping *mapping)
+{
+	struct spot spot = {.file = mapping->file,
+			    .offset = found->address - mapping->begin + mapping->offset};
+	enum likelihood likely;
+	__u64 time;
+
+	if (found->address < mapping->begin || found->address >= mapping->end)
+		return;
+	likely = likelihood(life, found->comm);
+	time = likely < found->likeliest ? 0 : lived(found->interval, life, mapping, found->now);
+	if (!time)
+		return;
+	if (likely > found->likeliest) {
+		found->spot = (struct spot){0};
+		found->longest = 0;
+	}
+	found->likeliest = likely;
+	spot.ambiguous =
+		found->spot.ambiguous ||
+		(found->spot.file && (found->spot.file != spot.file || found->spot.offset != spot.offset));
+	if (time > found->longest)
+		found->spot = spot;
+	else
+		found->spot.ambiguous = spot.ambiguous;
+	found->longest = time > found->longest ? time : found->longest;
+}
+
 /* Finds what was mapped at the address: in the lives of the greatest likelihood, the mapping that existed
  * longest. Returns false if there is none. */
 static bool search(const struct process *process, const char *comm, __u64 address, __u64 interval,
 		   struct spot *place)
 {
-	enum likelihood likeliest = UNLIKELY;
-	__u64 longest = 0, now = clock_ns(CLOCK_MONOTONIC);
+	struct found found = {.comm = comm,
+			      .address = address,
+			      .interval = interval,
+			      .now = clock_ns(CLOCK_MONOTONIC),
+			      .likeliest = UNLIKELY};
 
-	for (const struct life *life = process->life; life; life = life->before)
-		for (size_t i = 0; i < life->space->nr; i++) {
-			const struct mapping *mapping = &life->space->list[i];
-			struct spot found = {.file = mapping->file,
-					     .offset = address - mapping->begin + mapping->offset};
-			enum likelihood likely;
-			__u64 time;
+	for (const struct life *life = process->life; life; life = life->before) {
+		const struct space *space = life->space;
+		size_t i = first_after(space, address);
 
-			if (address < mapping->begin || address >= mapping->end)
-				continue;
-			likely = likelihood(life, comm);
-			if (likely < likeliest)
-				continue;
-			time = lived(interval, life, mapping, now);
-			if (!time)
-				continue;
-			if (likely > likeliest) {
-				*place = (struct spot){0};
-				longest = 0;
-			}
-			likeliest = likely;
-			found.ambiguous =
-				place->ambiguous ||
-				(place->file && (place->file != found.file || place->offset != found.offset));
-			if (time > longest)
-				*place = found;
-			else
-				place->ambiguous = found.ambiguous;
-			longest = time > longest ? time : longest;
-		}
-	return longest;
+		for (size_t n = 0; n < space->nr_ended; n++)
+			consider(&found, life, &space->ended[n]);
+		if (i < space->nr)
+			consider(&found, life, current(space, i));
+	}
+	*place = found.spot;
+	return found.longest;
 }
 
 struct spot mappings_find(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since)
@@ -794,10 +887,11 @@ void mappings_each(struct mappings *mappings, pid_t pid,
 	const struct process *process = find(mappings, pid);
 	const struct space *space = process && process->life ? process->life->space : NULL;
 
-	for (size_t i = 0; space && i < space->nr; i++)
-		if (space->list[i].until == FOREVER)
-			each(context, space->list[i].file, space->list[i].begin, space->list[i].end,
-			     space->list[i].offset);
+	for (size_t i = 0; space && i < space->nr; i++) {
+		const struct mapping *mapping = current(space, i);
+
+		each(context, mapping->file, mapping->begin, mapping->end, mapping->offset);
+	}
 }
 
 bool mappings_has_ended(struct mappings *mappings, pid_t pid)

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Takes notes of mappings, and answers which file an address belongs to. Each line is a step, with numbers in
+ * decimal:
+ *
+ *     map PID BEGIN END OFFSET PATH
+ *     fork PID PARENT
+ *     exec PID
+ *     find PID ADDRESS   prints the path and the offset, or "-"
+ *     many PID NR        maps NR pages: two thirds from below, the others from above
+ *
+ * The times of the steps are 1, 2, … ns, so a mapping that still exists has existed for much longer than one
+ * that has ended.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "naming/mappings.h"
+
+#define PAGE 4096ULL
+#define TOP  (1ULL << 46)
+
+/* No process has these pids, so nothing is looked up in /proc. */
+#define PID(number) (0x7f000000 + (number))
+
+static void take(struct mappings *mappings, enum sideband_kind kind, int pid, int parent, __u64 begin,
+		 __u64 end, __u64 offset, const char *path, __u64 time)
+{
+	mappings_take(mappings, &(struct sideband_note){.kind = kind,
+							.pid = PID(pid),
+							.parent = PID(parent),
+							.time = time,
+							.begin = begin,
+							.size = end - begin,
+							.offset = offset,
+							.path = path,
+							.comm = "",
+							.device = 1,
+							.inode = path[strlen(path) - 1]});
+}
+
+static void map_many(struct mappings *mappings, int pid, __u64 nr, __u64 time)
+{
+	for (__u64 i = 0; i < nr; i++) {
+		__u64 begin = i % 3 ? 2 * i * PAGE : TOP - 2 * i * PAGE;
+
+		take(mappings, SIDEBAND_MAPPED, pid, 0, begin, begin + PAGE, i * PAGE, "/nonexistent/many",
+		     time);
+	}
+}
+
+int main(void)
+{
+	struct mappings *mappings = mappings_new();
+	unsigned long long first, second, offset;
+	char line[300], path[100], what[10];
+	int pid;
+
+	for (__u64 time = 1; fgets(line, sizeof(line), stdin); time++) {
+		if (sscanf(line, "map %d %llu %llu %llu %99s", &pid, &first, &second, &offset, path) == 5) {
+			take(mappings, SIDEBAND_MAPPED, pid, 0, first, second, offset, path, time);
+		} else if (sscanf(line, "%9s %d %llu", what, &pid, &first) < 2) {
+			return 1;
+		} else if (!strcmp(what, "fork")) {
+			take(mappings, SIDEBAND_FORKED, pid, first, 0, 0, 0, " ", time);
+		} else if (!strcmp(what, "exec")) {
+			take(mappings, SIDEBAND_EXECUTED, pid, 0, 0, 0, 0, " ", time);
+		} else if (!strcmp(what, "many")) {
+			map_many(mappings, pid, first, time);
+		} else {
+			struct spot spot = mappings_find(mappings, PID(pid), NULL, first, 0);
+
+			if (spot.file)
+				printf("%s %llu\n", spot.file->path, (unsigned long long)spot.offset);
+			else
+				puts("-");
+		}
+	}
+	mappings_release(mappings);
+	return 0;
+}
