@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The system's clock is set during a run. A shim sets it for nhmtap only."""
+import time
 from datetime import datetime
 
 import pytest
 from sessions import Session, faults
 
 
-def seconds(time):
-    whole, fraction = time.rstrip("Z").split(".")
+def seconds(text):
+    whole, fraction = text.rstrip("Z").split(".")
     return datetime.fromisoformat(whole + "+00:00").timestamp() + float("0." + fraction)
 
 
@@ -28,10 +29,26 @@ def test_a_clock_that_is_set_is_told_and_leaves_durations_right(nhmtap, shim, tm
         assert abs(warning["step_ns"] / 1e9 - step) < 60
         intervals = {r["start_time"]: r["duration_ns"] / 1e9 for r in result.records
                      if r["type"] in ("count", "profile") and r["activity"] == name}
-        times = [seconds(time) for time in intervals]
+        times = [seconds(start) for start in intervals]
         assert len(times) == 4
         # Each interval begins where the previous one ended, except after the clock was set.
-        gaps = [later - (time + took) for time, took, later in zip(times, intervals.values(), times[1:])]
+        gaps = [later - (start + took) for start, took, later in zip(times, intervals.values(), times[1:])]
         assert abs(gaps[1] - step) < 60 and max(abs(gaps[0]), abs(gaps[2])) < 60
         assert all(0 <= took < 600 for took in intervals.values())
     assert "the system's clock was set by" in result.err
+
+
+def test_samples_after_the_clock_was_set_have_the_new_time(nhmtap, shim, tmp_path):
+    at = tmp_path / "step"
+    at.write_text("0")
+    before = ["env", f"LD_PRELOAD={shim('set_clock')}", f"STEP_FILE={at}", "ASAN_OPTIONS=verify_asan_link_order=0"]
+    with Session(nhmtap, tmp_path, [faults("loads", "mem", stream=True, all_cpus=True)], before=before) as session:
+        session.do("snapshot")
+        at.write_text(str(86400 * 10**9))
+        session.do("snapshot")
+        result = session.end()
+    # The record's time is that of writing it.
+    ages = [seconds(r["time"]) - seconds(r["sample_time"]) for r in result.of("sample")]
+    assert any(seconds(r["time"]) > time.time() + 3600 for r in result.of("sample")), "none is of after that"
+    # The clock may be set between the two times of one record.
+    assert sum(abs(age) > 3600 for age in ages) <= 1

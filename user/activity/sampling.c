@@ -47,7 +47,6 @@ struct state {
 	bool *warned;			   /* per event: see warn_of_loss() */
 	bool *filling;			   /* per event: its tables should be emptied */
 	struct wakes wakes;		   /* sets `filling` */
-	__u64 real_ns;			   /* CLOCK_REALTIME minus CLOCK_MONOTONIC, when the run began */
 	__u64 forks;			   /* forks on this machine until the run began */
 	struct pacing *pacing;		   /* NULL: periods do not change */
 	struct unwinding *unwinding;	   /* NULL: stacks are not walked by unwind tables */
@@ -232,7 +231,6 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 		       activity->options->interval_ms, refusal))
 		return -1;
 	state->forks = forks_so_far();
-	state->real_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	for (size_t p = 0; p < places->nr; p++)
 		if (places->list[p].open && sampling_attach_at(activity, p, refusal))
 			return -1;
@@ -430,7 +428,8 @@ static json_t *sample_record(const struct activity *activity, size_t i, const st
 	const struct state *state = activity->state;
 	const struct event *event = &activity->plan.events.list[i];
 	json_t *record = json_pack("{s:s}", "type", "sample");
-	__u64 time = sample->time + state->real_ns;
+	/* The clocks' difference changes when the system's clock is set. */
+	__u64 time = sample->time + clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	struct timespec at = {time / 1000000000, time % 1000000000};
 
 	activity_put_event(record, event);
