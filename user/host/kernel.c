@@ -155,11 +155,12 @@ static int no_bts(struct host *host, struct refusal *refusal)
 static int no_rapl(struct host *host, struct refusal *refusal)
 {
 	if (host->events) {
-		because(refusal,
-			"there is no PMU 'power': this CPU counts no energy, RAPL came with Sandy Bridge");
+		because(refusal, "there is no PMU 'power': this CPU has no energy counters (RAPL), which "
+				 "came with Sandy Bridge");
 		return instead(refusal, "measure the power supply");
 	}
-	because(refusal, "there is no PMU 'power': this CPU counts no energy, or lacks its driver");
+	because(refusal, "there is no PMU 'power': this CPU has no energy counters, or the kernel has no "
+			 "driver for them");
 	return instead(refusal, "modprobe rapl");
 }
 

@@ -20,14 +20,12 @@ NAMED = {"…": "...", "≤": r"\(<=", "≥": r"\(>=", "×": r"\(mu", "÷": r"\(
          "–": r"\(en", "·": r"\(bu"}
 
 
+# In code, characters that groff would replace by those of a text.
+PLAIN = {"-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
+
+
 def escaped(text, code=False):
-    text = text.replace("\\", r"\e")
-    for character, name in NAMED.items():
-        text = text.replace(character, name)
-    if code:
-        for character, name in (("-", r"\-"), ("'", r"\(aq"), ("`", r"\(ga"), ("^", r"\(ha"), ("~", r"\(ti")):
-            text = text.replace(character, name)
-    return text
+    return text.translate(str.maketrans({"\\": r"\e", **NAMED, **(PLAIN if code else {})}))
 
 
 def bold(text):

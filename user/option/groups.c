@@ -42,7 +42,7 @@ const struct option_row target_rows[] = {
 	 .help = "what runs in these cgroups (version 2): paths below the mount, as /proc/PID/cgroup has "
 		 "them, or patterns such as '/kubepods*/**' of cgroups that come and go"},
 	{0, "container", "ID,…", OPTION_TEXT, COMMON(containers),
-	 .help = "what runs in these containers, which may come and go: ids, how they begin, or uids of "
+	 .help = "what runs in these containers, which may come and go: ids or their beginnings, or uids of "
 		 "pods"},
 	{'a', "all-cpus", NULL, OPTION_FLAG, COMMON(all_cpus), .help = "all CPUs, system-wide"},
 	{'C', "cpu", "CPUS", OPTION_TEXT, COMMON(cpus), .help = "these CPUs, system-wide: 0-3,8"},
@@ -73,7 +73,8 @@ const struct option_row interval_rows[] = {
 	{'D', "delay", "MS", OPTION_DELAY, COMMON(delay_ms), .most = DAY_MS, .member = "delay_ms",
 	 .help = "begin counting MS milliseconds after the start; -1: when --control enables it"},
 	{0, "control", "fifo:CTL[,ACK]", OPTION_TEXT, COMMON(control), .line_only = true,
-	 .help = "obey lines from a FIFO: enable, disable, snapshot, ping, stop; write ack into another"},
+	 .help = "take commands from a FIFO, one per line: enable, disable, snapshot, ping, stop; write ack "
+		 "to another"},
 	{0, "duration", "S", OPTION_SECONDS, COMMON(duration_s), .member = "duration_s",
 	 .help = "stop after S seconds; with --repeat, each execution"},
 	{0},
@@ -93,9 +94,9 @@ const struct option_row output_rows[] = {
 
 const struct option_row stream_rows[] = {
 	{'o', "output", "PLACE", OPTION_TEXTS, COMMON(outputs), .line_only = true,
-	 .help = "write there instead of to stdout, or FORMAT=PLACE; repeatable: a file (what it has is "
-		 "replaced; with %t, the time, in its name one for each interval), unix:PATH, tcp:HOST:PORT, "
-		 "a URL (otlp, pprof, metrics), listen (/metrics), - for stdout"},
+	 .help = "write to PLACE or FORMAT=PLACE instead of stdout; repeatable: FILE (overwritten; %t in its "
+		 "name makes one file per interval), unix:PATH, tcp:HOST:PORT, a URL (otlp, pprof, metrics), "
+		 "listen (/metrics), - for stdout"},
 	{0, "append", NULL, OPTION_FLAG, COMMON(append), .line_only = true,
 	 .help = "with -o: append to files instead of replacing them"},
 	{0, "queue", "BYTES", OPTION_NUMBER, COMMON(queue_bytes), .least = 1 << 13, .most = 1ULL << 40,
@@ -103,16 +104,18 @@ const struct option_row stream_rows[] = {
 	 .help = "queue at most BYTES for a slow reader (default 8388608); beyond that, intervals are "
 		 "merged"},
 	{0, "memory", "SIZE", OPTION_TEXT, COMMON(memory), .line_only = true,
-	 .help = "use at most SIZE (32M) of memory, the kernel's for the run included; the start record says "
-		 "what was made smaller"},
+	 .help = "use at most SIZE (32M) of memory, the kernel's memory for the run included; the start "
+		 "record lists what was made smaller"},
 	{0, "cpu-share", "SHARE", OPTION_TEXT, COMMON(cpu_share), .line_only = true,
-	 .help = "cost at most SHARE (1%) of one CPU, the kernel's time for samples included: sample less "
-		 "often where it would be more; records say what period held"},
+	 .help = "use at most SHARE (1%) of one CPU, the kernel's time for samples included, by sampling "
+		 "less "
+		 "often; records give the period used"},
 	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true,
 	 .help = "answer HTTP at unix:PATH, tcp:HOST:PORT (loopback) or public-tcp:HOST:PORT while the run "
 		 "goes on: /healthz, /readyz, and /metrics with -o openmetrics=listen"},
 	{0, "series", "N", OPTION_NUMBER, COMMON(series), .least = 1, .most = 1000000, .line_only = true,
-	 .help = "metrics by functions, pids and other keys too, in at most N series; the rest is in other"},
+	 .help = "export metrics by functions, pids and other keys too, in at most N series; the others are "
+		 "summed up as other"},
 	{0},
 };
 
@@ -157,8 +160,8 @@ const struct option_row plan_rows[] = {
 
 const struct option_row msr_rows[] = {
 	{0, "msr", NULL, OPTION_FLAG, COMMON(msr),
-	 .help = "allow events whose counters only model-specific registers reach, which this writes and "
-		 "puts back"},
+	 .help = "allow events that are counted only through model-specific registers; nhmtap writes and "
+		 "restores them"},
 	{0},
 };
 
@@ -179,8 +182,7 @@ const struct option_row host_rows[] = {
 
 const struct option_row cpu_rows[] = {
 	{0, "cpu", "NAME", OPTION_TEXT, COMMON(cpu), .values = VALUES_CPUS, .line_only = true,
-	 .help = "another CPU's events, on any machine: nehalem-ep; one that there is not lists those that "
-		 "there are"},
+	 .help = "another CPU's events, on any machine: nehalem-ep; an unknown name lists the known ones"},
 	{0},
 };
 

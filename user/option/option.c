@@ -252,6 +252,18 @@ int options_parse(struct options *options, const struct command *command, int ar
 	return 0;
 }
 
+#define HELP_COLUMN 24
+
+/* Number of bytes of UTF-8 that begin no character. "…" takes one column, but three bytes. */
+static int continued(const char *text)
+{
+	int nr = 0;
+
+	for (; *text; text++)
+		nr += (*text & 0xc0) == 0x80;
+	return nr;
+}
+
 static void help_row(const struct option_row *row, void *context)
 {
 	char text[64];
@@ -261,7 +273,7 @@ static void help_row(const struct option_row *row, void *context)
 	snprintf(text, sizeof(text), "%c%c%s--%s%s%s", row->letter ? '-' : ' ',
 		 row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name,
 		 row->argument ? " " : "", row->argument ? row->argument : "");
-	fprintf(context, "  %-24s %s\n", text, row->help);
+	fprintf(context, "  %-*s %s\n", HELP_COLUMN + continued(text), text, row->help);
 }
 
 void options_help(const struct command *command, FILE *out)
