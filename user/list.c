@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "list.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *list_next(const char *list, const char *at, size_t *length)
@@ -22,4 +23,17 @@ bool list_has(const char *list, const char *word)
 		if (strlen(word) == length && !strncmp(at, word, length))
 			return true;
 	return false;
+}
+
+void list_append(char *buffer, size_t size, const char *word)
+{
+	size_t used = strlen(buffer);
+	const char *separator = used ? ", " : "";
+
+	if (used >= 3 && !strcmp(buffer + used - 3, "..."))
+		return;
+	/* After each word there is still room for ", ...". */
+	if (used + strlen(separator) + strlen(word) + strlen(", ...") >= size)
+		word = "...";
+	snprintf(buffer + used, size - used, "%s%s", separator, word);
 }

@@ -73,11 +73,9 @@ bool keys_asked(const struct chosen_keys *chosen, const char *name)
 /* Makes the refusal name what the user asked for, and all keys. */
 static int refuse_as_asked(const struct chosen_keys *chosen, struct refusal *refusal)
 {
-	size_t used = strlen(refusal->remedy);
-
 	snprintf(refusal->asked, sizeof(refusal->asked), "option --by '%s'", chosen->by);
 	for (const struct code_key *key = chosen->table; key && key->name; key++)
-		used += snprintf(refusal->remedy + used, sizeof(refusal->remedy) - used, ", %s", key->name);
+		list_append(refusal->remedy, sizeof(refusal->remedy), key->name);
 	return -1;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "list.h"
 #include "record/record.h"
 #include "record/samples.h"
 #include "visible.h"
@@ -66,17 +67,16 @@ int warn_of_loss(struct activity *activity, const char *event, const struct samp
 static void say_what_never_counts(const struct events *events)
 {
 	for (size_t i = 0; i < events->nr; i++) {
-		char names[400];
-		size_t used = 0, before = 0;
+		char names[400] = "";
+		size_t before = 0;
 
 		while (before < i && strcmp(events->list[before].never, events->list[i].never))
 			before++;
 		if (!events->list[i].never[0] || before < i)
 			continue;
-		for (size_t j = i; j < events->nr && used < sizeof(names); j++)
+		for (size_t j = i; j < events->nr; j++)
 			if (!strcmp(events->list[j].never, events->list[i].never))
-				used += snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
-						 events->list[j].name);
+				list_append(names, sizeof(names), events->list[j].name);
 		say("nhmtap: %s: not counted: %s", names, events->list[i].never);
 	}
 }

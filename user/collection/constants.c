@@ -97,12 +97,10 @@ static int refuse_key(const struct constants *constants, const char *by, const c
 		      struct refusal *refusal)
 {
 	char known[200] = "";
-	size_t used = 0;
 
 	for (int i = 0; i < btf_vlen(constants->section); i++)
 		if (choice(constants, i))
-			used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
-					 choice(constants, i));
+			list_append(known, sizeof(known), choice(constants, i));
 	refuse(refusal, STATUS_USAGE, "option --by '%s'", by);
 	because(refusal, "there is no key '%.*s'", length, name);
 	return instead(refusal, "keys: %s", known);

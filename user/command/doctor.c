@@ -56,14 +56,13 @@ static bool needs(const char *need, const struct facility *facility)
 static int check_need(const char *need, struct refusal *refusal)
 {
 	char known[400] = "";
-	size_t used = 0, length;
+	size_t length;
 
 	for (const char *at = NULL; (at = list_next(need, at, &length));) {
 		if (facility_find(at, length))
 			continue;
 		for (size_t i = 0; i < nr_facilities; i++)
-			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-					 facilities[i].name);
+			list_append(known, sizeof(known), facilities[i].name);
 		refuse(refusal, STATUS_USAGE, "option --need '%s'", need);
 		because(refusal, "there is no facility '%.*s'", (int)length, at);
 		return instead(refusal, "facilities: %s", known);
@@ -74,7 +73,7 @@ static int check_need(const char *need, struct refusal *refusal)
 static int check_only(const struct doctor_options *own, struct refusal *refusal)
 {
 	char known[600] = "";
-	size_t used = 0, length, i;
+	size_t length, i;
 
 	if (own->only && !own->selftest) {
 		refuse(refusal, STATUS_USAGE, "option --only '%s'", own->only);
@@ -88,8 +87,7 @@ static int check_only(const struct doctor_options *own, struct refusal *refusal)
 		if (i < nr_selftests)
 			continue;
 		for (i = 0; i < nr_selftests; i++)
-			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-					 selftest_name(i));
+			list_append(known, sizeof(known), selftest_name(i));
 		refuse(refusal, STATUS_USAGE, "option --only '%s'", own->only);
 		because(refusal, "there is no test '%.*s'", (int)length, at);
 		return instead(refusal, "tests: %s", known);

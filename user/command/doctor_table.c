@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "facility/facility.h"
+#include "list.h"
 #include "output/table.h"
 
 #define NAME_WIDTH  21
@@ -156,7 +157,7 @@ static void kernel_table(struct text *text, const struct stream *stream, const j
 {
 	const json_t *pmus = json_object_get(record, "pmus"), *pmu;
 	char words[1024] = "";
-	size_t used = 0, i;
+	size_t i;
 
 	if (!stream->verbose)
 		return;
@@ -164,9 +165,7 @@ static void kernel_table(struct text *text, const struct stream *stream, const j
 		 json_is_true(json_object_get(record, "btf")) ? "with" : "without",
 		 json_is_true(json_object_get(record, "page_table_isolation")) ? "on" : "off");
 	json_array_foreach(pmus, i, pmu)
-		if (used < sizeof(words))
-			used += snprintf(words + used, sizeof(words) - used, "%s%s", i ? ", " : "",
-					 json_string_value(pmu));
+		list_append(words, sizeof(words), json_string_value(pmu));
 	add_line(text, "PMUs", "%s", words);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <jansson.h>
 
+#include "list.h"
 #include "option/command.h"
 #include "run/config.h"
 #include "embedded.h"
@@ -88,12 +89,11 @@ static json_t *schema_of_all(void)
 static int refuse_type(const char *wanted, struct refusal *refusal)
 {
 	char known[400] = "", type[64];
-	size_t used = 0;
 	struct embedded file;
 
 	for (size_t i = 0; (file = embedded_at(i)).name; i++)
 		if (type_of(&file, type, sizeof(type)) && strcmp(type, SHARED_SCHEMA))
-			used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", type);
+			list_append(known, sizeof(known), type);
 	refuse(refusal, STATUS_USAGE, "schema '%s'", wanted);
 	because(refusal, "there is no record of this type");
 	instead(refusal, "types: %s", known);

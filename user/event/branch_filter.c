@@ -55,11 +55,11 @@ static const struct known_branch_kind *kind_of(const struct cpu_events *cpu, con
 /* Lists the kinds: "any, any_call, …". Without a table, these are all kinds that perf has. */
 static void list_kinds(const struct cpu_events *cpu, char *text, size_t size)
 {
-	for (size_t i = 0, used = 0; i < sizeof(words) / sizeof(words[0]) && used < size; i++) {
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		const struct known_branch_kind *kind = kind_of(cpu, words[i].word, strlen(words[i].word));
 
 		if (!(words[i].bits & SIDES) && (!cpu || !cpu->nr_branches || (kind && kind->records)))
-			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "", words[i].word);
+			list_append(text, size, words[i].word);
 	}
 }
 

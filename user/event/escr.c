@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "event/unit.h"
+#include "list.h"
 #include "memory.h"
 
 /* --- terms ------------------------------------------------------------------------------------ */
@@ -43,7 +44,7 @@ static int take_overflow(struct event *event, const char *term, size_t length, s
 static int take_metric(struct event *event, const char *term, size_t length, struct refusal *refusal)
 {
 	const char *value = strchr(term, '=') + 1;
-	size_t name = term + length - value, used = 0;
+	size_t name = term + length - value;
 	char known[300] = "";
 
 	for (size_t i = 0; i < event->kind->nr_metrics; i++) {
@@ -53,9 +54,7 @@ static int take_metric(struct event *event, const char *term, size_t length, str
 			event->metric = metric;
 			return 1;
 		}
-		if (used < sizeof(known))
-			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-					 metric->name);
+		list_append(known, sizeof(known), metric->name);
 	}
 	unit_refuse_term(event, term, length, refusal);
 	because(refusal, "there is no such metric");

@@ -11,6 +11,7 @@
  * with the names of compose.h and the pieces of spelling.h added. Space may stand around every "," "{" and
  * "}". tests/events/facts/perf-parse-events.tsv has the texts of perf's own tests of its grammar.
  */
+#include "list.h"
 #include "tables/compose.h"
 #include "event/event.h"
 #include "event/spelling.h"
@@ -220,14 +221,14 @@ static int apply_terms(struct parser *parser, struct event *event, const struct 
 static int refuse_term(struct parser *parser, struct event *event, const struct pmu *pmu, const char *name)
 {
 	char known[400] = "";
-	size_t used = 0;
 
-	for (size_t i = 0; pmu && i < pmu->nr_formats && used < sizeof(known); i++)
-		used += snprintf(known + used, sizeof(known) - used, "%s, ", pmu->formats[i].name);
+	for (size_t i = 0; pmu && i < pmu->nr_formats; i++)
+		list_append(known, sizeof(known), pmu->formats[i].name);
+	list_append(known, sizeof(known), "config, config1, config2, period, freq, name");
 	bad_term(parser, event, name);
 	because(parser->refusal, pmu ? "the PMU '%s' has no such term" : "'%s' is no term of this event",
 		pmu ? pmu->name : name);
-	return instead(parser->refusal, "terms: %sconfig, config1, config2, period, freq, name", known);
+	return instead(parser->refusal, "terms: %s", known);
 }
 
 static int apply_format(struct parser *parser, struct event *event, const struct pmu_format *format,
@@ -535,13 +536,11 @@ static int refuse_foreign(struct parser *parser, const char *name)
 	struct composed composed;
 	struct refusal ignored;
 	char owners[300] = "", here[80];
-	size_t used = 0;
 
-	for (size_t i = 0; i < nr_known_cpus && used < sizeof(owners); i++)
+	for (size_t i = 0; i < nr_known_cpus; i++)
 		if (compose_event(&known_cpus[i], name, &composed, &ignored) == 1)
-			used += snprintf(owners + used, sizeof(owners) - used, "%s%s", used ? ", " : "",
-					 known_cpus[i].name);
-	if (!used)
+			list_append(owners, sizeof(owners), known_cpus[i].name);
+	if (!owners[0])
 		return 0;
 	refuse(parser->refusal, STATUS_REFUSED, "event '%s'", name);
 	because(parser->refusal, "it is an event of %s; this machine is %s", owners,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "event/escr.h"
+#include "list.h"
 #include "tables/names.h"
 
 /* --- terms ------------------------------------------------------------------------------------ */
@@ -37,14 +38,12 @@ static int refuse_kind(const struct event *event, const struct known_unit *unit,
 {
 	char wanted[64], known[200] = "";
 	struct nearest nearest;
-	size_t used = 0;
 
 	refuse(refusal, STATUS_USAGE, "event '%s'", event->name);
 	because(refusal, "its first term has to say what '%s' is to count", unit->name);
-	for (size_t i = 0; unit->nr_kinds <= FEW_KINDS && i < unit->nr_kinds && used < sizeof(known); i++)
-		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-				 unit->kinds[i].name);
-	if (used)
+	for (size_t i = 0; unit->nr_kinds <= FEW_KINDS && i < unit->nr_kinds; i++)
+		list_append(known, sizeof(known), unit->kinds[i].name);
+	if (known[0])
 		return instead(refusal, "write one of %s, as in %s/%s/", known, unit->name,
 			       unit->kinds[0].name);
 	snprintf(wanted, sizeof(wanted), "%.*s", (int)length, name);
@@ -59,32 +58,32 @@ static int refuse_kind(const struct event *event, const struct known_unit *unit,
 static int refuse_field(const struct event *event, const char *term, size_t length, struct refusal *refusal)
 {
 	char known[400] = "";
-	size_t used = 0;
 
-	for (size_t i = 0; i < event->kind->nr_fields && used < sizeof(known); i++)
-		used += snprintf(known + used, sizeof(known) - used, "%s, ", event->kind->fields[i].name);
-	for (size_t i = 0; i < event->msr->nr_fields && used < sizeof(known); i++)
-		used += snprintf(known + used, sizeof(known) - used, "%s, ", event->msr->fields[i].name);
-	if (event->msr->counters && used < sizeof(known))
-		used += snprintf(known + used, sizeof(known) - used, "overflow, ");
-	if (event->kind->nr_metrics && used < sizeof(known))
-		snprintf(known + used, sizeof(known) - used, "metric, ");
+	for (size_t i = 0; i < event->kind->nr_fields; i++)
+		list_append(known, sizeof(known), event->kind->fields[i].name);
+	for (size_t i = 0; i < event->msr->nr_fields; i++)
+		list_append(known, sizeof(known), event->msr->fields[i].name);
+	if (event->msr->counters)
+		list_append(known, sizeof(known), "overflow");
+	if (event->kind->nr_metrics)
+		list_append(known, sizeof(known), "metric");
+	list_append(known, sizeof(known), "name");
 	unit_refuse_term(event, term, length, refusal);
 	because(refusal, "%s of '%s' has no such term", event->kind->name, event->msr->name);
-	return instead(refusal, "terms: %sname", known);
+	return instead(refusal, "terms: %s", known);
 }
 
 static int refuse_value(const struct event *event, const struct unit_field *field, const char *value,
 			size_t length, struct refusal *refusal)
 {
 	char known[200] = "";
-	size_t used = 0;
 
-	for (size_t i = 0; i < field->nr_values && used < sizeof(known); i++)
-		used += snprintf(known + used, sizeof(known) - used, "%s, ", field->values[i].name);
+	for (size_t i = 0; i < field->nr_values; i++)
+		list_append(known, sizeof(known), field->values[i].name);
 	unit_refuse_term(event, field->name, strlen(field->name), refusal);
 	because(refusal, "it has no value '%.*s'", (int)length, value);
-	return instead(refusal, "values: %sor a number up to 0x%llx", known, unit_field_most(field));
+	return instead(refusal, "values: %s%sa number up to 0x%llx", known, known[0] ? ", or " : "",
+		       unit_field_most(field));
 }
 
 /* Parses a field's value: "hit+hitm", "0x6". */

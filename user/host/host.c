@@ -17,6 +17,7 @@
 #include "host/files.h"
 #include "host/privileges.h"
 #include "host/processor.h"
+#include "list.h"
 #include "memory.h"
 
 static void read_processor(struct host *host)
@@ -537,11 +538,9 @@ static void pretend_core_pmu(struct host *host)
 static int refuse_cpu(const char *name, struct refusal *refusal)
 {
 	char known[480] = "";
-	size_t used = 0;
 
-	for (size_t i = 0; i < nr_known_cpus && used < sizeof(known); i++)
-		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-				 known_cpus[i].name);
+	for (size_t i = 0; i < nr_known_cpus; i++)
+		list_append(known, sizeof(known), known_cpus[i].name);
 	refuse(refusal, STATUS_USAGE, "option --cpu '%s'", name);
 	because(refusal, "there is no table of this CPU");
 	return instead(refusal, "there are %s", known);

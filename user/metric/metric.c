@@ -54,13 +54,11 @@ static int refuse_unknown(const struct host *host, const char *name, struct refu
 static int refuse_metric(const struct host *host, const char *name, struct refusal *refusal)
 {
 	char owners[160] = "";
-	size_t used = 0;
 
-	for (size_t i = 0; i < nr_known_cpus && used < sizeof(owners); i++)
+	for (size_t i = 0; i < nr_known_cpus; i++)
 		if (find_in(known_cpus[i].metrics, known_cpus[i].nr_metrics, name))
-			used += snprintf(owners + used, sizeof(owners) - used, "%s%s", used ? ", " : "",
-					 known_cpus[i].name);
-	if (!used)
+			list_append(owners, sizeof(owners), known_cpus[i].name);
+	if (!owners[0])
 		return refuse_unknown(host, name, refusal);
 	refuse(refusal, STATUS_REFUSED, "metric '%s'", name);
 	because(refusal, "it is one of %s, and this machine's CPU is %s family %u model %u", owners,

@@ -14,14 +14,11 @@ static const struct offcore_preset *find_preset(const struct known_offcore *offc
 						struct refusal *refusal)
 {
 	char known[200] = "";
-	size_t used = 0;
 
 	for (size_t i = 0; i < offcore->nr_presets; i++) {
 		if (!name || !strcmp(offcore->presets[i].name, name))
 			return &offcore->presets[i];
-		if (used < sizeof(known))
-			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-					 offcore->presets[i].name);
+		list_append(known, sizeof(known), offcore->presets[i].name);
 	}
 	refuse(refusal, STATUS_USAGE, "option --preset '%s'", name ? name : "");
 	because(refusal, "there is no such preset");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "list.h"
 #include "memory.h"
 #include "option/command.h"
 
@@ -79,14 +80,13 @@ static int take_word(struct options *options, const struct option_row *row, cons
 		     struct refusal *refusal)
 {
 	char known[200] = "";
-	size_t used = 0;
 
 	for (const char *const *word = row->words; *word; word++) {
 		if (!strcmp(argument, *word)) {
 			*(const char **)place_of(options, row) = *word;
 			return 0;
 		}
-		used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", *word);
+		list_append(known, sizeof(known), *word);
 	}
 	bad_value(row, argument, refusal);
 	because(refusal, "there is no such %s", row->name);

@@ -54,14 +54,13 @@ const struct format *format_find(const char *name, const char *command, struct r
 {
 	const struct format *format;
 	char known[200] = "";
-	size_t used = 0;
 
 	for (size_t i = 0; (format = format_at(i)); i++) {
 		if (!format_is_of(format, command))
 			continue;
 		if (!strcmp(format->name, name))
 			return format;
-		used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", format->name);
+		list_append(known, sizeof(known), format->name);
 	}
 	refuse(refusal, STATUS_USAGE, "option --format '%s'", name);
 	because(refusal, "there is no such format");

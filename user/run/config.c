@@ -11,6 +11,7 @@
 #include "embedded.h"
 #include "guarded.h"
 #include "json_file.h"
+#include "list.h"
 #include "tables/names.h"
 #include "memory.h"
 #include "option/command.h"
@@ -286,12 +287,11 @@ static const struct command *command_of(const json_t *value, const char *pointer
 	const char *name = json_string_value(value);
 	const struct command *command = name ? command_find(name) : NULL, *known;
 	char path[POINTER_MOST], list[200] = "";
-	size_t used = 0;
 
 	if (command && command->activity)
 		return command;
 	for (size_t i = 0; (known = command_at(i)) && known->activity; i++)
-		used += snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", known->name);
+		list_append(list, sizeof(list), known->name);
 	refuse_at(refusal, below(path, sizeof(path), pointer, "command"));
 	because(refusal, name ? "there is no activity '%.100s'" : "it is missing, or no text", name);
 	instead(refusal, "activities: %s", list);
