@@ -29,9 +29,29 @@
 /* The period for reading the rings of a stream, so that samples are written soon. */
 #define STREAM_NS 20000000
 
-/* The most keys of an event that are kept while the output accepts no interval: nothing else limits their
- * number then. */
+/* The most keys that the events of an activity keep together, and the most entries of their records. A run
+ * without --memory stays within 64 MiB by these. Entries with stacks take more. */
+#define KEYS_MOST	   (1UL << 15)
+#define ENTRIES_MOST	   (3UL << 12)
+#define STACK_KEYS_MOST	   (1UL << 13)
+#define STACK_ENTRIES_MOST (1UL << 12)
+
+/* The most keys of an event that are kept with --memory. */
 #define MERGED_KEYS_MOST (1UL << 20)
+
+/* Keys are named and summed up by their names as soon as there are so many in an event. */
+#define NAMED_EARLY 16384
+
+/* The same if so many mappings are kept. Whether they are is looked at in this period. */
+#define MAPPINGS_EARLY	(MAPPINGS_MOST / 4)
+#define LOOK_AT_KEPT_NS 10000000000ULL
+
+/* If tables fill faster than that, they are only emptied. */
+#define FILLING_FAST_NS 5000000ULL
+
+/* How long that may take: half the time since the last time, because the tables fill meanwhile, and at most
+ * this. */
+#define NAMING_EARLY_NS 20000000ULL
 
 struct state {
 	const struct sampling *sampling;
@@ -44,8 +64,10 @@ struct state {
 	__u64 *streamed, *ring_lost;	   /* per event: samples in the stream; samples lost by the ring */
 	__u64 *unwritten;		   /* per event: samples that the output had no room for */
 	__u64 *throttled;		   /* per event: times throttled so far */
-	bool *warned;			   /* per event: see warn_of_loss() */
+	bool *warned, *told;		   /* per event: see warn_of_loss(), warn_of_keys() */
 	bool *filling;			   /* per event: its tables should be emptied */
+	struct folded **folded;		   /* per event: entries named early; NULL: none */
+	__u64 named_ns, drained_ns;	   /* CLOCK_MONOTONIC: when keys were last named early; drained */
 	struct wakes wakes;		   /* sets `filling` */
 	__u64 forks;			   /* forks on this machine until the run began */
 	struct pacing *pacing;		   /* NULL: periods do not change */
@@ -75,7 +97,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 
 	activity->state = state;
 	state->sampling = activity->details;
-	activity->drain_ns = activity->streams ? STREAM_NS : 0;
+	activity->drain_ns = activity->streams ? STREAM_NS : LOOK_AT_KEPT_NS;
 	state->nr = activity->plan.events.nr;
 	state->aggregations = xcalloc(state->nr, sizeof(*state->aggregations));
 	state->before = xcalloc(state->nr, sizeof(*state->before));
@@ -85,7 +107,9 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->ring_lost = xcalloc(state->nr, sizeof(*state->ring_lost));
 	state->throttled = xcalloc(state->nr, sizeof(*state->throttled));
 	state->warned = xcalloc(state->nr, sizeof(*state->warned));
+	state->told = xcalloc(state->nr, sizeof(*state->told));
 	state->filling = xcalloc(state->nr, sizeof(*state->filling));
+	state->folded = xcalloc(state->nr, sizeof(*state->folded));
 	state->causes = xcalloc(state->nr, sizeof(*state->causes));
 	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
 	if (activity->keys.detail && activity->streams)
@@ -234,6 +258,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 	for (size_t p = 0; p < places->nr; p++)
 		if (places->list[p].open && sampling_attach_at(activity, p, refusal))
 			return -1;
+	state->named_ns = state->drained_ns = clock_ns(CLOCK_MONOTONIC);
 	note("attached it to every counter");
 	if (state->unwinding)
 		unwinding_wait(state->unwinding, WAIT_FOR_TABLES_NS);
@@ -357,8 +382,10 @@ static size_t share_bytes(const struct activity *activity)
 /* Number of entries of a record by the limit of memory: entries get at most half of it, and keys the rest. */
 static size_t entries_fitting(const struct activity *activity)
 {
+	size_t most = activity->options->call_graph ? STACK_ENTRIES_MOST : ENTRIES_MOST;
+
 	return activity->session->limits.memory ? share_bytes(activity) / 2 / entry_bytes(activity)
-						: SIZE_MAX;
+						: most / nr_sampled(activity->state);
 }
 
 /* Most keys of an event that are kept in an interval. */
@@ -367,7 +394,8 @@ static size_t most_keys(const struct activity *activity)
 	size_t left;
 
 	if (!activity->session->limits.memory)
-		return activity->merged ? MERGED_KEYS_MOST : SIZE_MAX;
+		return (activity->options->call_graph ? STACK_KEYS_MOST : KEYS_MOST) /
+		       nr_sampled(activity->state);
 	left = share_bytes(activity) - sampling_most_entries(activity, SIZE_MAX) * entry_bytes(activity);
 	return left / key_bytes(activity) < MERGED_KEYS_MOST ? left / key_bytes(activity) : MERGED_KEYS_MOST;
 }
@@ -385,36 +413,148 @@ size_t sampling_most_entries(const struct activity *activity, size_t nr)
 	return most < nr ? most : nr;
 }
 
-/* Puts a list of entries. `folded`: the entries after folding by names; NULL: they are as read. */
+/* Puts a list of entries. `folded`: the entries after folding by names; NULL: they are as read. `shed`: the
+ * sum of `nr_shed` others. */
 static void put_list(const struct activity *activity, json_t *record, const struct layout *layout,
-		     struct entry *list, size_t nr, const struct folded *folded)
+		     struct entry *list, size_t nr, const struct folded *folded, __u64 nr_shed,
+		     const __u64 *shed)
 {
+	const struct host *host = &activity->session->host;
 	size_t top = sampling_most_entries(activity, nr);
 	json_t *entries = json_array();
 
 	entries_sort(layout, list, nr);
 	for (size_t i = 0; i < top; i++)
-		json_array_append_new(entries,
-				      folded ? folded_value(&activity->session->host, folded, &list[i])
-					     : entry_value(&activity->session->host, layout, &list[i]));
-	if (top < nr)
+		json_array_append_new(
+			entries, folded ? folded_value(host, folded, reader_codes(activity->reader), &list[i])
+					: entry_value(host, layout, &list[i]));
+	if (top < nr || nr_shed)
 		json_object_set_new(record, "rest",
-				    rest_value(&activity->session->host, layout, list + top, nr - top));
+				    rest_value(host, layout, list + top, nr - top, nr_shed, shed));
 	json_object_set_new(record, "entries", entries);
+}
+
+/* The entries of an event that were named early; NULL: none. */
+static struct folded **folded_of(const struct activity *activity, const struct layout *layout)
+{
+	struct state *state = activity->state;
+	size_t i = 0;
+
+	while (!state->aggregations[i] || aggregation_layout(state->aggregations[i]) != layout)
+		i++;
+	return &state->folded[i];
 }
 
 static void put_entries(const struct activity *activity, json_t *record, const struct layout *layout,
 			struct reading *reading)
 {
-	struct folded folded;
+	struct folded **at, *folded;
+	size_t nr;
 
 	if (!activity->keys.detail) {
-		put_list(activity, record, layout, reading->entries, reading->nr_entries, NULL);
+		put_list(activity, record, layout, reading->entries, reading->nr_entries, NULL,
+			 reading->nr_shed, reading->shed);
 		return;
 	}
-	fold(&folded, layout, reading, reader_codes(activity->reader), activity->keys.detail);
-	put_list(activity, record, layout, folded.entries, folded.nr, &folded);
-	folded_release(&folded);
+	at = folded_of(activity, layout);
+	folded = *at ? *at : folded_new(layout);
+	*at = NULL;
+	folded_add(folded, reading, reader_codes(activity->reader), activity->keys.detail);
+	if (reading->nr_shed)
+		values_add(layout, folded->shed, reading->shed);
+	reading->nr_shed += folded->nr_shed;
+	nr = folded_list(folded);
+	put_list(activity, record, layout, folded->entries, nr, folded, reading->nr_shed, folded->shed);
+	folded_release(folded);
+}
+
+/* --- names before the end of an interval -------------------------------------------------------- */
+
+/* Whether keys may be replaced by their names while the interval goes on. */
+static bool names_early(const struct activity *activity)
+{
+	const struct sampling *sampling = activity->details;
+
+	return activity->keys.detail && activity->reader && !sampling->put && !sampling->follow;
+}
+
+struct early {
+	struct folded *folded;
+	struct codes *codes;
+	unsigned int detail;
+	__u64 until; /* CLOCK_MONOTONIC, ns */
+};
+
+static bool take_early(void *context, const struct entry *entry)
+{
+	struct early *early = context;
+
+	return clock_ns(CLOCK_MONOTONIC) < early->until &&
+	       folded_try(early->folded, entry, early->codes, early->detail);
+}
+
+/* Returns whether all keys of the event have names by now. */
+static bool name_event(struct activity *activity, size_t i, __u64 until)
+{
+	struct state *state = activity->state;
+	struct early early = {.detail = activity->keys.detail, .until = until};
+
+	if (!state->aggregations[i])
+		return true;
+	aggregation_drain(state->aggregations[i], most_keys(activity));
+	if (!state->folded[i])
+		state->folded[i] = folded_new(aggregation_layout(state->aggregations[i]));
+	early.folded = state->folded[i];
+	early.codes = reader_codes_early(activity->reader, until);
+	aggregation_take(state->aggregations[i], take_early, &early);
+	return !aggregation_kept(state->aggregations[i]);
+}
+
+/* If there are too many entries, keeps the larger ones. */
+static void trim_early(struct activity *activity)
+{
+	struct state *state = activity->state;
+	const struct codes *codes = reader_codes_early(activity->reader, 1);
+	size_t most = most_keys(activity);
+	bool many = codes_nr(codes) > most || codes_nr_places(codes) > most;
+
+	for (size_t i = 0; i < state->nr; i++)
+		many = many || (state->folded[i] && state->folded[i]->keys.nr > most / 2);
+	if (many)
+		folded_trim(state->folded, state->nr, most / 4, reader_codes_early(activity->reader, 1));
+}
+
+/*
+ * Names the keys and sums them up by their names, so that processes that have ended and the many addresses of
+ * a function need no memory until the end of the interval. Keys whose names take time are kept for the next
+ * time.
+ */
+static void name_early(struct activity *activity)
+{
+	struct state *state = activity->state;
+	__u64 now = clock_ns(CLOCK_MONOTONIC), half = (now - state->named_ns) / 2;
+	__u64 until = now + (half < NAMING_EARLY_NS ? half : NAMING_EARLY_NS);
+	bool all = true;
+
+	reader_take(activity->reader, true);
+	for (size_t i = 0; i < state->nr; i++)
+		all = name_event(activity, i, until) && all;
+	trim_early(activity);
+	state->named_ns = clock_ns(CLOCK_MONOTONIC);
+	if (all)
+		reader_named(activity->reader, now);
+}
+
+static bool should_name_early(const struct activity *activity)
+{
+	const struct state *state = activity->state;
+	bool many =
+		names_early(activity) && mappings_kept(reader_mappings(activity->reader)) > MAPPINGS_EARLY;
+
+	for (size_t i = 0; i < state->nr && names_early(activity); i++)
+		many = many ||
+		       (state->aggregations[i] && aggregation_kept(state->aggregations[i]) >= NAMED_EARLY);
+	return many;
 }
 
 /* --- the stream ------------------------------------------------------------------------------- */
@@ -466,12 +606,17 @@ static void drain_tables(struct activity *activity)
 {
 	struct state *state = activity->state;
 
+	__u64 now = clock_ns(CLOCK_MONOTONIC), before = state->drained_ns;
+
 	wakes_take(&state->wakes);
+	state->drained_ns = now;
 	for (size_t i = 0; i < state->nr; i++) {
 		if (state->filling[i])
 			aggregation_drain(state->aggregations[i], most_keys(activity));
 		state->filling[i] = false;
 	}
+	if (now - before > FILLING_FAST_NS && should_name_early(activity))
+		name_early(activity);
 }
 
 int sampling_wake_fd(const struct activity *activity)
@@ -586,8 +731,7 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 	counters_read(activity->counters, i, count);
 	if (activity->plan.events.list[i].never[0])
 		*count = (struct count){0};
-	aggregation_read(state->aggregations[i],
-			 activity->session->limits.memory ? most_keys(activity) : SIZE_MAX, reading);
+	aggregation_read(state->aggregations[i], most_keys(activity), reading);
 	read = read_samples(activity, &activity->plan.events.list[i], count, reading);
 	state->accounts[i] = samples_account(&read, &before);
 	state->causes[i] = missed_cause(&read);
@@ -673,8 +817,11 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 	if (last && !count.running_ns)
 		say_not_counted(activity, i, &count);
 	lost = samples_since(&state->accounts[i], &before);
+	if (!err)
+		err = warn_of_loss(activity, sampled->event->name, &lost, &found->reading, &state->warned[i]);
 	return err ? err
-		   : warn_of_loss(activity, sampled->event->name, &lost, &found->reading, &state->warned[i]);
+		   : warn_of_keys(activity, sampled->event->name, found->reading.nr_shed, most_keys(activity),
+				  &state->told[i]);
 }
 
 int sampling_report(struct activity *activity, bool last)
@@ -752,8 +899,11 @@ void sampling_release(struct activity *activity)
 	if (!state)
 		return;
 	wakes_close(&state->wakes);
-	for (size_t i = 0; i < state->nr; i++)
+	for (size_t i = 0; i < state->nr; i++) {
 		aggregation_close(state->aggregations[i]);
+		folded_release(state->folded[i]);
+	}
+	free(state->folded);
 	pacing_release(state->pacing);
 	free(state->aggregations);
 	free(state->before);
@@ -763,6 +913,7 @@ void sampling_release(struct activity *activity)
 	free(state->unwritten);
 	free(state->throttled);
 	free(state->warned);
+	free(state->told);
 	free(state->filling);
 	free(state->causes);
 	free(state);

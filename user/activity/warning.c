@@ -63,6 +63,29 @@ int warn_of_loss(struct activity *activity, const char *event, const struct samp
 	return 0;
 }
 
+int warn_of_keys(struct activity *activity, const char *event, __u64 nr_shed, size_t most, bool *warned)
+{
+	static const char *const remedy = "tell fewer keys apart (--by), write intervals (-I), or allow more "
+					  "memory (--memory)";
+	json_t *record;
+	char why[200];
+
+	if (!nr_shed || *warned)
+		return 0;
+	*warned = true;
+	record = json_pack("{s:s}", "type", "warning");
+	snprintf(why, sizeof(why),
+		 "there were more keys than the %zu that are kept in memory; those with the least weight, "
+		 "%llu "
+		 "in all, are only summed up, in rest",
+		 most, (unsigned long long)nr_shed);
+	say("nhmtap: %s: %s. Next: %s.", event, why, remedy);
+	json_object_set_new(record, "event", value_text(event, 512));
+	json_object_set_new(record, "keys", json_integer(nr_shed));
+	json_object_set_new(record, "remedy", json_string(remedy));
+	return put(activity, record, "keys_summed_up", why);
+}
+
 /* Says in one line for all events with the same reason why they are not counted. */
 static void say_what_never_counts(const struct events *events)
 {

@@ -18,6 +18,10 @@ struct samples;
 int warn_of_loss(struct activity *activity, const char *event, const struct samples *samples,
 		 const struct reading *reading, bool *warned);
 
+/* Warns, once per event, that keys were summed up in `rest` because an event keeps at most `most` of them.
+ * Returns 0 or -errno of the sink. */
+int warn_of_keys(struct activity *activity, const char *event, __u64 nr_shed, size_t most, bool *warned);
+
 /* Says on stderr how event names were understood if that may be surprising: something was added to a name, or
  * libpfm4 uses the name for something else. */
 void warn_of_spellings(const struct activity *activity);

@@ -257,6 +257,17 @@ void aggregation_drain(struct aggregation *aggregation, size_t most_keys)
 	table_reader_drain(aggregation->reader, most_keys);
 }
 
+size_t aggregation_kept(const struct aggregation *aggregation)
+{
+	return table_reader_kept(aggregation->reader);
+}
+
+void aggregation_take(struct aggregation *aggregation, bool (*take)(void *context, const struct entry *entry),
+		      void *context)
+{
+	table_reader_take(aggregation->reader, take, context);
+}
+
 void aggregation_so_far(struct aggregation *aggregation, __u64 *samples, __u64 *lost)
 {
 	table_reader_so_far(aggregation->reader, samples, lost);

@@ -60,6 +60,21 @@ __u32 stacks_number(struct stacks *stacks, const struct stored_stack *stored)
 	return number + STACK_FIRST;
 }
 
+static const struct stored_stack *stored_at(const struct stacks *stacks, __u32 number)
+{
+	return (const void *)(stacks->words + stacks->offsets[number - STACK_FIRST]);
+}
+
+__u32 stacks_copy(struct stacks *to, const struct stacks *from, __u32 number)
+{
+	return stacks_number(to, stored_at(from, number));
+}
+
+struct stacks *stacks_like(const struct stacks *stacks)
+{
+	return stacks_new(stacks->frames);
+}
+
 __u32 stacks_find(const struct stacks *stacks, const struct stored_stack *stored)
 {
 	__u32 found = interned_find(&stacks->hashes, &stored->hash);
@@ -69,8 +84,7 @@ __u32 stacks_find(const struct stacks *stacks, const struct stored_stack *stored
 
 struct stack stacks_at(const struct stacks *stacks, __u32 number)
 {
-	const struct stored_stack *stored =
-		(const void *)(stacks->words + stacks->offsets[number - STACK_FIRST]);
+	const struct stored_stack *stored = stored_at(stacks, number);
 
 	return (struct stack){
 		.frames = stored->frames,
@@ -84,6 +98,42 @@ struct stack stacks_at(const struct stacks *stacks, __u32 number)
 		.end = stored->end,
 		.guessed = stored->guessed,
 	};
+}
+
+/* Whether some frames were found by frame pointers. The innermost frame of a side never is. */
+static bool is_guessed(const struct stack *stack)
+{
+	const __u64 *users = stack->frames + stack->kernel_frames;
+
+	for (unsigned int i = 1; stack->guessed && i < stack->user_frames; i++)
+		if (stack->guessed == GUESSED_ALL || users[i] & FRAME_GUESSED)
+			return true;
+	return false;
+}
+
+void stack_account_add(struct stack_account *account, const struct stacks *stacks, __u32 number,
+		       __u64 samples)
+{
+	struct stack stack;
+
+	if (number < STACK_FIRST) {
+		*(number == STACK_FULL ? &account->table_full : &account->failed) += samples;
+		return;
+	}
+	stack = stacks_at(stacks, number);
+	account->delivered += samples;
+	account->ends[stack.full_depth ? STACK_CUT : stack.end] += samples;
+	account->guessed += is_guessed(&stack) ? samples : 0;
+}
+
+void stack_account_join(struct stack_account *account, const struct stack_account *other)
+{
+	account->delivered += other->delivered;
+	account->failed += other->failed;
+	account->table_full += other->table_full;
+	account->guessed += other->guessed;
+	for (size_t i = 0; i < sizeof(account->ends) / sizeof(account->ends[0]); i++)
+		account->ends[i] += other->ends[i];
 }
 
 void stacks_clear(struct stacks *stacks)

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
+#include "shared.h"
+
 struct stored_stack;
 struct stacks;
 
@@ -20,6 +22,11 @@ struct stack {
 	__u8 guessed;	 /* enum stack_guessed */
 };
 
+/* What became of samples' stacks; all are samples. */
+struct stack_account {
+	__u64 delivered, failed, table_full, guessed, ends[STACK_UNREADABLE + 1];
+};
+
 /* `frames`: the most that were requested of each stack. */
 struct stacks *stacks_new(unsigned int frames);
 void stacks_release(struct stacks *stacks);
@@ -27,11 +34,22 @@ void stacks_release(struct stacks *stacks);
 /* Returns the number of a stack, from STACK_FIRST on; a new stack is copied. */
 __u32 stacks_number(struct stacks *stacks, const struct stored_stack *stored);
 
+/* Copies a stack of `from` and returns its number in `to`. Both were made for as many frames. */
+__u32 stacks_copy(struct stacks *to, const struct stacks *from, __u32 number);
+
+/* Returns empty stacks for as many frames. */
+struct stacks *stacks_like(const struct stacks *stacks);
+
 /* Returns the number of a stack, or 0 if it is not known. */
 __u32 stacks_find(const struct stacks *stacks, const struct stored_stack *stored);
 
 /* Returns the stack of a number; valid up to the next new stack. */
 struct stack stacks_at(const struct stacks *stacks, __u32 number);
+
+/* Adds samples with the stack of this number, or without one for the reason that it stands for. */
+void stack_account_add(struct stack_account *account, const struct stacks *stacks, __u32 number,
+		       __u64 samples);
+void stack_account_join(struct stack_account *account, const struct stack_account *other);
 
 /* Forgets all stacks, and frees memory that they did not need. */
 void stacks_clear(struct stacks *stacks);

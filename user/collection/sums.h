@@ -30,6 +30,19 @@ void sums_add(struct sums *sums, const void *key, const __u64 *values);
 /* The values of the key with this number. */
 const __u64 *sums_at(const struct sums *sums, __u32 number);
 
+/* Keeps the keys whose number is true in `kept`, and forgets the others. Numbers of keys and stacks change.
+ */
+void sums_keep(struct sums *sums, const bool *kept);
+
+/* Adds values to a sum of values, as sums_add() does. */
+void sums_merge(const struct sums *sums, __u64 *sum, const __u64 *values);
+
+/*
+ * Keeps the `most` keys with the largest weight (the sum of their samples' periods), and adds the values of
+ * the others to `into`, and their stacks to the account. Returns the number of the others.
+ */
+size_t sums_shed(struct sums *sums, size_t most, __u64 *into, struct stack_account *stacks);
+
 /* Forgets all keys, and frees memory that they did not need. */
 void sums_clear(struct sums *sums);
 

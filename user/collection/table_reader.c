@@ -36,6 +36,7 @@ struct table_reader {
 	size_t most_keys; /* the most that may be gathered */
 	struct reading counts; /* so far; its entries are those of the last reading */
 	size_t room;	       /* the number of entries that there is room for */
+	__u64 *shed;	       /* the sum of the values of keys that were not kept */
 };
 
 struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus, const struct layout *layout,
@@ -53,6 +54,7 @@ struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus
 	reader->nr_cpus = nr_cpus;
 	reader->most_keys = SIZE_MAX;
 	reader->behind = xcalloc(nr_cpus, sizeof(*reader->behind));
+	reader->shed = xcalloc(1, layout->value_size);
 	sums_init(&reader->sums, layout, areas ? stack_frames : 0);
 	bpf_map__set_max_entries(reader->map, nr_cpus);
 	return reader;
@@ -83,6 +85,7 @@ void table_reader_close(struct table_reader *reader)
 	sums_release(&reader->sums);
 	free(reader->behind);
 	free(reader->counts.entries);
+	free(reader->shed);
 	free(reader);
 }
 
@@ -221,7 +224,7 @@ static bool has_room(const struct table_reader *reader, int cpu, unsigned int wh
 	__u64 words[size / sizeof(__u64)];
 	__u32 *stack;
 
-	if (sums->keys.nr < reader->most_keys)
+	if (sums->keys.nr < reader->most_keys || !reader->kind)
 		return true;
 	if (!reader->areas)
 		return interned_find(&sums->keys, key);
@@ -243,6 +246,17 @@ static void lose(struct table_reader *reader, const char *key, const struct valu
 	} else {
 		counts->further_lost += value->samples;
 	}
+}
+
+/* Keeps the more important half of the keys if there are too many. The sum of a key that comes again later is
+ * too small by what was shed of it, which is less than any of the keys kept had. */
+static void shed(struct table_reader *reader)
+{
+	struct sums *sums = &reader->sums;
+
+	if (sums->keys.nr > reader->most_keys && !reader->kind)
+		reader->counts.nr_shed +=
+			sums_shed(sums, reader->most_keys / 2, reader->shed, &reader->counts.shed_stacks);
 }
 
 /* Takes what is in the slots, and frees them. */
@@ -269,6 +283,7 @@ static void take_slots(struct table_reader *reader, int cpu, unsigned int which)
 			reader->counts.further += value->samples;
 		}
 		add(reader, cpu, which, slot + layout->key, (const __u64 *)value);
+		shed(reader);
 		memset(value, 0, reader->layout->value_size);
 	}
 }
@@ -297,6 +312,9 @@ static void forget_reading(struct table_reader *reader)
 	if (!reader->was_read)
 		return;
 	sums_clear(&reader->sums);
+	memset(reader->shed, 0, reader->layout->value_size);
+	counts->nr_shed = 0;
+	counts->shed_stacks = (struct stack_account){0};
 	counts->entries = xtrim(counts->entries, counts->nr_entries, &reader->room, sizeof(*counts->entries));
 	reader->was_read = false;
 }
@@ -312,6 +330,26 @@ void table_reader_drain(struct table_reader *reader, size_t most_keys)
 		take_generation(reader, cpu, !current(reader, cpu));
 		reader->behind[cpu] = false;
 	}
+}
+
+size_t table_reader_kept(const struct table_reader *reader)
+{
+	return reader->sums.keys.nr;
+}
+
+void table_reader_take(struct table_reader *reader, bool (*take)(void *context, const struct entry *entry),
+		       void *context)
+{
+	const struct sums *sums = &reader->sums;
+	bool *kept = xcalloc(sums->keys.nr + 1, sizeof(*kept));
+
+	for (size_t number = 0; number < sums->keys.nr; number++) {
+		struct entry entry = {interned_at(&sums->keys, number), sums_at(sums, number)};
+
+		kept[number] = !take(context, &entry);
+	}
+	sums_keep(&reader->sums, kept);
+	free(kept);
 }
 
 void table_reader_so_far(struct table_reader *reader, __u64 *samples, __u64 *lost)
@@ -348,6 +386,7 @@ void table_reader_read(struct table_reader *reader, size_t most_keys, struct rea
 	reader->was_read = true;
 	counts->runs = counts->aggregated + counts->table_full + counts->stack_failed;
 	counts->stacks = reader->sums.stacks;
+	counts->shed = reader->shed;
 	*reading = *counts;
 	counts->further = counts->further_lost = counts->stacks_full = 0;
 }

@@ -7,6 +7,7 @@
 #ifndef NHMTAP_TABLE_READER_H
 #define NHMTAP_TABLE_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
 
@@ -36,6 +37,11 @@ struct reading {
 	struct entry *entries;	     /* the keys that had samples */
 	size_t nr_entries;	     /* owned by the reader, valid until the tables are emptied again */
 	const struct stacks *stacks; /* the entries' stacks; NULL: there are none */
+	/* Keys that found no room among the entries: their number, where a key that came again counts again,
+	 * and the sum of their values. */
+	__u64 nr_shed;
+	const __u64 *shed;
+	struct stack_account shed_stacks;
 };
 
 /* Must be called before the object is loaded: makes room for nr_cpus tables. The layouts and the stacks'
@@ -65,9 +71,21 @@ struct table_runs {
 };
 struct table_runs table_reader_runs(const struct table_reader *reader);
 
-/* Empties the tables between two readings; their contents become part of the next reading. If there are more
- * than most_keys keys, samples of further ones are lost, and counted in table_full. */
+/*
+ * Empties the tables between two readings; their contents become part of the next reading. If there are more
+ * than most_keys keys, the half with the most weight is kept, and the others are only summed up (`shed`).
+ * Where keys are of several kinds (entry_kind_t), samples of further ones are lost instead, and counted in
+ * table_full.
+ */
 void table_reader_drain(struct table_reader *reader, size_t most_keys);
+
+/* The number of keys that wait for the next reading; valid after table_reader_drain(). */
+size_t table_reader_kept(const struct table_reader *reader);
+
+/* Calls `take` for each entry that waits for the next reading. Those that it takes (it returns true) will not
+ * be part of it. To be called after table_reader_drain(). */
+void table_reader_take(struct table_reader *reader, bool (*take)(void *context, const struct entry *entry),
+		       void *context);
 
 /* Adds the samples since the beginning, and those that were lost, to *samples and *lost. Empties the tables
  * for this like table_reader_drain(). */

@@ -361,20 +361,19 @@ static struct place place_of(const struct question *question, const struct spot 
 			      .detail = question->detail};
 }
 
-__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, const char *comm, __u64 address,
-		   __u64 count)
+/* Answers a question; the result is valid until the next one. */
+static struct answer *find_answer(struct codes *codes, const struct question *asked, const char *comm,
+				  struct spot *spot)
 {
-	struct question question = {address, address_is_kernel(address) ? 0 : pid, detail};
 	size_t known = codes->places.nr;
-	struct spot spot = {0};
 	struct place place;
 	struct answer *found;
 	__u32 number;
 
-	if (question.pid)
-		spot = mappings_find(codes->mappings, pid, comm && comm[0] ? comm : NULL, address,
-				     codes->since);
-	place = place_of(&question, &spot);
+	if (asked->pid)
+		*spot = mappings_find(codes->mappings, asked->pid, comm && comm[0] ? comm : NULL,
+				      asked->address, codes->since);
+	place = place_of(asked, spot);
 	number = interned_number(&codes->places, &place);
 	if (number == known) {
 		codes->answers = xroom(codes->answers, number, &codes->room, sizeof(*codes->answers));
@@ -384,10 +383,96 @@ __u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, const ch
 	found = &codes->answers[number];
 	/* If there was no time for this name before, the file may have been read meanwhile. */
 	if (number == known || found->cause == &codes->account->no_time)
-		*found = answer(codes, &question, &spot);
+		*found = answer(codes, asked, spot);
+	return found;
+}
+
+static __u32 count_answer(struct codes *codes, const struct answer *found, const struct spot *spot,
+			  __u64 count)
+{
 	*found->cause += count;
-	codes->account->ambiguous += spot.ambiguous ? count : 0;
+	codes->account->ambiguous += spot->ambiguous ? count : 0;
 	return found->number;
+}
+
+__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, const char *comm, __u64 address,
+		   __u64 count)
+{
+	struct question asked = {address, address_is_kernel(address) ? 0 : pid, detail};
+	struct spot spot = {0};
+
+	return count_answer(codes, find_answer(codes, &asked, comm, &spot), &spot, count);
+}
+
+bool codes_try(struct codes *codes, unsigned int detail, pid_t pid, const char *comm, __u64 address,
+	       __u64 count, __u32 *number)
+{
+	struct question asked = {address, address_is_kernel(address) ? 0 : pid, detail};
+	struct spot spot = {0};
+	const struct answer *found = find_answer(codes, &asked, comm, &spot);
+
+	if (found->cause == &codes->account->no_time)
+		return false;
+	*number = count_answer(codes, found, &spot, count);
+	return true;
+}
+
+void codes_time(struct codes *codes, __u64 deadline, __u64 waiting)
+{
+	codes->deadline = deadline;
+	codes->waiting = waiting;
+}
+
+void codes_since(struct codes *codes, __u64 since)
+{
+	codes->since = since;
+}
+
+void codes_look_in(struct codes *codes, struct background *background)
+{
+	codes->background = background;
+}
+
+size_t codes_nr(const struct codes *codes)
+{
+	return codes->codes.nr;
+}
+
+size_t codes_nr_places(const struct codes *codes)
+{
+	return codes->places.nr;
+}
+
+static void forget_places(struct codes *codes)
+{
+	for (size_t i = 0; i < codes->places.nr; i++)
+		mapped_file_put(((const struct place *)interned_at(&codes->places, i))->file);
+	interned_release(&codes->places);
+	interned_init(&codes->places, sizeof(struct place));
+	free(codes->answers);
+	codes->answers = NULL;
+	codes->room = 0;
+}
+
+/* These are known by the addresses of files, which places keep. */
+static void forget_paths(struct codes *codes)
+{
+	for (size_t i = 0; i < codes->files.nr; i++)
+		free(codes->paths[i]);
+	interned_clear(&codes->files);
+}
+
+void codes_keep(struct codes *codes, const bool *used, __u32 *numbers)
+{
+	struct interned before = codes->codes;
+
+	forget_places(codes);
+	forget_paths(codes);
+	interned_init(&codes->codes, sizeof(struct code));
+	for (size_t i = 0; i < before.nr; i++)
+		if (used[i])
+			numbers[i] = interned_number(&codes->codes, interned_at(&before, i));
+	interned_release(&before);
 }
 
 const struct code *codes_at(const struct codes *codes, __u32 number)

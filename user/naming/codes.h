@@ -74,6 +74,27 @@ void codes_release(struct codes *codes);
 __u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, const char *comm, __u64 address,
 		   __u64 count);
 
+/* The same, but if there is no time for the name (see codes_time()), counts nothing and returns false. */
+bool codes_try(struct codes *codes, unsigned int detail, pid_t pid, const char *comm, __u64 address,
+	       __u64 count, __u32 *number);
+
+/* Changes `deadline` and `waiting`: see codes_new(). */
+void codes_time(struct codes *codes, __u64 deadline, __u64 waiting);
+
+/* Changes `since`: see codes_new(). */
+void codes_since(struct codes *codes, __u64 since);
+
+/* Has names that are not known yet looked up there. */
+void codes_look_in(struct codes *codes, struct background *background);
+
+/* The number of codes, and of the places that they are known by. */
+size_t codes_nr(const struct codes *codes);
+size_t codes_nr_places(const struct codes *codes);
+
+/* Forgets all places, and the codes whose number is not `used`. The others get new numbers: numbers[old] is
+ * set to the new one. Both lists have codes_nr() items. */
+void codes_keep(struct codes *codes, const bool *used, __u32 *numbers);
+
 /* The returned pointer is valid until the next call of codes_number(). */
 const struct code *codes_at(const struct codes *codes, __u32 number);
 

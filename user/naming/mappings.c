@@ -937,6 +937,11 @@ const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int gene
 	return jit_path(ancestor->own_pid, ancestor->root, text, size);
 }
 
+size_t mappings_kept(const struct mappings *mappings)
+{
+	return mappings->nr;
+}
+
 __u64 mappings_dropped(const struct mappings *mappings)
 {
 	return mappings->dropped;

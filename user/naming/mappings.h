@@ -100,6 +100,9 @@ const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
 const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int generation, uid_t *owner,
 			 char *text, size_t size);
 
+/* Number of mappings that are kept. */
+size_t mappings_kept(const struct mappings *mappings);
+
 /* Number of mappings that were dropped for lack of room so far. */
 __u64 mappings_dropped(const struct mappings *mappings);
 

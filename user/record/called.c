@@ -15,6 +15,7 @@ struct called {
 	const struct layout *layout;
 	bool by_tables;		    /* see called_of() */
 	const struct member *stack; /* the key's member that is the stack */
+	const struct reading *reading;
 	struct chains *chains;
 	/* Each different entry once. The key is the BPF program's, with the chain's number in place of the
 	 * stack's. */
@@ -51,12 +52,14 @@ struct called *called_of(const struct host *host, struct codes *codes, unsigned 
 	called->host = host;
 	called->by_tables = by_tables;
 	called->layout = layout;
+	called->reading = reading;
 	called->stack = layout_key_of_type(layout, "stack_id_t");
 	called->chains = chains_new(reading->stacks, codes, detail);
 	interned_init(&called->keys, layout->key_size);
 	called->sums = xcalloc(reading->nr_entries + 1, words * sizeof(__u64));
 	for (size_t i = 0; i < reading->nr_entries; i++)
 		take_entry(called, &reading->entries[i]);
+	chains_count_others(called->chains, &reading->shed_stacks);
 	called->entries = xcalloc(called->keys.nr + 1, sizeof(*called->entries));
 	for (size_t i = 0; i < called->keys.nr; i++)
 		called->entries[i] = (struct entry){interned_at(&called->keys, i), called->sums + i * words};
@@ -94,10 +97,11 @@ void called_put(struct called *called, json_t *record, size_t top)
 	json_object_set_new(record, "stacks", chains_account(called->chains, called->by_tables));
 	for (size_t i = 0; i < top; i++)
 		json_array_append_new(entries, called_value(called, &called->entries[i]));
-	if (top < called->keys.nr)
+	if (top < called->keys.nr || called->reading->nr_shed)
 		json_object_set_new(record, "rest",
 				    rest_value(called->host, called->layout, called->entries + top,
-					       called->keys.nr - top));
+					       called->keys.nr - top, called->reading->nr_shed,
+					       called->reading->shed));
 	json_object_set_new(record, "frames", chains_frames(called->chains));
 	json_object_set_new(record, "entries", entries);
 }

@@ -42,9 +42,7 @@ struct chains {
 	json_t *frames;
 	__u32 *frame_of; /* number of the frame + 1, by number of the place; 0: not written yet */
 	size_t nr_places;
-	struct account {
-		__u64 delivered, failed, table_full, guessed, ends[STACK_UNREADABLE + 1];
-	} account; /* all in samples */
+	struct stack_account account;
 };
 
 struct chains *chains_new(const struct stacks *stacks, struct codes *codes, unsigned int detail)
@@ -245,7 +243,7 @@ json_t *chains_frames(struct chains *chains)
 
 void chains_count(struct chains *chains, __u32 number, __u64 samples)
 {
-	struct account *account = &chains->account;
+	struct stack_account *account = &chains->account;
 	const struct chain *chain;
 
 	if (number < STACK_FIRST) {
@@ -258,9 +256,14 @@ void chains_count(struct chains *chains, __u32 number, __u64 samples)
 	account->guessed += chain->guessed ? samples : 0;
 }
 
+void chains_count_others(struct chains *chains, const struct stack_account *others)
+{
+	stack_account_join(&chains->account, others);
+}
+
 json_t *chains_account(const struct chains *chains, bool by_tables)
 {
-	const struct account *account = &chains->account;
+	const struct stack_account *account = &chains->account;
 	json_t *value = json_pack("{s:I, s:I, s:I, s:I}", "delivered", (json_int_t)account->delivered,
 				  "truncated", (json_int_t)account->ends[STACK_CUT], "failed",
 				  (json_int_t)account->failed, "table_full", (json_int_t)account->table_full);

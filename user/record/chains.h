@@ -15,6 +15,7 @@
 
 struct chains;
 struct stacks;
+struct stack_account;
 
 /*
  * `stacks` are the stacks that the keys of a reading refer to. `stacks` and `codes` are borrowed and must
@@ -33,6 +34,9 @@ void chains_put(struct chains *chains, json_t *entry, __u32 number);
 
 /* The list of the frames of all chains that were added to entries. The caller owns the reference. */
 json_t *chains_frames(struct chains *chains);
+
+/* Adds to the account samples whose stacks were not kept. */
+void chains_count_others(struct chains *chains, const struct stack_account *others);
 
 /*
  * chains_count() adds samples to the account; chains_account() returns the account, a new reference: what

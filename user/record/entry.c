@@ -91,10 +91,13 @@ void entries_sort(const struct layout *layout, struct entry *entries, size_t nr)
 }
 
 json_t *rest_value(const struct host *host, const struct layout *layout, const struct entry *entries,
-		   size_t nr)
+		   size_t nr, __u64 nr_shed, const __u64 *shed)
 {
-	json_t *value = json_pack("{s:I}", "entries", (json_int_t)nr);
+	json_t *value = json_pack("{s:I}", "entries", (json_int_t)(nr + nr_shed));
 	__u64 *sum = xcalloc(1, layout->value_size);
+
+	if (nr_shed)
+		values_add(layout, sum, shed);
 
 	for (size_t i = 0; i < nr; i++)
 		values_add(layout, sum, entries[i].values);

@@ -36,9 +36,10 @@ int entry_compare(const struct entry *a, const struct entry *b);
 /* Sorts in this order; then by key, so that the order is the same in every run. */
 void entries_sort(const struct layout *layout, struct entry *entries, size_t nr);
 
-/* The sum of entries: their number, and their values. Returns a new reference. */
+/* The sum of entries and of `nr_shed` others, whose values have been summed up already: their number, and
+ * their values. Returns a new reference. */
 json_t *rest_value(const struct host *host, const struct layout *layout, const struct entry *entries,
-		   size_t nr);
+		   size_t nr, __u64 nr_shed, const __u64 *shed);
 
 /* The number in an entry's key that the member of this name holds, in 4 or 8 bytes; 0 if there is no such
  * member. */

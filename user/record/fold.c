@@ -9,9 +9,30 @@
 #include "record/entry.h"
 #include "record/key.h"
 
-static int by_weight(const void *a, const void *b)
+struct folded *folded_new(const struct layout *layout)
 {
-	return entry_compare(a, b);
+	struct folded *folded = xcalloc(1, sizeof(*folded));
+
+	folded->layout = layout;
+	folded->shed = xcalloc(1, layout->value_size);
+	interned_init(&folded->keys, layout->key_size + sizeof(__u64));
+	return folded;
+}
+
+void folded_release(struct folded *folded)
+{
+	if (!folded)
+		return;
+	interned_release(&folded->keys);
+	free(folded->values);
+	free(folded->entries);
+	free(folded->shed);
+	free(folded);
+}
+
+static size_t words(const struct folded *folded)
+{
+	return folded->layout->value_size / sizeof(__u64);
 }
 
 /* The code's number, which follows the key. Keys consist of 64-bit words. */
@@ -20,57 +41,138 @@ static __u64 *code_of(const struct folded *folded, const void *key)
 	return (__u64 *)((char *)key + folded->layout->key_size);
 }
 
-static void add(struct folded *folded, const struct entry *entry, unsigned int detail)
+/* --- taking in -------------------------------------------------------------------------------- */
+
+static int by_weight(const void *a, const void *b)
+{
+	return entry_compare(a, b);
+}
+
+static void add_values(struct folded *folded, const void *key, const __u64 *values)
+{
+	size_t before = folded->keys.nr;
+	__u32 number = interned_number(&folded->keys, key);
+
+	folded->values = xroom(folded->values, number, &folded->room, folded->layout->value_size);
+	if (number == before)
+		memcpy(folded->values + number * words(folded), values, folded->layout->value_size);
+	else
+		values_add(folded->layout, folded->values + number * words(folded), values);
+}
+
+static void add(struct folded *folded, const struct entry *entry, __u32 code)
 {
 	const struct layout *layout = folded->layout;
 	__u64 key[layout->key_size / sizeof(__u64) + 1];
-	size_t words = layout->value_size / sizeof(__u64), before = folded->keys.nr;
-	__u32 number;
 
 	memset(key, 0, sizeof(key));
 	for (size_t i = 0; i < layout->nr_keys; i++)
 		if (layout->keys[i].shown)
 			memcpy((char *)key + layout->keys[i].offset,
 			       (const char *)entry->key + layout->keys[i].offset, layout->keys[i].size);
-	*code_of(folded, key) =
-		codes_number(folded->codes, detail, key_number(layout, entry, "pid"),
-			     key_comm(layout, entry->key), key_number(layout, entry, "ip"), entry->values[0]);
-	number = interned_number(&folded->keys, key);
-	if (number == before)
-		memcpy(folded->values + number * words, entry->values, layout->value_size);
-	else
-		values_add(layout, folded->values + number * words, entry->values);
+	*code_of(folded, key) = code;
+	add_values(folded, key, entry->values);
 }
 
-void fold(struct folded *folded, const struct layout *layout, struct reading *reading, struct codes *codes,
-	  unsigned int detail)
+void folded_add(struct folded *folded, struct reading *reading, struct codes *codes, unsigned int detail)
 {
-	*folded = (struct folded){.layout = layout, .codes = codes};
-	interned_init(&folded->keys, layout->key_size + sizeof(__u64));
-	folded->values = xmalloc((reading->nr_entries + 1) * layout->value_size);
+	const struct layout *layout = folded->layout;
+
 	qsort(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_weight);
-	for (size_t i = 0; i < reading->nr_entries; i++)
-		add(folded, &reading->entries[i], detail);
-	folded->nr = folded->keys.nr;
-	folded->entries = xmalloc((folded->nr + 1) * sizeof(*folded->entries));
-	for (size_t i = 0; i < folded->nr; i++)
-		folded->entries[i] = (struct entry){
-			interned_at(&folded->keys, i),
-			folded->values + i * (layout->value_size / sizeof(__u64)),
-		};
+	for (size_t i = 0; i < reading->nr_entries; i++) {
+		const struct entry *entry = &reading->entries[i];
+
+		add(folded, entry,
+		    codes_number(codes, detail, key_number(layout, entry, "pid"),
+				 key_comm(layout, entry->key), key_number(layout, entry, "ip"),
+				 entry->values[0]));
+	}
 }
 
-void folded_release(struct folded *folded)
+bool folded_try(struct folded *folded, const struct entry *entry, struct codes *codes, unsigned int detail)
 {
-	interned_release(&folded->keys);
-	free(folded->values);
-	free(folded->entries);
+	const struct layout *layout = folded->layout;
+	__u32 code;
+
+	if (!codes_try(codes, detail, key_number(layout, entry, "pid"), key_comm(layout, entry->key),
+		       key_number(layout, entry, "ip"), entry->values[0], &code))
+		return false;
+	add(folded, entry, code);
+	return true;
 }
 
-json_t *folded_value(const struct host *host, const struct folded *folded, const struct entry *entry)
+/* --- keeping some ----------------------------------------------------------------------------- */
+
+size_t folded_list(struct folded *folded)
+{
+	free(folded->entries);
+	folded->entries = xmalloc((folded->keys.nr + 1) * sizeof(*folded->entries));
+	for (size_t i = 0; i < folded->keys.nr; i++)
+		folded->entries[i] =
+			(struct entry){interned_at(&folded->keys, i), folded->values + i * words(folded)};
+	return folded->keys.nr;
+}
+
+/* Returns how many entries are kept: they are the first of the list. */
+static size_t choose(struct folded *folded, size_t most, bool *used)
+{
+	size_t nr = folded_list(folded), kept = nr < most ? nr : most;
+
+	entries_sort(folded->layout, folded->entries, nr);
+	for (size_t i = 0; i < nr; i++)
+		if (i < kept)
+			used[*code_of(folded, folded->entries[i].key)] = true;
+		else
+			values_add(folded->layout, folded->shed, folded->entries[i].values);
+	folded->nr_shed += nr - kept;
+	return kept;
+}
+
+/* Rebuilds the list from its first `nr` entries, with the new numbers of codes. */
+static void rebuild(struct folded *folded, size_t nr, const __u32 *numbers)
+{
+	struct folded before = *folded;
+
+	interned_init(&folded->keys, before.keys.size);
+	folded->values = NULL;
+	folded->entries = NULL;
+	folded->room = 0;
+	for (size_t i = 0; i < nr; i++) {
+		__u64 key[before.keys.size / sizeof(__u64)];
+
+		memcpy(key, before.entries[i].key, before.keys.size);
+		*code_of(folded, key) = numbers[*code_of(folded, key)];
+		add_values(folded, key, before.entries[i].values);
+	}
+	interned_release(&before.keys);
+	free(before.values);
+	free(before.entries);
+}
+
+void folded_trim(struct folded *const *list, size_t nr, size_t most, struct codes *codes)
+{
+	bool *used = xcalloc(codes_nr(codes) + 1, sizeof(*used));
+	__u32 *numbers = xcalloc(codes_nr(codes) + 1, sizeof(*numbers));
+	size_t *kept = xcalloc(nr, sizeof(*kept));
+
+	for (size_t i = 0; i < nr; i++)
+		kept[i] = list[i] ? choose(list[i], most, used) : 0;
+	codes_keep(codes, used, numbers);
+	for (size_t i = 0; i < nr; i++)
+		if (list[i])
+			rebuild(list[i], kept[i], numbers);
+	free(used);
+	free(numbers);
+	free(kept);
+}
+
+/* --- giving out ------------------------------------------------------------------------------- */
+
+json_t *folded_value(const struct host *host, const struct folded *folded, const struct codes *codes,
+		     const struct entry *entry)
 {
 	json_t *value = entry_value(host, folded->layout, entry);
 
-	json_object_set_new(value, "code", code_value(codes_at(folded->codes, *code_of(folded, entry->key))));
+	json_object_set_new(value, "code", code_value(codes_at(codes, *code_of(folded, entry->key))));
 	return value;
 }

@@ -3,6 +3,7 @@
 #ifndef NHMTAP_FOLD_H
 #define NHMTAP_FOLD_H
 
+#include <stdbool.h>
 #include <jansson.h>
 
 #include "collection/aggregation.h"
@@ -12,23 +13,36 @@
 
 struct folded {
 	const struct layout *layout;
-	struct codes *codes;
-	struct interned keys;  /* the members that are shown, the others 0; then the code's number */
-	__u64 *values;	       /* sums, by the key's number */
-	struct entry *entries; /* an entry for each key */
-	size_t nr;
+	struct interned keys; /* the members that are shown, the others 0; then the code's number */
+	__u64 *values;	      /* sums, by the key's number */
+	size_t room;	      /* the number of keys that `values` has room for */
+	/* Keys that were not kept: their number, where a key that came again counts again, and the sum of
+	 * their values. */
+	__u64 nr_shed;
+	__u64 *shed;
+	struct entry *entries; /* set by folded_list(): an entry for each key */
 };
 
-/*
- * Takes in the entries of a reading, and sorts them, so that those with the most samples are named first.
- * `folded` owns the keys and values until folded_release().
- */
-void fold(struct folded *folded, const struct layout *layout, struct reading *reading, struct codes *codes,
-	  unsigned int detail);
+/* The caller owns the result, and calls folded_release(). The layout must outlive it. */
+struct folded *folded_new(const struct layout *layout);
 void folded_release(struct folded *folded);
+
+/* Takes in the entries of a reading, and sorts them, so that those with the most samples are named first. */
+void folded_add(struct folded *folded, struct reading *reading, struct codes *codes, unsigned int detail);
+
+/* Takes in an entry, unless there is no time for its name (see codes_time()): then returns false. */
+bool folded_try(struct folded *folded, const struct entry *entry, struct codes *codes, unsigned int detail);
+
+/* Keeps at most `most` keys of each of `nr` lists (NULL: there is none), those with the most weight, and sums
+ * up the others. Codes that are in none of them any more are forgotten. */
+void folded_trim(struct folded *const *list, size_t nr, size_t most, struct codes *codes);
+
+/* Makes a list of entries, valid until keys are added. Returns their number. */
+size_t folded_list(struct folded *folded);
 
 /* An entry as a value of a record: the keys that are in use, the values, and the code. Returns a new
  * reference. */
-json_t *folded_value(const struct host *host, const struct folded *folded, const struct entry *entry);
+json_t *folded_value(const struct host *host, const struct folded *folded, const struct codes *codes,
+		     const struct entry *entry);
 
 #endif

@@ -83,6 +83,7 @@ struct reader {
 	struct code_account account;
 	__u64 since, interval_ms;
 	bool unhurried;
+	bool timed; /* the interval has ended: the time for its names runs */
 };
 
 struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices)
@@ -144,11 +145,6 @@ static void open_naming(struct names *names, unsigned int detail, bool intervals
 
 	if (!(detail & (CODE_SYMBOL | CODE_LINE)) || (names->naming && settings.lines == names->lines))
 		return;
-	/* What was read without lines must be read again with them. */
-	for (struct reader *reader = names->readers; reader; reader = reader->next) {
-		codes_release(reader->codes);
-		reader->codes = NULL;
-	}
 	close_naming(names);
 	names->lines = settings.lines;
 	snprintf(names->kallsyms, sizeof(names->kallsyms), "%s/proc/kallsyms", names->host->root);
@@ -161,6 +157,10 @@ static void open_naming(struct names *names, unsigned int detail, bool intervals
 		naming_wait(names->naming);
 	}
 	names->background = background_open(names->naming);
+	/* What was read without lines is read again with them. */
+	for (struct reader *reader = names->readers; reader; reader = reader->next)
+		if (reader->codes)
+			codes_look_in(reader->codes, names->background);
 }
 
 /* --- notes ------------------------------------------------------------------------------------ */
@@ -439,16 +439,33 @@ void reader_take(struct reader *reader, bool all)
 	take(reader->names, all, true);
 }
 
+/* Begins to read what there is since then. Returns since when any reader reads. */
+static __u64 read_since(struct reader *reader, __u64 since)
+{
+	__u64 oldest = reader->since = since;
+
+	for (const struct reader *other = reader->names->readers; other; other = other->next)
+		oldest = other->since < oldest ? other->since : oldest;
+	return oldest;
+}
+
+void reader_named(struct reader *reader, __u64 until)
+{
+	__u64 oldest = read_since(reader, until);
+
+	codes_since(reader->codes, until);
+	mappings_forget(reader->names->mappings, oldest);
+	ksymbols_forget(&reader->names->ksymbols, oldest);
+}
+
 void reader_begin(struct reader *reader, const struct timespec *since)
 {
 	struct names *names = reader->names;
-	__u64 oldest;
+	__u64 oldest = read_since(reader, timespec_ns(since));
 
 	codes_release(reader->codes);
 	reader->codes = NULL;
-	reader->since = oldest = timespec_ns(since);
-	for (const struct reader *other = names->readers; other; other = other->next)
-		oldest = other->since < oldest ? other->since : oldest;
+	reader->timed = false;
 	if (notes_lost(names) != names->lost_known)
 		mappings_look_who_is_gone(names->mappings);
 	names->lost_known = notes_lost(names);
@@ -475,6 +492,15 @@ struct mappings *reader_mappings(struct reader *reader)
 	return reader->names->mappings;
 }
 
+static void make_codes(struct reader *reader)
+{
+	struct names *names = reader->names;
+
+	if (!reader->codes)
+		reader->codes = codes_new(names->mappings, &names->ksymbols, names->background,
+					  &reader->account, reader->since, 0, 0);
+}
+
 struct codes *reader_codes(struct reader *reader)
 {
 	struct names *names = reader->names;
@@ -482,10 +508,17 @@ struct codes *reader_codes(struct reader *reader)
 	__u64 most = names->most_ns && names->most_ns < half ? names->most_ns : half;
 	bool hurried = half && (!reader->unhurried || names->most_ns);
 
-	if (reader->codes)
-		return reader->codes;
-	reader->codes = codes_new(names->mappings, &names->ksymbols, names->background, &reader->account,
-				  reader->since, hurried ? now + half : 0, hurried ? now + most : 0);
+	make_codes(reader);
+	if (!reader->timed)
+		codes_time(reader->codes, hurried ? now + half : 0, hurried ? now + most : 0);
+	reader->timed = true;
+	return reader->codes;
+}
+
+struct codes *reader_codes_early(struct reader *reader, __u64 until)
+{
+	make_codes(reader);
+	codes_time(reader->codes, until, until);
 	return reader->codes;
 }
 

@@ -71,6 +71,14 @@ void names_wait_at_most(struct names *names, __u64 ns);
  * their place. */
 struct codes *reader_codes(struct reader *reader);
 
+/* The same before the interval has ended. Names are not waited for after `until` (CLOCK_MONOTONIC, ns): see
+ * codes_try(). */
+struct codes *reader_codes_early(struct reader *reader, __u64 until);
+
+/* All samples up to this time (CLOCK_MONOTONIC, ns) have their names by now, so what had ended by then can be
+ * forgotten. To be called after reader_codes_early(). */
+void reader_named(struct reader *reader, __u64 until);
+
 /* For the end record: how many addresses have names, why others have none, and how many notes were lost. A
  * new reference. */
 json_t *reader_value(const struct reader *reader);
