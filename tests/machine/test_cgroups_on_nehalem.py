@@ -44,7 +44,7 @@ def run(bench):
 def test_each_has_what_its_programs_executed_to_the_last_digit(two_cores):
     by_switches, by_events = run(two_cores)
     start = next(r for r in by_switches if r["type"] == "start")
-    assert start["cgroups_counted"] == {"by": "switches"}
+    assert start["cgroups_counted"]["by"] == "switches"
     end = by_switches[-1]["cgroup_switches"]
     assert end["seen"] > CGROUPS and end["missed"] == 0
     counts = [{(r["cgroup"].strip("/"), r["event"]): r["value"] for r in found if r["type"] == "count"}
