@@ -5,27 +5,12 @@
  * This is most of the time, because there are many buckets and all are empty. With 2^21 buckets a
  * call takes longer than a tick, and the process is preempted inside of it if others want the CPU.
  */
-#include <linux/bpf.h>
 #include <string.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "bpf.h"
 
 #define BUCKETS 65536
-
-static long bpf(int command, union bpf_attr *attr)
-{
-	return syscall(SYS_bpf, command, attr, sizeof(*attr));
-}
-
-static long cpu_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 int main(int argc, char **argv)
 {

@@ -4,27 +4,12 @@
  * 300 ms of CPU time; the program before is unloaded first. Nearly all of that time is spent in the
  * program's code, which the kernel compiles when it is loaded.
  */
-#include <linux/bpf.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "bpf.h"
 
 #define ADDITIONS 4000
-
-static long bpf(int command, union bpf_attr *attr)
-{
-	return syscall(SYS_bpf, command, attr, sizeof(*attr));
-}
-
-static long cpu_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static int load(const char *name)
 {
