@@ -25,6 +25,9 @@ static inline bool count_is_estimate(const struct count *count)
 	return count->running_ns < count->enabled_ns;
 }
 
+/* Why nothing was counted of a target that has done nothing: then 0 is its count. */
+#define TARGET_NEVER_RAN "its target never ran"
+
 /* The status of a count, as in records. */
 static inline const char *count_status(const struct count *count)
 {

@@ -140,7 +140,7 @@ static const char *why_not_enabled(const struct activity *activity)
 
 	return activity->was_off ? "counting was switched off (--delay, --control)"
 	       : target->cpus_given && !target_in_cgroups(target) ? "its CPU was offline"
-								  : "its target never ran";
+								  : TARGET_NEVER_RAN;
 }
 
 const char *why_not_counted(const struct activity *activity, size_t i, const struct count *count,

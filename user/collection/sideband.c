@@ -92,8 +92,10 @@ static int open_event(struct ring *ring, struct perf_thread_map *threads, bool k
 		.cgroup = processes && extras.cgroups,
 		.build_id = processes && extras.build_ids,
 		.ksymbol = kernel,
-		.watermark = 1, /* the watermark is in bytes, so that any note wakes the reader */
-		.wakeup_watermark = 1,
+		/* The watermark is in bytes: any note wakes the reader, unless it is needed only with names.
+		 */
+		.watermark = 1,
+		.wakeup_watermark = kernel ? KERNEL_RING_PAGES * 4096 / 2 : 1,
 		.inherit = !every_process(threads),
 	};
 	struct perf_cpu_map *cpus;

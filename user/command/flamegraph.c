@@ -43,7 +43,8 @@ static int check_record(const json_t *record, struct place_in_stream *last, cons
 {
 	const char *run_id = string(record, "run_id"), *version = string(record, "schema_version");
 	json_int_t seq = integer(record, "seq");
-	bool behind = *run_id && !strcmp(run_id, last->run_id) && seq <= last->seq;
+	bool begins = !strcmp(string(record, "type"), "start");
+	bool behind = *run_id && !strcmp(run_id, last->run_id) && seq <= last->seq && !begins;
 
 	if (atoi(version) > atoi(SCHEMA_VERSION)) {
 		refuse(refusal, STATUS_USAGE, "line %zu of %.200s", line, file);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "count.h"
 #include "memory.h"
 #include "output/flatten.h"
 #include "output/member.h"
@@ -288,8 +289,10 @@ static int take_count(void *context, const struct row *row)
 	json_t *labels = labels_of_row(taking, row);
 
 	set_running(taking, row, json_incref(labels));
-	/* It did not run, so nobody knows its count: a counter of 0 would say that it did not occur. */
-	if (!strcmp(string(row->values, "status"), "not_counted")) {
+	/* If it was not counted while its target ran, nobody knows its count: 0 would say that it did not
+	 * occur. */
+	if (!strcmp(string(row->values, "status"), "not_counted") &&
+	    strcmp(string(row->values, "why"), TARGET_NEVER_RAN)) {
 		json_decref(labels);
 		return 0;
 	}

@@ -176,6 +176,15 @@ void stream_succeed(struct stream *stream, struct stream *ended)
 	ended->own = NULL;
 }
 
+/* Finds the format and opens the sink. */
+static int open_both(struct stream *stream, const struct place_of_output *place, const char *command,
+		     struct refusal *refusal)
+{
+	if (place->format && !(stream->format = format_find(place->format, command, refusal)))
+		return -1;
+	return open_place(stream, place, refusal);
+}
+
 int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
 		struct refusal *refusal)
 {
@@ -189,11 +198,11 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 		.home = json_incref(place->document),
 	};
 	json_incref(place->document);
-	if (place->format && !(stream->format = format_find(place->format, command, refusal)))
-		return -1;
 	clock_gettime(CLOCK_REALTIME, &stream->since);
-	if (open_place(stream, place, refusal))
+	if (open_both(stream, place, command, refusal)) {
+		stream_release(stream);
 		return -1;
+	}
 	stream->sink.most = place->queue_bytes;
 	if (!stream->format)
 		stream->format = format_find(stream->sink.terminal ? "table" : "json", command, refusal);
