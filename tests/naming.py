@@ -9,7 +9,7 @@ import subprocess
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
-ENGINE = ("memory", "guarded", "interned", "unwind/table", *(f"naming/{name}" for name in (
+ENGINE = ("memory", "guarded", "foreign", "interned", "unwind/table", *(f"naming/{name}" for name in (
     "naming", "named_source", "pool", "order", "spans", "symbols", "image", "dwarf_image", "lines", "debug_file", "maps",
     "demangle", "message", "worker", "read_file", "served")))
 LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")

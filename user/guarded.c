@@ -36,20 +36,34 @@ static int check(int found, const struct guard *guard)
 	return own || public ? 0 : EKEYREJECTED;
 }
 
+int guarded_find(int folder, const char *path, __u64 resolve, const struct guard *guard)
+{
+	int found = find(folder, path, resolve), error = found < 0 ? 0 : check(found, guard);
+
+	if (!error)
+		return found;
+	close(found);
+	errno = error;
+	return -1;
+}
+
+int guarded_open_found(int found)
+{
+	char same[64];
+
+	snprintf(same, sizeof(same), "/proc/self/fd/%d", found);
+	/* O_NONBLOCK: do not wait for a lease on the file: fcntl(2), F_SETLEASE. */
+	return open(same, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 int guarded_open(int folder, const char *path, __u64 resolve, const struct guard *guard)
 {
-	int found = find(folder, path, resolve), fd = -1, error;
-	char same[64];
+	int found = guarded_find(folder, path, resolve, guard), fd, error;
 
 	if (found < 0)
 		return -1;
-	error = check(found, guard);
-	if (!error) {
-		snprintf(same, sizeof(same), "/proc/self/fd/%d", found);
-		/* O_NONBLOCK: do not wait for a lease on the file: fcntl(2), F_SETLEASE. */
-		fd = open(same, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-		error = errno;
-	}
+	fd = guarded_open_found(found);
+	error = errno;
 	close(found);
 	errno = error;
 	return fd;

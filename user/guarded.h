@@ -32,7 +32,12 @@ struct guard {
  */
 int guarded_open(int folder, const char *path, __u64 resolve, const struct guard *guard);
 
-/* The same for a path that the kernel or the user has named: any owner is accepted. */
+/* The two steps of it: finds the file, and opens what was found. The first returns a descriptor that was
+ * opened with O_PATH. */
+int guarded_find(int folder, const char *path, __u64 resolve, const struct guard *guard);
+int guarded_open_found(int found);
+
+/* The same as guarded_open() for a path that the kernel or the user has named: any owner is accepted. */
 int guarded_open_path(const char *path, __u64 most);
 
 /* Describes an errno of open(2) or of these functions, as the end of a sentence: "it is no regular file". */

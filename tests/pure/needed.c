@@ -6,7 +6,7 @@
 
 #include "unwind/needed.h"
 
-static void print(void *context, int fd)
+static void print(void *context, const struct stat *stat, int fd)
 {
 	char path[64], file[PATH_MAX] = "";
 

@@ -84,7 +84,8 @@ void unwind_memory_forget_name(const struct unwind_memory *memory, const struct 
 static __u32 get(struct unwind_tables *tables, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	__u32 number = unwind_tables_get(tables, fd);
+	struct stat stat;
+	__u32 number = fstat(fd, &stat) ? 0 : unwind_tables_get(tables, &stat, fd);
 
 	close(fd);
 	return number;

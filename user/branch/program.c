@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "foreign.h"
 #include "record/record.h"
 
 #define SEGMENTS_MOST 64 /* linkers write about a dozen, one of them with code */
@@ -39,7 +40,8 @@ json_t *program_value(const struct mapped_file *program)
 	json_t *value = json_object(), *segments = json_array();
 	char text[PATH_MAX];
 	const char *path = mapped_file_path(program, text, sizeof(text));
-	FILE *file = path ? fopen(path, "re") : NULL;
+	int fd = path ? foreign_open(path, FOREIGN_PATIENT_MS, NULL) : -1;
+	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
 
 	if (file) {
 		put_segments(segments, file);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "foreign.h"
 #include "memory.h"
 #include "thread.h"
 
@@ -146,6 +147,11 @@ const struct name *background_name(struct background *background, enum backgroun
 	return wait_until(background, deadline) ? background->name : NULL;
 }
 
+const struct name *background_known(struct background *background, const char *build_id, __u64 offset)
+{
+	return wait_until(background, 1) ? naming_known_build_id(background->naming, build_id, offset) : NULL;
+}
+
 void background_forget(struct background *background, __u64 since)
 {
 	if (wait_until(background, 1))
@@ -156,7 +162,9 @@ void background_close(struct background *background)
 {
 	if (!background)
 		return;
+	foreign_hurry(true);
 	wait_until(background, 0);
+	foreign_hurry(false);
 	pthread_mutex_lock(&background->lock);
 	background->ending = true;
 	pthread_cond_broadcast(&background->changed);

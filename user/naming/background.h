@@ -28,6 +28,9 @@ enum background_kind { NAME_OF_FILE, NAME_OF_JIT, NAME_OF_KERNEL };
 const struct name *background_name(struct background *background, enum background_kind kind, const char *path,
 				   const char *build_id, uid_t owner, __u64 address, __u64 deadline);
 
+/* As naming_known_build_id(). Returns NULL also if a file is being read at the moment. */
+const struct name *background_known(struct background *background, const char *build_id, __u64 offset);
+
 /* Calls naming_forget(), but only if no file is being read at the moment. */
 void background_forget(struct background *background, __u64 since);
 

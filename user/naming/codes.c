@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "clock.h"
+#include "foreign.h"
 #include "interned.h"
 #include "memory.h"
 #include "naming/pool.h"
@@ -221,6 +222,24 @@ static const struct name *look_in(struct codes *codes, const struct question *qu
 	return name;
 }
 
+/* Whether the file can't be touched, because its file system does not answer. */
+static bool is_stuck(const struct spot *spot)
+{
+	return spot->file && foreign_is_stuck(spot->file->filesystem);
+}
+
+static const struct name *look_up_stuck(struct codes *codes, const struct spot *spot, __u64 **cause)
+{
+	const struct name *name = NULL;
+
+	if (spot->file->build_id[0])
+		name = background_known(codes->background, spot->file->build_id, spot->offset);
+	*cause = &codes->account->failed;
+	if (!name || !name->nr)
+		codes->account->failed_why = FOREIGN_STUCK;
+	return name;
+}
+
 /* Looks up the name. If there is none, sets the cause; the result may then be NULL. */
 static const struct name *look_up(struct codes *codes, const struct question *question,
 				  const struct spot *spot, __u64 **cause)
@@ -228,9 +247,11 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 	struct code_account *account = codes->account;
 	const struct name *name;
 	struct place_asked at;
-	bool there = find_place(codes, question, spot, 0, &at);
+	bool there = !is_stuck(spot) && find_place(codes, question, spot, 0, &at);
 
 	*cause = there || at.kind == NAME_OF_JIT ? &account->no_symbol : &account->no_file;
+	if (is_stuck(spot))
+		return look_up_stuck(codes, spot, cause);
 	if (!there)
 		return NULL;
 	name = is_late(codes) ? NULL : look_in(codes, question, spot, &at);

@@ -10,6 +10,9 @@
 #include <linux/openat2.h>
 #include <zlib.h>
 
+#include "foreign.h"
+#include "memory.h"
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 void place_of(struct place *place, const char *path, const char *root)
@@ -45,44 +48,53 @@ void place_of(struct place *place, const char *path, const char *root)
 	place->path[length > 0 ? length : 0] = '\0';
 }
 
-static int open_in(const char *folder, const char *path, __u64 resolve, const struct guard *guard)
+static int open_in(const char *folder, const char *path, __u64 resolve, const struct guard *guard,
+		   struct stat *stat)
 {
-	int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), fd, error;
+	struct foreign_answer *answer = xmalloc(sizeof(*answer));
+	int err = foreign_ask(&(struct foreign_question){.want = FOREIGN_READ,
+							 .folder = folder,
+							 .path = path,
+							 .resolve = resolve,
+							 .guard = *guard,
+							 .wait_ms = FOREIGN_PATIENT_MS},
+			      answer);
+	int fd = err ? -1 : answer->fd;
 
-	if (at < 0)
-		return -1;
-	fd = guarded_open(at, path, resolve, guard);
-	error = errno;
-	close(at);
-	errno = error;
+	if (!err && stat)
+		*stat = answer->stat;
+	free(answer);
+	errno = err;
 	return fd;
 }
 
-static int open_below(const char *root, const char *path, const struct guard *guard)
+static int open_below(const char *root, const char *path, const struct guard *guard, struct stat *stat)
 {
-	return root[0] ? open_in(root, path, RESOLVE_IN_ROOT, guard) : guarded_open(AT_FDCWD, path, 0, guard);
+	return root[0] ? open_in(root, path, RESOLVE_IN_ROOT, guard, stat)
+		       : open_in(NULL, path, 0, guard, stat);
 }
 
-int place_open(const struct place *place)
+int place_open(const struct place *place, struct stat *stat)
 {
 	static const struct guard image = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST};
 
-	return place->direct[0] ? open_below("", place->direct, &image)
-				: open_below(place->root, place->path, &image);
+	return place->direct[0] ? open_below("", place->direct, &image, stat)
+				: open_below(place->root, place->path, &image, stat);
 }
 
-int place_open_map(const struct place *place, uid_t owner, __u64 most)
+int place_open_map(const struct place *place, uid_t owner, __u64 most, struct stat *stat)
 {
 	const struct guard map = {.whose = GUARD_OWN_OR_SYSTEMS, .owner = owner, .most = most};
 	const char *name = strrchr(place->path, '/');
 	char folder[PATH_MAX];
 
 	if (place->root[0])
-		return open_in(place->root, place->path, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, &map);
+		return open_in(place->root, place->path, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, &map, stat);
 	/* In our own root, the folder (/tmp) belongs to root, so links in its path are allowed. */
 	snprintf(folder, sizeof(folder), "%.*s", name ? (int)(name - place->path + 1) : 1,
 		 name ? place->path : ".");
-	return open_in(folder, name ? name + 1 : place->path, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, &map);
+	return open_in(folder, name ? name + 1 : place->path, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, &map,
+		       stat);
 }
 
 static bool is_below(const char *folder, size_t length, const char *path)
@@ -100,7 +112,7 @@ int place_open_debug(const struct place *place, bool ours, const char *path, uid
 				    .owner = may_be_own ? owner : (uid_t)-1,
 				    .most = GUARD_IMAGE_MOST};
 
-	return open_below(ours ? "" : place->root, path, &guard);
+	return open_below(ours ? "" : place->root, path, &guard, NULL);
 }
 
 static bool open_image(struct image *debug, open_debug_fn open, bool ours, const char *path)

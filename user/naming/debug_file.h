@@ -5,6 +5,7 @@
 #define NHMTAP_DEBUG_FILE_H
 
 #include <limits.h>
+#include <sys/stat.h>
 
 #include "guarded.h"
 #include "naming/image.h"
@@ -24,12 +25,13 @@ typedef int (*open_debug_fn)(bool ours, const char *path);
  * /proc/12/root; other paths are below `root` (NULL: this process's root). */
 void place_of(struct place *place, const char *path, const char *root);
 
-/* Opens the file for reading. Links are followed within the root. Never blocks. Returns the descriptor, or -1
- * with errno: see guarded_open(). */
-int place_open(const struct place *place);
+/* Opens the file for reading. Links are followed within the root. Waits for a limited time: see foreign.h.
+ * Sets what stat(2) tells of the file, unless `stat` is NULL: the descriptor may be that of a copy. Returns
+ * the descriptor, or -1 with errno: see foreign_ask(). */
+int place_open(const struct place *place, struct stat *stat);
 
 /* The same for the perf-PID.map of a process of this user, of at most `most` bytes. No links are followed. */
-int place_open_map(const struct place *place, uid_t owner, __u64 most);
+int place_open_map(const struct place *place, uid_t owner, __u64 most, struct stat *stat);
 
 /*
  * Opens a debug file for the file at the place. It must be readable by all, or, if it is beside the file or

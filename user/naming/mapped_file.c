@@ -17,6 +17,7 @@
 #include "host/processes.h"
 #include "hex.h"
 #include "memory.h"
+#include "foreign.h"
 #include "guarded.h"
 
 /* --- roots ------------------------------------------------------------------------------------ */
@@ -62,7 +63,7 @@ static bool identify(pid_t pid, struct root *root)
 	if (stat(path, &mounts))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/root", (int)proc_living(pid));
-	if (stat(path, &folder))
+	if (!foreign_known_link(path, &folder))
 		return false;
 	*root = (struct root){.pid = pid,
 			      .mounts = mounts.st_ino,
@@ -168,28 +169,40 @@ static bool may_hold(const struct mapped_files *files)
 	       files->nr_held < limit.rlim_cur / 4;
 }
 
-/* The kernel says what is mapped, so any owner is accepted. */
-static const struct guard mapped = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST};
+/* Asks for a descriptor to keep and the build-id. */
+static int hold(const struct sighting *sighting, const char *folder, const char *path, __u64 resolve,
+		struct foreign_answer *answer)
+{
+	/* The kernel says what is mapped, so any owner is accepted. */
+	return foreign_ask(
+		&(struct foreign_question){.want = FOREIGN_HOLD,
+					   .folder = folder,
+					   .path = path,
+					   .resolve = resolve,
+					   .guard = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST},
+					   .device = sighting->device,
+					   .wait_ms = FOREIGN_SOON_MS},
+		answer);
+}
 
 /* Opens a path below a root. Links can't lead out of the root. */
-static int open_below(const struct root *root, const char *path)
+static int open_below(const struct sighting *sighting, const char *path, struct foreign_answer *answer)
 {
-	int folder = root->fd >= 0 ? root->fd : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd = guarded_open(folder, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, &mapped);
+	char folder[64] = "/";
 
-	if (root->fd < 0)
-		close(folder);
-	return fd;
+	if (sighting->root->fd >= 0)
+		snprintf(folder, sizeof(folder), "/proc/self/fd/%d", sighting->root->fd);
+	return hold(sighting, folder, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, answer);
 }
 
 /* Opens the mapped file itself, wherever its path leads now. The process must still exist. */
-static int open_mapped(const struct sighting *sighting)
+static int open_mapped(const struct sighting *sighting, struct foreign_answer *answer)
 {
 	char path[96];
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)proc_living(sighting->pid),
 		 sighting->begin, sighting->end);
-	return guarded_open(AT_FDCWD, path, 0, &mapped);
+	return hold(sighting, NULL, path, 0, answer);
 }
 
 void build_id_text(char text[BUILD_ID_TEXT], const __u8 *build_id, size_t size)
@@ -199,78 +212,29 @@ void build_id_text(char text[BUILD_ID_TEXT], const __u8 *build_id, size_t size)
 	hex_text(text, build_id, size < most ? size : most);
 }
 
-/* Finds GNU's build-id among the notes of a segment: elf(5). */
-static bool find_build_id(const char *notes, size_t size, char *text)
-{
-	for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= size;) {
-		Elf64_Nhdr note;
-		size_t name = at + sizeof(note), id, end;
-
-		memcpy(&note, notes + at, sizeof(note));
-		id = name + ((size_t)note.n_namesz + 3) / 4 * 4;
-		end = id + ((size_t)note.n_descsz + 3) / 4 * 4;
-		if (id > size || end > size)
-			return false;
-		at = end;
-		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof(ELF_NOTE_GNU) ||
-		    memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
-			continue;
-		build_id_text(text, (const __u8 *)notes + id, note.n_descsz);
-		return note.n_descsz;
-	}
-	return false;
-}
-
-#define NOTES_MOST    4096
-#define SEGMENTS_MOST 64
-
-static bool read_build_id(int fd, char *text)
-{
-	Elf64_Ehdr header;
-	Elf64_Phdr segment;
-	char notes[NOTES_MOST];
-
-	text[0] = '\0';
-	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64)
-		return false;
-	for (int i = 0; i < header.e_phnum && i < SEGMENTS_MOST; i++) {
-		size_t size;
-
-		if (pread(fd, &segment, sizeof(segment), header.e_phoff + i * sizeof(segment)) !=
-		    sizeof(segment))
-			return false;
-		size = segment.p_filesz < sizeof(notes) ? segment.p_filesz : sizeof(notes);
-		if (segment.p_type == PT_NOTE && pread(fd, notes, size, segment.p_offset) == (ssize_t)size &&
-		    find_build_id(notes, size, text))
-			return true;
-	}
-	return false;
-}
-
 /* Whether the file at a path is the one that was mapped, as far as is known. */
-static bool is_the_file(int fd, const struct sighting *sighting)
+static bool is_the_file(const struct foreign_answer *answer, const struct sighting *sighting)
 {
-	char build_id[BUILD_ID_TEXT];
-	struct stat stat;
-
-	if (sighting->build_id[0])
-		return read_build_id(fd, build_id) && !strcmp(build_id, sighting->build_id);
-	return !fstat(fd, &stat) && stat.st_ino == sighting->inode;
+	return sighting->build_id[0] ? !strcmp(answer->build_id, sighting->build_id)
+				     : answer->stat.st_ino == sighting->inode;
 }
 
-static int open_sighted(const struct sighting *sighting)
+/* Sets answer->fd to -1 if the file can't be opened. */
+static void open_sighted(const struct sighting *sighting, struct foreign_answer *answer)
 {
-	int fd = open_mapped(sighting);
+	int err = open_mapped(sighting, answer);
 
-	if (fd < 0 && sighting->root) {
-		fd = open_below(sighting->root, sighting->path);
-		if (fd >= 0 && !is_the_file(fd, sighting)) {
-			close(fd);
-			fd = -1;
-		}
+	if (!err)
+		return;
+	answer->fd = -1;
+	answer->build_id[0] = '\0';
+	if (err == ETIMEDOUT || !sighting->root || open_below(sighting, sighting->path, answer))
+		return;
+	if (!is_the_file(answer, sighting)) {
+		close(answer->fd);
+		answer->fd = -1;
+		answer->build_id[0] = '\0';
 	}
-	return fd;
 }
 
 /* --- the files -------------------------------------------------------------------------------- */
@@ -316,7 +280,7 @@ static struct mapped_file *find(struct mapped_files *files, const struct sightin
 
 /* Adds a file. The caller gets a reference. */
 static struct mapped_file *add(struct mapped_files *files, const struct sighting *sighting,
-			       const char *build_id, int fd)
+			       const char *build_id, int fd, bool readable)
 {
 	struct mapped_file **bucket = bucket_of(files, sighting->path), *file = xcalloc(1, sizeof(*file));
 
@@ -327,6 +291,7 @@ static struct mapped_file *add(struct mapped_files *files, const struct sighting
 		.users = 1,
 		.root = root_get(sighting->root),
 		.fd = fd,
+		.readable = readable,
 		.device = sighting->device,
 		.inode = sighting->inode,
 		.next = *bucket,
@@ -343,7 +308,7 @@ static struct mapped_file *get_special(struct mapped_files *files, enum file_kin
 	const struct sighting special = {.path = kind == FILE_VDSO ? "[vdso]" : "[anon]", .build_id = ""};
 	struct mapped_file *file = find(files, &special, "");
 
-	return file ? mapped_file_again(file) : add(files, &special, "", -1);
+	return file ? mapped_file_again(file) : add(files, &special, "", -1, false);
 }
 
 /* --- the vdso of 32-bit processes -------------------------------------------------------------- */
@@ -392,9 +357,10 @@ static struct mapped_file *get_low_vdso(struct mapped_files *files, const struct
 	struct mapped_file *file = find(files, &special, "");
 
 	if (!file)
-		return add(files, &special, "", fd);
+		return add(files, &special, "", fd, true);
 	if (file->fd < 0) {
 		file->fd = fd;
+		file->readable = true;
 		files->nr_held += fd >= 0;
 	} else if (fd >= 0) {
 		close(fd);
@@ -422,22 +388,24 @@ struct mapped_file *mapped_file_known(struct mapped_files *files, const struct s
 static struct mapped_file *get_regular(struct mapped_files *files, const struct sighting *sighting)
 {
 	struct mapped_file *file = find(files, sighting, sighting->build_id);
-	char read[BUILD_ID_TEXT] = "";
 	const char *build_id = sighting->build_id;
-	int fd;
+	struct foreign_answer answer = {.fd = -1};
 
 	if (file)
 		return mapped_file_again(file);
-	fd = open_sighted(sighting);
-	if (fd >= 0 && !build_id[0] && read_build_id(fd, read))
-		build_id = read;
+	open_sighted(sighting, &answer);
+	if (!build_id[0])
+		build_id = answer.build_id;
 	file = build_id[0] ? find(files, sighting, build_id) : NULL;
-	if (fd >= 0 && (file || !may_hold(files))) {
-		close(fd);
-		fd = -1;
+	if (answer.fd >= 0 && (file || !may_hold(files))) {
+		close(answer.fd);
+		answer.fd = -1;
 	}
-	if (!file)
-		return add(files, sighting, build_id, fd);
+	if (!file) {
+		file = add(files, sighting, build_id, answer.fd, answer.local);
+		file->filesystem = sighting->device ? sighting->device : answer.stat.st_dev;
+		return file;
+	}
 	if (sighting->inode) { /* so that it is found without opening it next time */
 		file->inode = sighting->inode;
 		file->device = sighting->device;
@@ -497,11 +465,11 @@ static bool leads_to(const char *path, const struct mapped_file *file)
 {
 	struct stat there, held;
 
-	if (stat(path, &there) || !S_ISREG(there.st_mode))
+	if (!foreign_stat(path, file->filesystem, FOREIGN_SOON_MS, &there) || !S_ISREG(there.st_mode))
 		return false;
 	if (file->fd < 0)
 		return file->build_id[0] || there.st_ino == file->inode;
-	return !fstat(file->fd, &held) && there.st_dev == held.st_dev && there.st_ino == held.st_ino;
+	return foreign_known(file->fd, &held) && there.st_dev == held.st_dev && there.st_ino == held.st_ino;
 }
 
 const char *mapped_file_path(const struct mapped_file *file, char *text, size_t size)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "foreign.h"
 #include "naming/demangle.h"
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -14,6 +15,10 @@
 const char *source_why(int error)
 {
 	switch (error) {
+	case ETIMEDOUT:
+		return FOREIGN_STUCK;
+	case ECHILD:
+		return WORKER_UNSTARTED;
 	case EMEDIUMTYPE:
 		return "it is no regular file";
 	case EFBIG:
@@ -32,6 +37,11 @@ const char *source_why(int error)
 		return "the file may not be read";
 	}
 	return "the file can't be opened";
+}
+
+bool source_failed(int error)
+{
+	return error == ETIMEDOUT || error == ECHILD;
 }
 
 /* Stores a sentence forever. There are few different ones, and each is stored once. */
@@ -59,16 +69,18 @@ static const struct answer *answered(struct source *source, const struct answer 
 bool source_open(struct source *source, const struct place *place)
 {
 	bool vdso = !strcmp(place->path, "[vdso]");
-	struct question_of_worker question = {.ask = {.kind = ASK_OPEN}, .fd = vdso ? -1 : place_open(place)};
+	struct stat stat = {0};
+	struct question_of_worker question = {.ask = {.kind = ASK_OPEN},
+					      .fd = vdso ? -1 : place_open(place, &stat)};
 	const struct answer *answer;
-	struct stat stat;
 
 	if (!vdso && question.fd < 0) {
 		source->refused = guarded_refused(errno);
+		source->failed = source_failed(errno);
 		source->why = source_why(errno);
 		return false;
 	}
-	source->owner = vdso || fstat(question.fd, &stat) ? 0 : stat.st_uid;
+	source->owner = stat.st_uid;
 	answer = answered(source, worker_ask(source->worker, &question));
 	if (answer)
 		strcpy(source->build_id, answer->build_id);
@@ -136,7 +148,8 @@ void source_load_map(struct source *source, int fd, size_t most)
 bool source_is_for_later(const struct source *source)
 {
 	return source->failed &&
-	       (!strcmp(source->why, WORKER_RESTS) || !strcmp(source->why, WORKER_UNSTARTED));
+	       (!strcmp(source->why, WORKER_RESTS) || !strcmp(source->why, WORKER_UNSTARTED) ||
+		!strcmp(source->why, FOREIGN_STUCK));
 }
 
 bool source_is_stale(const struct source *source)

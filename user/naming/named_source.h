@@ -53,6 +53,8 @@ struct source {
 };
 
 const char *source_why(int error);
+/* Whether nobody could look, rather than that there is no such file. */
+bool source_failed(int error);
 
 /* Opens the file, or "[vdso]", and has the worker tell its build-id. Returns whether that succeeded;
  * otherwise `why` of the source is set. */

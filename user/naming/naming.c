@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "foreign.h"
 #include "memory.h"
 #include "naming/maps.h"
 #include "naming/named_source.h"
@@ -238,7 +239,8 @@ static const struct name *unknown_of(struct naming *naming, const struct source 
 
 static const struct name *not_opened(struct naming *naming, int error)
 {
-	naming->unknown = (struct name){.why = source_why(error), .refused = guarded_refused(error)};
+	naming->unknown = (struct name){
+		.why = source_why(error), .refused = guarded_refused(error), .failed = source_failed(error)};
 	return &naming->unknown;
 }
 
@@ -312,7 +314,7 @@ static void add_alias(struct naming *naming, const char *text, const struct iden
 }
 
 /* Finds the current identity of the file. Returns false if there is no such file. */
-static bool identify(const struct place *place, struct identity *identity)
+static bool identify(const struct place *place, struct identity *identity, unsigned int wait_ms)
 {
 	char whole[sizeof(place->root) + sizeof(place->path)];
 	struct stat now;
@@ -324,11 +326,12 @@ static bool identify(const struct place *place, struct identity *identity)
 	}
 	snprintf(whole, sizeof(whole), "%s%s%s", place->root,
 		 place->root[0] && place->path[0] != '/' ? "/" : "", place->path);
-	if (stat(place->direct[0] ? place->direct : whole, &now)) {
-		fd = place_open(place); /* stat(2) follows absolute links out of the root */
+	if (!foreign_stat(place->direct[0] ? place->direct : whole, 0, wait_ms, &now)) {
+		if (source_failed(errno))
+			return false;
+		fd = place_open(place, &now); /* stat(2) follows absolute links out of the root */
 		if (fd < 0)
 			return false;
-		fstat(fd, &now);
 		close(fd);
 	}
 	*identity = identity_of(&now);
@@ -412,7 +415,8 @@ struct wanted {
 	struct source *source; /* NULL: not read yet */
 };
 
-static void find_wanted(struct naming *naming, struct wanted *wanted, const char *path, const char *build_id)
+static void find_wanted(struct naming *naming, struct wanted *wanted, const char *path, const char *build_id,
+			unsigned int wait_ms)
 {
 	wanted->missing = false;
 	wanted->source = NULL;
@@ -423,7 +427,7 @@ static void find_wanted(struct naming *naming, struct wanted *wanted, const char
 	if (wanted->source)
 		return;
 	place_of(&wanted->place, path, naming->settings.root);
-	wanted->missing = !identify(&wanted->place, &wanted->identity);
+	wanted->missing = !identify(&wanted->place, &wanted->identity, wait_ms);
 	if (!wanted->missing)
 		wanted->source = find_alias(naming, path, &wanted->identity);
 }
@@ -442,12 +446,12 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 	struct source *source;
 
 	keep_limit(naming, NULL);
-	find_wanted(naming, &wanted, path, build_id);
+	find_wanted(naming, &wanted, path, build_id, may_read ? FOREIGN_PATIENT_MS : FOREIGN_SOON_MS);
 	if (wanted.source && is_for_another_reading(wanted.source)) {
 		if (!may_read)
 			return NULL;
 		forget(naming, wanted.source);
-		find_wanted(naming, &wanted, path, build_id);
+		find_wanted(naming, &wanted, path, build_id, FOREIGN_PATIENT_MS);
 	}
 	if (wanted.missing)
 		return not_opened(naming, errno);
@@ -476,6 +480,19 @@ const struct name *naming_known_file(struct naming *naming, const char *path, co
 				     __u64 offset)
 {
 	return name_of_file(naming, path, build_id, offset, false);
+}
+
+const struct name *naming_known_build_id(struct naming *naming, const char *build_id, __u64 offset)
+{
+	char plain[2 * BUILD_ID_MAX + 1];
+	struct source *source =
+		plain_build_id(build_id, plain) ? find_alias(naming, plain, &no_identity) : NULL;
+
+	if (!source || is_for_another_reading(source))
+		return NULL;
+	keep_limit(naming, source);
+	use(naming, source);
+	return name_in_file(naming, source, offset);
 }
 
 /* --- the kernel --------------------------------------------------------------------------------- */
@@ -554,18 +571,17 @@ static struct source *find_jit(struct naming *naming, const char *map)
 
 static void read_jit(struct naming *naming, struct source *source, const struct place *place, uid_t owner)
 {
-	int fd = place_open_map(place, owner, naming->settings.memory / 4), error = errno;
 	struct stat stat;
+	int fd = place_open_map(place, owner, naming->settings.memory / 4, &stat), error = errno;
 
 	source_empty(source);
 	source->read_at = clock_seconds();
 	source->why = NULL;
-	source->failed = false;
+	source->failed = fd < 0 && source_failed(error);
 	source->refused = fd < 0 && guarded_refused(error);
 	if (fd < 0) {
 		source->why = source_why(error);
 	} else {
-		fstat(fd, &stat);
 		source->identity = identity_of(&stat);
 		source_load_map(source, fd, naming->settings.memory / 4);
 		if (source_is_for_later(source))
@@ -585,7 +601,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 	place_of(&place, map, naming->settings.root);
 	source = find_jit(naming, map);
 	if (!source) {
-		if (!identify(&place, &identity))
+		if (!identify(&place, &identity, FOREIGN_PATIENT_MS))
 			return not_opened(naming, errno);
 		source = new_source(naming);
 		source->path = xstrdup(map);
@@ -594,7 +610,8 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 		/* A JIT appends to the map all the time. Unless the address is missing, it is checked at most
 		 * once a second. */
 		changed = (!symbols_find(&source->symbols, address) || clock_seconds() != source->read_at) &&
-			  identify(&place, &identity) && !same_identity(&identity, &source->identity);
+			  identify(&place, &identity, FOREIGN_PATIENT_MS) &&
+			  !same_identity(&identity, &source->identity);
 		if (changed)
 			read_jit(naming, source, &place, owner);
 	}

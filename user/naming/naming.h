@@ -80,6 +80,10 @@ const struct name *naming_known_file(struct naming *naming, const char *path, co
 				     __u64 offset);
 const struct name *naming_known_kernel(struct naming *naming, __u64 address);
 
+/* Names a place in a file that was read before and has this build-id; otherwise returns NULL. Touches no
+ * file. */
+const struct name *naming_known_build_id(struct naming *naming, const char *build_id, __u64 offset);
+
 /*
  * Names an address of a process of the user `owner` by its perf-PID.map `map`, which must belong to the owner
  * or to root. If the map has changed, it is read again if it lacks the address, or at most once a second

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guarded.h"
+#include "foreign.h"
 #include "memory.h"
 
 /* The most files that are read: a command has some tens of libraries. */
@@ -23,7 +23,7 @@
 #define ARGUMENTS_MOST 16
 
 struct search {
-	void (*each)(void *context, int fd);
+	void (*each)(void *context, const struct stat *stat, int fd);
 	void *context;
 	char *seen[FILES_MOST]; /* paths of files that were read already */
 	size_t nr_seen;
@@ -99,6 +99,7 @@ static const char *find_in_cache(const struct search *search, const char *name)
 /* --- files ------------------------------------------------------------------------------------ */
 
 static void look(struct search *search, const char *path);
+static bool is_there(const char *path);
 
 /* Looks for a library in a folder of a run path. $ORIGIN stands for the folder of the file that has the run
  * path. Returns whether the library was found. */
@@ -116,13 +117,13 @@ static bool look_in(struct search *search, const char *folder, size_t length, co
 			continue;
 		snprintf(path, sizeof(path), "%.*s%.*s/%s", origin_length, origin, (int)(length - word),
 			 folder + word, name);
-		if (access(path, R_OK))
+		if (!is_there(path))
 			return false;
 		look(search, path);
 		return true;
 	}
 	snprintf(path, sizeof(path), "%.*s/%s", (int)length, folder, name);
-	if (!length || access(path, R_OK))
+	if (!length || !is_there(path))
 		return false;
 	look(search, path);
 	return true;
@@ -277,30 +278,49 @@ static void look_at_script(struct search *search, char *line)
 		look_for_program(search, argument);
 }
 
-static void look(struct search *search, const char *path)
+/* Reads a file unless it was read already. */
+static void look_at(struct search *search, const struct foreign_answer *answer)
 {
-	char begin[256], real[PATH_MAX];
+	char begin[256];
 	ssize_t got;
-	int fd;
 
-	if (!realpath(path, real) || search->nr_seen == FILES_MOST)
-		return;
 	for (size_t i = 0; i < search->nr_seen; i++)
-		if (!strcmp(search->seen[i], real))
+		if (!strcmp(search->seen[i], answer->path))
 			return;
-	search->seen[search->nr_seen++] = xstrdup(real);
-	fd = guarded_open_path(real, GUARD_IMAGE_MOST);
-	if (fd < 0)
-		return;
-	got = pread(fd, begin, sizeof(begin) - 1, 0);
+	search->seen[search->nr_seen++] = xstrdup(answer->path);
+	got = pread(answer->fd, begin, sizeof(begin) - 1, 0);
 	begin[got > 0 ? got : 0] = '\0';
 	if (!strncmp(begin, "#!", 2)) {
 		look_at_script(search, begin + 2);
 	} else if (!strncmp(begin, ELFMAG, SELFMAG)) {
-		search->each(search->context, fd);
-		look_at_elf(search, fd, real);
+		search->each(search->context, &answer->stat, answer->fd);
+		look_at_elf(search, answer->fd, answer->path);
 	}
-	close(fd);
+}
+
+static void look(struct search *search, const char *path)
+{
+	const struct foreign_question question = {.want = FOREIGN_READ,
+						  .path = path,
+						  .guard = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST},
+						  .wait_ms = FOREIGN_PATIENT_MS};
+	struct foreign_answer *answer;
+
+	if (search->nr_seen == FILES_MOST)
+		return;
+	answer = xmalloc(sizeof(*answer));
+	if (!foreign_ask(&question, answer)) {
+		look_at(search, answer);
+		close(answer->fd);
+	}
+	free(answer);
+}
+
+static bool is_there(const char *path)
+{
+	struct stat stat;
+
+	return foreign_stat(path, 0, FOREIGN_PATIENT_MS, &stat);
 }
 
 /* Looks for a program as execvp(3) does. */
@@ -308,6 +328,7 @@ static void look_for_program(struct search *search, const char *name)
 {
 	const char *folders = getenv("PATH");
 	char path[PATH_MAX];
+	struct stat stat;
 
 	if (strchr(name, '/')) {
 		look(search, name);
@@ -317,7 +338,7 @@ static void look_for_program(struct search *search, const char *name)
 		size_t length = strcspn(folders, ":");
 
 		snprintf(path, sizeof(path), "%.*s%s%s", (int)length, folders, length ? "/" : "", name);
-		if (!access(path, X_OK)) {
+		if (foreign_stat(path, 0, FOREIGN_PATIENT_MS, &stat) && stat.st_mode & S_IXUSR) {
 			look(search, path);
 			return;
 		}
@@ -325,7 +346,7 @@ static void look_for_program(struct search *search, const char *name)
 	}
 }
 
-void needed_each(char **command, void (*each)(void *context, int fd), void *context)
+void needed_each(char **command, void (*each)(void *context, const struct stat *stat, int fd), void *context)
 {
 	struct search search = {.each = each, .context = context};
 

@@ -8,8 +8,10 @@
 #ifndef NHMTAP_UNWIND_NEEDED_H
 #define NHMTAP_UNWIND_NEEDED_H
 
-/* Calls `each` with a descriptor of each file, which is closed after the call. `command`: as
- * for execvp(3). */
-void needed_each(char **command, void (*each)(void *context, int fd), void *context);
+#include <sys/stat.h>
+
+/* Calls `each` with what stat(2) tells of each file and a descriptor, which is closed after the call and may
+ * be that of a copy. `command`: as for execvp(3). */
+void needed_each(char **command, void (*each)(void *context, const struct stat *stat, int fd), void *context);
 
 #endif

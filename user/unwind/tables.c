@@ -567,18 +567,35 @@ static __u32 get(struct unwind_tables *tables, struct file *wanted, int fd)
 	return number;
 }
 
-__u32 unwind_tables_get(struct unwind_tables *tables, int fd)
+static struct file file_of(const struct stat *stat)
 {
-	struct file wanted = {.fd = -1};
-	struct stat stat;
+	return (struct file){.fd = -1,
+			     .device = stat->st_dev,
+			     .inode = stat->st_ino,
+			     .size = stat->st_size,
+			     .changed = stat->st_mtim};
+}
 
-	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode))
-		return 0;
-	wanted.device = stat.st_dev;
-	wanted.inode = stat.st_ino;
-	wanted.size = stat.st_size;
-	wanted.changed = stat.st_mtim;
-	return get(tables, &wanted, fd);
+__u32 unwind_tables_get(struct unwind_tables *tables, const struct stat *stat, int fd)
+{
+	struct file wanted = file_of(stat);
+
+	return S_ISREG(stat->st_mode) ? get(tables, &wanted, fd) : 0;
+}
+
+__u32 unwind_tables_known(struct unwind_tables *tables, const struct stat *stat)
+{
+	struct file wanted = file_of(stat);
+	__u32 number;
+
+	pthread_mutex_lock(&tables->lock);
+	number = find(tables, &wanted);
+	if (number && is_due(&tables->files[number]))
+		number = 0;
+	if (number)
+		tables->files[number].users++;
+	pthread_mutex_unlock(&tables->lock);
+	return number;
 }
 
 __u32 unwind_tables_get_vdso(struct unwind_tables *tables)

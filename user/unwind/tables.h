@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
+#include <sys/stat.h>
 
 struct unwind_memory;
 struct unwind_tables;
@@ -19,8 +20,11 @@ struct unwind_tables *unwind_tables_open(struct unwind_memory *memory, size_t mo
 void unwind_tables_close(struct unwind_tables *tables);
 
 /* Returns the number of a file, and takes a reference, to be released by unwind_tables_put(). If the file is
- * new, its table will be made. Returns 0 if it can have none. The caller keeps the descriptor. */
-__u32 unwind_tables_get(struct unwind_tables *tables, int fd);
+ * new, its table will be made. Returns 0 if it can have none. The caller keeps the descriptor, which may be
+ * that of a copy. */
+__u32 unwind_tables_get(struct unwind_tables *tables, const struct stat *stat, int fd);
+/* The same if its contents are not needed for that; otherwise returns 0. */
+__u32 unwind_tables_known(struct unwind_tables *tables, const struct stat *stat);
 /* The same for this process's vdso, the code that the kernel maps into each process. */
 __u32 unwind_tables_get_vdso(struct unwind_tables *tables);
 void unwind_tables_put(struct unwind_tables *tables, __u32 number);

@@ -3,13 +3,14 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "collection/unwind_memory.h"
-#include "guarded.h"
+#include "foreign.h"
 #include "memory.h"
 #include "unwind/needed.h"
 #include "unwind/tables.h"
@@ -76,21 +77,31 @@ struct gathering {
 static __u32 number_of(struct unwinding *unwinding, const struct mapped_file *file)
 {
 	char path[PATH_MAX + 64];
+	struct stat stat;
 	__u32 number;
 	int fd;
 
 	if (file->kind == FILE_VDSO)
 		return unwind_tables_get_vdso(unwinding->tables);
-	if (file->kind != FILE_REGULAR)
+	if (file->kind != FILE_REGULAR || foreign_is_stuck(file->filesystem))
 		return UNWIND_NO_FILE;
+	if (file->fd >= 0 && file->readable)
+		return foreign_known(file->fd, &stat) ? unwind_tables_get(unwinding->tables, &stat, file->fd)
+						      : UNWIND_NO_FILE;
 	if (file->fd >= 0)
-		return unwind_tables_get(unwinding->tables, file->fd);
-	if (!mapped_file_path(file, path, sizeof(path)))
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
+	else if (!mapped_file_path(file, path, sizeof(path)))
 		return UNWIND_NO_FILE;
-	fd = guarded_open_path(path, GUARD_IMAGE_MOST);
+	/* A file that is known already need not be opened: it may have to be copied for that. */
+	if (foreign_stat(path, file->filesystem, FOREIGN_SOON_MS, &stat)) {
+		number = unwind_tables_known(unwinding->tables, &stat);
+		if (number)
+			return number;
+	}
+	fd = foreign_open(path, FOREIGN_SOON_MS, &stat);
 	if (fd < 0)
 		return UNWIND_NO_FILE;
-	number = unwind_tables_get(unwinding->tables, fd);
+	number = unwind_tables_get(unwinding->tables, &stat, fd);
 	close(fd);
 	return number;
 }
@@ -439,10 +450,10 @@ void unwinding_close(struct unwinding *unwinding)
 	free(unwinding);
 }
 
-static void expect_file(void *context, int fd)
+static void expect_file(void *context, const struct stat *stat, int fd)
 {
 	struct unwinding *unwinding = context;
-	__u32 number = unwind_tables_get(unwinding->tables, fd);
+	__u32 number = unwind_tables_get(unwinding->tables, stat, fd);
 
 	if (!number)
 		return;

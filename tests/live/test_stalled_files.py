@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A measured program whose file is on a file system that stops to answer (stalling_server.py): what waits for
+that can't be interrupted, so nothing that intervals, the end or SIGTERM need may wait for it."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from records import HERE, Result
+from sessions import write
+
+OPERATIONS = ["lookup", "getattr", "open", "read"]
+MOMENTS = ["start", "interval", "end"]
+WAYS = {"by symbol": ["--by", "symbol"], "by module": ["--by", "module"], "stacks": ["-g"]}
+WHY = "its file system does not answer"
+
+SOURCE = """
+#include <unistd.h>
+static __attribute__((noinline)) void in_a_stalled_file(void)
+{
+	for (volatile long i = 0;; i++)
+		;
+}
+int main(void)
+{
+	write(1, "x", 1);
+	in_a_stalled_file();
+}
+"""
+
+
+@pytest.fixture(scope="module", name="spinning")
+def fixture_spinning(tmp_path_factory):
+    path = tmp_path_factory.mktemp("spinning") / "spinning"
+    subprocess.run(["gcc", "-O1", "-g", "-x", "c", "-o", path, "-"], input=SOURCE, text=True, check=True)
+    return path
+
+
+class Stalling:
+    def __init__(self, folder, file):
+        self.folder = folder
+        folder.mkdir()
+        self.server = subprocess.Popen([sys.executable, os.path.join(HERE, "stalling_server.py"), folder, file],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.server.stdout.readline()
+        self.program = subprocess.Popen([folder / file.name], stdout=subprocess.PIPE)
+        assert self.program.stdout.read(1)
+
+    def stall(self, operation):
+        self.server.stdin.write(operation + "\n")
+        self.server.stdin.flush()
+        assert self.server.stdout.readline() == operation + "\n"
+
+    def end(self):
+        self.server.kill()  # the kernel ends all requests with the last descriptor of its device
+        self.server.wait()
+        self.program.kill()
+        self.program.wait()
+        subprocess.run(["umount", "-l", self.folder], check=True)
+
+
+@pytest.fixture(name="stalling")
+def fixture_stalling(tmp_path, spinning):
+    stalling = Stalling(tmp_path / "stalling", spinning)
+    yield stalling
+    stalling.end()
+
+
+def follow(nhmtap, stalling, operation, moment, arguments):
+    """Stalls at this moment. Returns the records, after SIGTERM has ended nhmtap."""
+    if moment == "start":
+        stalling.stall(operation)
+    process = nhmtap.start(*arguments)
+    lines, profiles = [], 0
+    while profiles < 4:
+        line = process.stdout.readline()
+        assert line, process.stderr.read()
+        lines.append(line)
+        if json.loads(line)["type"] != "profile":
+            continue
+        profiles += 1
+        if profiles == 1 and moment == "interval":
+            stalling.stall(operation)
+    if moment == "end":
+        stalling.stall(operation)
+    # The end takes some 0.5 s. If something waited for the file system, it would never come.
+    hung = threading.Timer(20, process.kill)
+    hung.start()
+    process.send_signal(signal.SIGTERM)
+    rest, err = process.stdout.read(), process.stderr.read()
+    process.wait()
+    hung.cancel()
+    return Result(process.returncode, "".join(lines) + rest, err)
+
+
+def check(result):
+    assert result.status == 0, result.err
+    end = result.records[-1]
+    assert end["type"] == "end"
+    return end
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_intervals_go_on_and_sigterm_ends_it(nhmtap, stalling, operation, moment):
+    """The module's path is known in any case: it is in the kernel's list of mappings."""
+    result = follow(nhmtap, stalling, operation, moment,
+                    ["profile", "-p", stalling.program.pid, "-F", 199, "--by", "symbol", "-I", 100])
+    end = check(result)
+    modules = {entry["code"].get("module") for record in result.records for entry in record.get("entries", [])}
+    assert str(stalling.folder / "spinning") in modules
+    if moment == "start" and operation in ("getattr", "open"):  # the rest is in the kernel's cache
+        assert end["names"]["unnamed"]["failed"] and end["names"]["failed_why"] == WHY
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("way", ["by module", "stacks"])
+def test_whatever_is_asked_for(nhmtap, stalling, way, moment):
+    check(follow(nhmtap, stalling, "all", moment,
+                 ["profile", "-p", stalling.program.pid, "-F", 199, *WAYS[way], "-I", 100]))
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_session_too(nhmtap, stalling, tmp_path, moment):
+    config = write(tmp_path / "config.json", [{"name": "spinning", "command": "profile", "event": "cpu-clock",
+                                               "freq": 199, "by": "symbol", "all_cpus": True, "interval_ms": 100}])
+    check(follow(nhmtap, stalling, "all", moment, ["run", config]))
+
+
+def test_a_duration_holds(nhmtap, stalling):
+    stalling.stall("all")
+    begun = time.monotonic()
+    result = nhmtap("profile", "-a", "-F", 199, "--by", "symbol", "-I", 200, "--duration", 1)
+    check(result)
+    assert time.monotonic() - begun < 20  # it takes 2 s
+    assert [record["type"] for record in result.records].count("profile") >= 4
+
+
+def test_a_file_system_that_answers_is_read(nhmtap, stalling):
+    result = nhmtap("profile", "-p", stalling.program.pid, "-F", 199, "--by", "symbol", "--duration", 0.3)
+    check(result)
+    assert "in_a_stalled_file" in {entry["code"].get("symbol") for entry in result.records[1]["entries"]}
