@@ -81,7 +81,7 @@ int activity_switch(struct activity *activity, bool on)
 
 	if (!err) {
 		activity->off = !on;
-		activity->was_off = true;
+		activity->was_off = activity->switched = true;
 	}
 	return err;
 }
@@ -108,6 +108,8 @@ void activity_report(struct activity *activity, bool last)
 	warn_of_clock(activity, &lead);
 	warn_of_registers(activity);
 	warn_of_share(activity);
+	if (last)
+		warn_of_unfollowed(activity);
 	session_end_interval(session);
 	if (activity->reader)
 		reader_begin(activity->reader, &activity->interval_ended);
@@ -161,6 +163,11 @@ pid_t activity_child(const struct activity *activity)
 	return target_of_ids(&activity->plan.target) ? 0 : activity->session->child.pid;
 }
 
+bool activity_cut(const struct activity *activity)
+{
+	return target_is_command(&activity->plan.target) && child_cut(&activity->session->child);
+}
+
 /* Notes which events were opened, by their encoding for perf_event_open(2). */
 static void note_events(const struct activity *activity)
 {
@@ -211,7 +218,7 @@ int activity_begin(struct activity *activity, bool running, struct refusal *refu
 	const struct target *target = &activity->plan.target;
 	int err;
 
-	activity->off = activity->was_off = activity->options->delay_ms;
+	activity->off = activity->was_off = activity->switched = activity->options->delay_ms;
 	/* The exec of a command enables its counting. */
 	if (!activity->off && (!target_is_command(target) || running)) {
 		err = counters_enable(activity->counters);

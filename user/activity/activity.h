@@ -31,6 +31,7 @@ struct activity {
 	struct counters *counters; /* NULL: not open */
 	bool streams;		   /* each sample or branch is also written as a record */
 	bool off, was_off;	   /* counting is off: now; at some time of this interval */
+	bool switched;		   /* counting was off at some time of this execution */
 	__u64 drain_ns;		   /* period of drain(), 0: never; set and changed by the operations */
 	struct timespec began;	   /* CLOCK_MONOTONIC; zero: not yet */
 	struct timespec interval_began, interval_ended; /* CLOCK_MONOTONIC; ended: set before report() */
@@ -118,6 +119,9 @@ int activity_open(struct activity *activity, struct refusal *refusal);
 /* The process of the session's command, if the activity measures it: alone, or with everything on its CPUs. 0
  * for an activity that measures processes which exist already, or if there is no command. */
 pid_t activity_child(const struct activity *activity);
+
+/* Whether the activity measures the session's command, and the kernel has ended that: see child_cut(). */
+bool activity_cut(const struct activity *activity);
 
 /* Enables counting, unless the command's exec will do so, and begins the first interval. `running`: the
  * command is already running. */

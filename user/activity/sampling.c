@@ -801,6 +801,8 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 		reader_take(activity->reader, true);
 	found->since = count_beyond(&count, &state->before[i]);
 	state->before[i] = count;
+	if (activity_cut(activity))
+		found->since.running_ns = 0;
 	record = interval_record(activity, sampled);
 	json_object_set_new(record, "samples", account_value(state, i, &before, &found->reading));
 	if (state->pacing)

@@ -323,6 +323,13 @@ void tally_read(struct tally *tally, struct counters *counters)
 	tally->told = true;
 }
 
+void tally_void(struct tally *tally)
+{
+	for (size_t r = 0; r < tally->nr; r++)
+		for (size_t i = 0; i < tally->plan->events.nr; i++)
+			tally->rows[r].now[i].running_ns = tally->rows[r].since[i].running_ns = 0;
+}
+
 void tally_restart(struct tally *tally)
 {
 	for (size_t r = 0; r < tally->nr; r++)

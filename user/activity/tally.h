@@ -61,6 +61,10 @@ __u64 tally_pace(const struct tally *tally, __u64 every_ns, __u64 interval_ms);
 /* Reads all counters for a report. */
 void tally_read(struct tally *tally, struct counters *counters);
 
+/* Must be called after tally_read() if the kernel has ended the counting of the command: all counts then have
+ * the status "not_counted". */
+void tally_void(struct tally *tally);
+
 /* Whether what the row counts exists, or existed in this interval. */
 bool tally_has(const struct tally *tally, const struct tally_row *row);
 

@@ -173,3 +173,65 @@ int warn_of_share(struct activity *activity)
 			"write less often (-I), tell fewer keys apart (--by), or allow more (--cpu-share)"));
 	return put(activity, record, "share_exceeded", why);
 }
+
+/*
+ * What a normal command may spend uncounted: until its exec, and in each thread and child before its events
+ * begin and after they are taken away. That is a third of a thread that does nothing else. The number of
+ * threads and children is not known, but each has page faults or is switched to, so those allow for a time,
+ * up to a share of all. The time that the exec took shows how slow the machine is.
+ */
+#define ALLOWED_EXECS	     3
+#define ALLOWED_PERCENT	     5
+#define FAULTS_AN_EXEC	     50
+#define SWITCHES_AN_EXEC     8
+#define ALLOWED_MOST_PERCENT 50
+
+static __u64 allowed_ns(const struct child *child, __u64 all)
+{
+	__u64 starts = child->spent.faults * child->exec_ns / FAULTS_AN_EXEC +
+		       child->spent.switches * child->exec_ns / SWITCHES_AN_EXEC,
+	      most = all * ALLOWED_MOST_PERCENT / 100;
+
+	return ALLOWED_EXECS * child->exec_ns + all * ALLOWED_PERCENT / 100 + (starts < most ? starts : most);
+}
+
+/* The enabled time of its events, which runs while the command does. */
+static __u64 enabled_ns(const struct activity *activity)
+{
+	__u64 most = 0;
+
+	for (size_t i = 0; i < activity->plan.events.nr; i++) {
+		struct count count;
+
+		if (!counters_read(activity->counters, i, &count) && count.enabled_ns > most)
+			most = count.enabled_ns;
+	}
+	return most;
+}
+
+int warn_of_unfollowed(struct activity *activity)
+{
+	const struct child *child = &activity->session->child;
+	__u64 spent, counted, uncounted;
+	json_t *record;
+	char why[300];
+
+	if (!target_is_command(&activity->plan.target) || !child->exited || activity->switched)
+		return 0;
+	spent = child->spent.user_ns + child->spent.system_ns;
+	spent -= spent < child->before_ns ? spent : child->before_ns;
+	counted = enabled_ns(activity);
+	uncounted = spent > counted ? spent - counted : 0;
+	if (!activity_cut(activity) && (!child->exec_ns || uncounted <= allowed_ns(child, spent)))
+		return 0;
+	snprintf(why, sizeof(why),
+		 "%.3f ms of the %.3f ms that the command and its children ran are in no count: the kernel "
+		 "ends "
+		 "the counting of a process that executes a program which changes its rights (setuid, file "
+		 "capabilities) or which it may not read",
+		 uncounted / 1e6, spent / 1e6);
+	say("nhmtap: %s: %s. Next: %s.", activity->name, why, "count whole CPUs (-a)");
+	record = json_pack("{s:s, s:I, s:I, s:s}", "type", "warning", "uncounted_ns", (json_int_t)uncounted,
+			   "spent_ns", (json_int_t)spent, "remedy", "count whole CPUs (-a)");
+	return put(activity, record, "not_followed", why);
+}

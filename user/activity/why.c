@@ -133,6 +133,12 @@ static const char *why_given_up(const struct activity *activity, size_t i, const
 					: NULL;
 }
 
+/* begin_new_exec(), fs/exec.c. */
+#define CUT                                                                                                  \
+	"the command executed a program that changes its user or group (setuid, setgid) or that it may not " \
+	"read: the kernel ends the counting of such a process; -a counts it, as would root who runs the "    \
+	"program itself"
+
 /* Why it was not enabled for any time. */
 static const char *why_not_enabled(const struct activity *activity)
 {
@@ -156,6 +162,8 @@ const char *why_not_counted(const struct activity *activity, size_t i, const str
 		return given_up;
 	if (count->running_ns)
 		return NULL;
+	if (activity_cut(activity))
+		return CUT;
 	if (!count->enabled_ns)
 		return why_not_enabled(activity);
 	snprintf(text, WHY_SIZE, "it never got a counter: %.350s", others(activity, event, who));

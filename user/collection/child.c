@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "collection/exec_watch.h"
 #include "host/privileges.h"
 #include "visible.h"
 
@@ -46,7 +47,10 @@ static void collect(struct child *child, int options)
 	while (got < 0 && errno == EINTR);
 	if (got > 0)
 		child->spent = (struct spent){clock_ns(CLOCK_MONOTONIC) - child->began_ns,
-					      timeval_ns(&usage.ru_utime), timeval_ns(&usage.ru_stime)};
+					      timeval_ns(&usage.ru_utime), timeval_ns(&usage.ru_stime),
+					      usage.ru_minflt, usage.ru_nvcsw + usage.ru_nivcsw};
+	if (got > 0 && child->watch && exec_watch_time_ns(child->watch) > child->began_ns)
+		child->exec_ns = exec_watch_time_ns(child->watch) - child->began_ns;
 	if (got < 0) {
 		say("nhmtap: the command's status is not available: %s", strerror(errno));
 		child->wait_status = W_EXITCODE(STATUS_PARTIAL, 0);
@@ -93,11 +97,25 @@ int child_start(struct child *child, char **argv, const struct inherited *inheri
 	return 0;
 }
 
+static __u64 cpu_time_ns(pid_t pid)
+{
+	clockid_t clock;
+
+	return clock_getcpuclockid(pid, &clock) ? 0 : clock_ns(clock);
+}
+
+bool child_cut(const struct child *child)
+{
+	return child->watch && exec_watch_cut(child->watch);
+}
+
 int child_go(struct child *child, char **argv, struct refusal *refusal)
 {
 	int error = 0;
 	ssize_t got;
 
+	child->watch = exec_watch_open(child->pid);
+	child->before_ns = cpu_time_ns(child->pid);
 	child->began_ns = clock_ns(CLOCK_MONOTONIC);
 	if (write(child->go_fd, "", 1) != 1)
 		error = errno;
@@ -165,5 +183,7 @@ void child_release(struct child *child)
 	close_fd(&child->failure_fd);
 	if (waiting && !child->exited)
 		collect(child, 0);
+	exec_watch_close(child->watch);
+	child->watch = NULL;
 	child->pid = 0;
 }

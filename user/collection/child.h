@@ -11,6 +11,8 @@
 
 #include "refusal.h"
 
+struct exec_watch;
+
 struct child {
 	pid_t pid;	/* 0: there is no child */
 	int go_fd;	/* writing lets the child exec, closing lets it end; -1: closed */
@@ -21,8 +23,12 @@ struct child {
 	struct spent {
 		__u64 elapsed_ns; /* from then to its end */
 		__u64 user_ns,
-			system_ns; /* of the process and of the children that it waited for: wait4(2) */
-	} spent;		   /* once exited */
+			system_ns;	/* of the process and of the children that it waited for: wait4(2) */
+		__u64 faults, switches; /* minor page faults, and switches between threads, of the same */
+	} spent;			/* once exited */
+	__u64 before_ns;		/* the CPU time that it had used when it was let go */
+	__u64 exec_ns;			/* from its being let go to its exec; 0: not known. Once exited */
+	struct exec_watch *watch;	/* NULL: none */
 };
 
 /* What nhmtap changes for itself, and a command gets back as it was. */
@@ -36,6 +42,10 @@ struct inherited {
  * Forks the child, which restores what it inherited and waits. Returns 0, or -1 with the refusal.
  */
 int child_start(struct child *child, char **argv, const struct inherited *inherited, struct refusal *refusal);
+
+/* Whether the kernel has ended the counting of the child because of the program that it executed: see
+ * exec_watch.h. */
+bool child_cut(const struct child *child);
 
 /* Lets the child exec. Returns 0, or -1 with the refusal (status 127: not found, 126: not executable); the
  * child has then ended and been reaped. */

@@ -242,6 +242,8 @@ static int offcore_report(struct activity *activity, bool last)
 	int err = 0;
 
 	tally_read(&offcore->tally, activity->counters);
+	if (activity_cut(activity))
+		tally_void(&offcore->tally);
 	if (activity->options->repeats) {
 		executions_add(&offcore->executions, activity, &offcore->tally);
 		return 0;

@@ -300,6 +300,8 @@ static int stat_report(struct activity *activity, bool last)
 
 	cgroup_watch_gather(activity);
 	tally_read(&stat->tally, activity->counters);
+	if (activity_cut(activity))
+		tally_void(&stat->tally);
 	if (last && counters_by_switches(activity->counters))
 		counters_switches(activity->counters, &stat->switches, &stat->switches_missed);
 	activity->drain_ns = tally_pace(&stat->tally, activity->drain_ns, activity->options->interval_ms);
