@@ -268,3 +268,60 @@ def test_a_container_is_followed_by_the_beginning_of_its_id_wherever_it_runs(nhm
 def test_what_is_no_beginning_of_an_id_is_refused(nhmtap, prefix):
     result = nhmtap("stat", "--container", prefix, "--duration", "0.01")
     assert result.status == 1 and "container" in result.err
+
+
+QUICK = "dec0de" + ID[6:]  # other tests' containers have other ids
+
+# A process that makes a cgroup, enters it, and at once faults at 20,000 pages; then it leaves it. Prints its faults there.
+AT_ONCE = """
+import mmap, os, resource, sys, time
+folder, gone = sys.argv[1], sys.argv[2] == "gone"
+pages = mmap.mmap(-1, 20000 * 4096)
+pages.madvise(15)  # MADV_NOHUGEPAGE
+pid = str(os.getpid())
+os.mkdir(folder)
+open(folder + "/cgroup.procs", "w").write(pid)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for i in range(20000):
+    pages[i * 4096] = 1
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+open(os.path.dirname(folder) + "/cgroup.procs", "w").write(pid)
+if gone:
+    os.rmdir(folder)
+"""
+
+
+@pytest.mark.parametrize("gone", ["stays", "gone"])
+@pytest.mark.parametrize("command", [["stat", "-G"], ["profile", "-c", "1", "--by", "cgroup", "-G"],
+                                     ["profile", "-c", "1", "--by", "symbol", "--container"]], ids=" ".join)
+def test_what_ran_in_one_before_it_was_measured_is_said(nhmtap, tmp_path, cgroup, command, gone):
+    """Without a search at once, nothing is measured of such cgroups, nor said."""
+    path, folder = cgroup
+    target = QUICK if command[-1] == "--container" else f"{path}/*"
+    running = Running(nhmtap, tmp_path / "out", *command, target, interval=86400000 if command[0] == "stat" else 60000)
+    at_once = 0
+    for i in range(5):
+        of = f"{folder}/{QUICK[:-1]}{i}" if command[-1] != "--container" else f"{folder}/{i}/{QUICK}"
+        os.makedirs(os.path.dirname(of), exist_ok=True)
+        at_once += int(subprocess.run(["python3", "-c", AT_ONCE, of, gone], check=True, stdout=subprocess.PIPE).stdout)
+    result = running.end()
+    late = [r["cgroups_late"] for r in result.records if "cgroups_late" in r]
+    assert 100000 <= at_once
+    if total(result) < at_once:
+        assert len(late) == 1 and late[0]["cgroups"] + late[0]["unseen"] <= 5
+        assert late[0]["cgroups"] or late[0]["unseen"]
+    for i in range(5):
+        for of in f"{folder}/{QUICK[:-1]}{i}", f"{folder}/{i}/{QUICK}", f"{folder}/{i}":
+            if os.path.exists(of):
+                remove(of)
+
+
+def test_each_one_that_a_pattern_finds_is_counted_from_its_first_instruction(nhmtap, tmp_path, cgroup):
+    path, folder = cgroup
+    running = Running(nhmtap, tmp_path / "out", "stat", "--for-each-cgroup", f"{path}/*", interval=60000)
+    done = subprocess.run(["python3", "-c", AT_ONCE, f"{folder}/one", "stays"], check=True, stdout=subprocess.PIPE)
+    running.told("appeared")
+    result = running.end()
+    assert counted(result, f"{path}/one") + missed(result) >= int(done.stdout) >= 20000
+    assert not [r for r in result.records if "cgroups_late" in r]
+    remove(f"{folder}/one")

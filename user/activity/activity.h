@@ -180,6 +180,10 @@ json_t *activity_missing(const struct activity *activity, const struct cpus *of)
  * -1: all. */
 json_t *activity_cgroups_missing(const struct activity *activity, int of);
 
+/* Value of cgroups_late: what was used in cgroups before they were measured. NULL: nothing that is known of.
+ */
+json_t *activity_cgroups_late(const struct activity *activity, int of);
+
 /* Adds both. */
 void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of, int cgroup);
 

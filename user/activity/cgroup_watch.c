@@ -2,6 +2,7 @@
 #include "activity/cgroup_watch.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -9,9 +10,11 @@
 
 #include "activity/activity.h"
 #include "clock.h"
+#include "host/cgroup_notices.h"
 #include "host/cgroup_owner.h"
 #include "host/cgroup_pattern.h"
 #include "host/cgroups.h"
+#include "host/files.h"
 #include "memory.h"
 #include "record/owner.h"
 #include "record/record.h"
@@ -19,6 +22,9 @@
 
 #define LOOK_MOST_NS  1000000000ULL
 #define LOOK_LEAST_NS 10000000ULL
+
+/* After a search because of a notice, there is none for so many times as long as it took. */
+#define REST 9
 
 static int tell(struct activity *activity, size_t i, const char *change, const char *why)
 {
@@ -49,7 +55,11 @@ static void leave(struct activity *activity, size_t i)
 
 	activity_detach_places(activity, -1, i);
 	counters_leave_cgroup(activity->counters, i);
-	*watched = (struct watched_cgroup){.id = watched->id, .away = true, .missed = true};
+	*watched = (struct watched_cgroup){.id = watched->id,
+					   .away = true,
+					   .missed = true,
+					   .late = watched->late,
+					   .late_ns = watched->late_ns};
 	tell(activity, i, "gone", NULL);
 }
 
@@ -79,6 +89,42 @@ static int open_places(struct activity *activity, size_t i, struct refusal *refu
 	return 0;
 }
 
+/* The CPU time that was used in a cgroup so far, which it counts without any controller; 0: not known. */
+static __u64 used_ns(const struct activity *activity, size_t i)
+{
+	unsigned long long usec = 0;
+	char text[1024];
+
+	if (slurp(&activity->session->host, text, sizeof(text), "%s/cpu.stat",
+		  activity->plan.target.cgroups[i].path) <= 0 ||
+	    sscanf(text, "usage_usec %llu", &usec) != 1)
+		return 0;
+	return usec * 1000;
+}
+
+static bool has_processes(const struct activity *activity, size_t i)
+{
+	char text[64];
+
+	return slurp(&activity->session->host, text, sizeof(text), "%s/cgroup.procs",
+		     activity->plan.target.cgroups[i].path) > 0;
+}
+
+/* A cgroup that was made in the run is measured from now on. Notes what was used in it before, unless the
+ * counts have it. The kernel adds a running task's time only at its next tick. */
+static void note_late(struct activity *activity, size_t i)
+{
+	struct watched_cgroup *watched = &activity->cgroup_watch.list[i];
+
+	if (!activity->cgroup_watch.looked || counters_by_switches(activity->counters) ||
+	    !activity->plan.target.cgroups[i].found)
+		return;
+	watched->late_ns = used_ns(activity, i);
+	watched->late = watched->late_ns || has_processes(activity, i);
+	activity->cgroup_watch.late += watched->late;
+	activity->cgroup_watch.late_ns += watched->late_ns;
+}
+
 static void join(struct activity *activity, size_t i)
 {
 	struct watched_cgroup *watched = &activity->cgroup_watch.list[i];
@@ -91,6 +137,7 @@ static void join(struct activity *activity, size_t i)
 		because(&refusal, "it can't be opened: %s", strerror(-err));
 	if (!err && !open_places(activity, i, &refusal)) {
 		watched->away = watched->refused = false;
+		note_late(activity, i);
 		note(activity, i);
 		tell(activity, i, "appeared", NULL);
 		return;
@@ -184,9 +231,8 @@ static bool may_fit_below(const struct activity *activity, const char *path)
 
 /* Called for each cgroup that a pattern may match, outer ones first. Cgroups within a measured one are
  * measured with it, unless counts are per cgroup. */
-static bool on_cgroup(void *context, const char *path, __u64 id)
+static bool look_at(struct activity *activity, const char *path, __u64 id)
 {
-	struct activity *activity = context;
 	const struct target *target = &activity->plan.target;
 	const struct host *host = &activity->session->host;
 	bool apart = target->per & PER_CGROUP;
@@ -203,6 +249,24 @@ static bool on_cgroup(void *context, const char *path, __u64 id)
 	return apart && may_fit_below(activity, path);
 }
 
+static void watch_folder(const struct activity *activity, const char *path, size_t length)
+{
+	char *folder = xasprintf("%s%.*s", activity->session->host.cgroup_mount, (int)length, path);
+
+	if (activity->cgroup_watch.notices)
+		cgroup_notices_watch(activity->cgroup_watch.notices, folder);
+	free(folder);
+}
+
+static bool on_cgroup(void *context, const char *path, __u64 id)
+{
+	bool below = look_at(context, path, id);
+
+	if (below && strcmp(path, "/"))
+		watch_folder(context, path, strlen(path));
+	return below;
+}
+
 /* Adds cgroups that match the target's patterns, and removes those that have gone. */
 static void look_for_patterns(struct activity *activity)
 {
@@ -213,6 +277,7 @@ static void look_for_patterns(struct activity *activity)
 
 	for (size_t i = 0; i < watch->nr; i++)
 		watch->list[i].seen = false;
+	watch_folder(activity, root, cgroup_pattern_root(root));
 	/* One walk for all patterns, so that a cgroup within a measured one is not found by another pattern.
 	 */
 	cgroups_walk(activity->session->host.cgroup_mount, root, cgroup_pattern_root(root), on_cgroup,
@@ -388,6 +453,84 @@ static void on_look(void *context)
 		activity->session->unwritable(activity->session);
 }
 
+/* --- notices ---------------------------------------------------------------------------------- */
+
+/* Folders of cgroups that were made. */
+struct made {
+	struct activity *activity;
+	char **folders;
+	size_t nr, room;
+};
+
+static void on_made(void *context, const char *folder)
+{
+	struct made *made = context;
+	const char *path = folder + strlen(made->activity->session->host.cgroup_mount);
+
+	if (!fits(made->activity, path) && !may_fit_below(made->activity, path))
+		return;
+	made->folders = xroom(made->folders, made->nr, &made->room, sizeof(*made->folders));
+	made->folders[made->nr++] = xstrdup(folder);
+}
+
+/* Whether a cgroup is among those that were found, or is measured with one that contains it. */
+static bool was_found(const struct activity *activity, const char *folder)
+{
+	const struct target *target = &activity->plan.target;
+
+	for (size_t i = 0; i < target->nr_cgroups; i++) {
+		size_t length = strlen(target->cgroups[i].path);
+
+		if (!strncmp(target->cgroups[i].path, folder, length) &&
+		    (!folder[length] || folder[length] == '/'))
+			return true;
+	}
+	return false;
+}
+
+static void rest_until(struct activity *activity, __u64 ns);
+
+/* Searches at once, so that a new cgroup is measured as early as possible. */
+static void on_notice(void *context, short events)
+{
+	struct activity *activity = context;
+	struct cgroup_watch *watch = &activity->cgroup_watch;
+	struct made made = {.activity = activity};
+	__u64 begin = clock_ns(CLOCK_MONOTONIC), took;
+
+	cgroup_notices_take(watch->notices, on_made, &made);
+	if (made.nr)
+		on_look(activity);
+	for (size_t i = 0; i < made.nr; i++) {
+		const char *path = made.folders[i] + strlen(activity->session->host.cgroup_mount);
+
+		if (fits(activity, path) && !was_found(activity, made.folders[i]))
+			watch->unseen++;
+		free(made.folders[i]);
+	}
+	free(made.folders);
+	took = clock_ns(CLOCK_MONOTONIC) - begin;
+	if (made.nr)
+		rest_until(activity, begin + (REST + 1) * took);
+}
+
+static void on_rested(void *context)
+{
+	struct activity *activity = context;
+
+	activity->cgroup_watch.again = NULL;
+	loop_listen(activity->cgroup_watch.noticed, POLLIN);
+}
+
+static void rest_until(struct activity *activity, __u64 ns)
+{
+	struct cgroup_watch *watch = &activity->cgroup_watch;
+
+	loop_listen(watch->noticed, 0);
+	if (!watch->again)
+		watch->again = loop_at(activity->session->loop, ns, on_rested, activity);
+}
+
 void cgroup_watch_begin(struct activity *activity)
 {
 	size_t nr = activity->plan.target.nr_cgroups;
@@ -400,6 +543,7 @@ void cgroup_watch_begin(struct activity *activity)
 
 void cgroup_watch_end(struct activity *activity)
 {
+	cgroup_notices_close(activity->cgroup_watch.notices);
 	free(activity->cgroup_watch.list);
 	activity->cgroup_watch = (struct cgroup_watch){0};
 }
@@ -413,23 +557,37 @@ void cgroup_watch_wait(struct activity *activity)
 
 	if (!target_in_cgroups(&activity->plan.target))
 		return;
-	if (activity->plan.target.nr_patterns)
+	if (activity->plan.target.nr_patterns) {
+		activity->cgroup_watch.notices = cgroup_notices_open();
 		cgroup_watch_look(activity);
+	}
+	if (activity->cgroup_watch.notices)
+		activity->cgroup_watch.noticed =
+			loop_watch(activity->session->loop, cgroup_notices_fd(activity->cgroup_watch.notices),
+				   POLLIN, on_notice, activity);
+	activity->cgroup_watch.looked = true;
 	activity->cgroup_watch.look =
 		loop_every(activity->session->loop, clock_ns(CLOCK_MONOTONIC), period, on_look, activity);
 }
 
 void cgroup_watch_wait_no_more(struct activity *activity)
 {
-	loop_remove(activity->session->loop, &activity->cgroup_watch.look);
+	struct cgroup_watch *watch = &activity->cgroup_watch;
+
+	loop_remove(activity->session->loop, &watch->look);
+	loop_remove(activity->session->loop, &watch->noticed);
+	loop_remove(activity->session->loop, &watch->again);
 }
 
 void cgroup_watch_next(struct activity *activity)
 {
 	if (counters_by_switches(activity->counters))
 		keep_sums(activity);
+	activity->cgroup_watch.late = activity->cgroup_watch.late_ns = activity->cgroup_watch.unseen = 0;
 	for (size_t i = 0; i < activity->cgroup_watch.nr; i++) {
 		activity->cgroup_watch.list[i].missed = activity->cgroup_watch.list[i].away;
+		activity->cgroup_watch.list[i].late = false;
+		activity->cgroup_watch.list[i].late_ns = 0;
 		forget_gone(activity, i);
 	}
 }
@@ -452,4 +610,16 @@ json_t *activity_cgroups_missing(const struct activity *activity, int of)
 			json_array_append_new(list, value_text(activity->plan.target.cgroups[i].name, 1024));
 	}
 	return list;
+}
+
+json_t *activity_cgroups_late(const struct activity *activity, int of)
+{
+	const struct cgroup_watch *watch = &activity->cgroup_watch;
+	__u64 cgroups = of < 0 ? watch->late : watch->list[of].late;
+	__u64 ns = of < 0 ? watch->late_ns : watch->list[of].late_ns;
+
+	if (!cgroups && !watch->unseen)
+		return NULL;
+	return json_pack("{s:I, s:I, s:I}", "cgroups", (json_int_t)cgroups, "cpu_ns", (json_int_t)ns,
+			 "unseen", (json_int_t)watch->unseen);
 }

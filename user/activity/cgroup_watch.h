@@ -18,13 +18,20 @@ struct source;
 struct cgroup_watch {
 	size_t nr; /* number of the target's cgroups */
 	struct watched_cgroup {
-		__u64 id;     /* id of one that was found by a pattern */
-		bool away;    /* no such cgroup exists, or its events could not be opened */
-		bool missed;  /* `away` was true at some time of this interval */
-		bool refused; /* events could not be opened, and this was reported */
-		bool seen;    /* found by the current search */
+		__u64 id;      /* id of one that was found by a pattern */
+		bool away;     /* no such cgroup exists, or its events could not be opened */
+		bool missed;   /* `away` was true at some time of this interval */
+		bool refused;  /* events could not be opened, and this was reported */
+		bool seen;     /* found by the current search */
+		bool late;     /* something may have run in it before it was measured, in this interval */
+		__u64 late_ns; /* CPU time that was used in it before it was measured, in this interval */
 	} * list;
+	__u64 late, late_ns; /* sums over all, also those whose place another has taken */
+	__u64 unseen; /* cgroups that fitted a pattern and were gone when they were looked for, likewise */
+	bool looked;  /* what was there at the begin has been found */
 	struct source *look;
+	struct cgroup_notices *notices; /* NULL: there are none */
+	struct source *noticed, *again;
 };
 
 /* Must be called after the activity's counters were opened, and before they are closed. */

@@ -159,4 +159,5 @@ void activity_put_missing(const struct activity *activity, json_t *record, const
 {
 	json_object_set_new(record, "cpus_missing", activity_missing(activity, of));
 	json_object_set_new(record, "cgroups_missing", activity_cgroups_missing(activity, cgroup));
+	json_object_set_new(record, "cgroups_late", activity_cgroups_late(activity, cgroup));
 }

@@ -357,7 +357,7 @@ static const struct record_type offcore_record = {
 	.name = "offcore",
 	.list = "cells",
 	.kept = {"cpu", "node", "socket", "core", "tid", "comm", "cgroup", "start_time", "duration_ns",
-		 "merged", "cpus_missing", "cgroups_missing", "repeated"},
+		 "merged", "cpus_missing", "cgroups_missing", "cgroups_late", "repeated"},
 };
 REGISTER_RECORD(offcore_record);
 

@@ -126,6 +126,7 @@ static int report_count(struct activity *activity, size_t i, const struct tally_
 	activity_add_interval(activity, &fields, stat->start_time);
 	fields_value(&fields, "cpus_missing", activity_missing(activity, &row->cpus));
 	fields_value(&fields, "cgroups_missing", activity_cgroups_missing(activity, row->key.cgroup));
+	fields_value(&fields, "cgroups_late", activity_cgroups_late(activity, row->key.cgroup));
 	if (activity->options->repeats)
 		fields_number(&fields, "repeat", activity->session->repeat);
 	return activity_write_fields(activity, "count", &fields);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Tells when cgroups are made in folders of a cgroup file system, by inotify(7). */
+#ifndef NHMTAP_CGROUP_NOTICES_H
+#define NHMTAP_CGROUP_NOTICES_H
+
+struct cgroup_notices;
+
+/* Returns NULL if the kernel refuses; then cgroups are only found by searches. The caller calls
+ * cgroup_notices_close(). */
+struct cgroup_notices *cgroup_notices_open(void);
+void cgroup_notices_close(struct cgroup_notices *notices);
+
+/* The descriptor that is readable when there are notices. */
+int cgroup_notices_fd(const struct cgroup_notices *notices);
+
+/* Watches a folder, until it is removed; does nothing if it is watched already. */
+void cgroup_notices_watch(struct cgroup_notices *notices, const char *folder);
+
+/* Calls `made` for each cgroup that was made in a watched folder since the last call. */
+void cgroup_notices_take(struct cgroup_notices *notices, void (*made)(void *context, const char *folder),
+			 void *context);
+
+#endif
