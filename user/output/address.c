@@ -12,7 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "memory.h"
+#include "thread.h"
 
 #define UNIX "unix:"
 #define TCP  "tcp:"
@@ -51,18 +53,91 @@ static int unix_address(struct address *address, const char *asked, const char *
 	return 0;
 }
 
+/* A name that a thread looks up. Who is last to leave it frees it. */
+struct lookup {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool done, left;
+	char *host, *port;
+	int err;
+	struct addrinfo *found;
+};
+
+static void lookup_free(struct lookup *lookup)
+{
+	if (lookup->found)
+		freeaddrinfo(lookup->found);
+	pthread_cond_destroy(&lookup->changed);
+	pthread_mutex_destroy(&lookup->lock);
+	free(lookup->host);
+	free(lookup->port);
+	free(lookup);
+}
+
+static void *look_up_in_thread(void *argument)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found = NULL;
+	struct lookup *lookup = argument;
+	int err = getaddrinfo(lookup->host, lookup->port, &hints, &found);
+	bool left;
+
+	pthread_mutex_lock(&lookup->lock);
+	lookup->err = err;
+	lookup->found = err ? NULL : found;
+	lookup->done = true;
+	left = lookup->left;
+	pthread_cond_broadcast(&lookup->changed);
+	pthread_mutex_unlock(&lookup->lock);
+	if (left)
+		lookup_free(lookup);
+	return NULL;
+}
+
+/* getaddrinfo(3) waits for each name server, by default 5 s and twice. At the start that is what a user
+ * expects; later, samples and SIGTERM wait for it. */
+#define START_MS 30000
+#define LATER_MS 1500
+
+static unsigned int wait_ms = START_MS;
+
+void address_hurry(void)
+{
+	wait_ms = LATER_MS;
+}
+
 static int look_up(struct address *address, const char *asked, const char *place, const char *host,
 		   const char *port, struct refusal *refusal)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found;
-	int err = getaddrinfo(host, port, &hints, &found);
+	struct lookup *lookup = xcalloc(1, sizeof(*lookup));
+	__u64 deadline = clock_ns(CLOCK_MONOTONIC) + wait_ms * 1000000ULL;
+	const char *why = NULL;
+	pthread_t thread;
+	bool done;
 
-	if (err)
-		return refuse_place(refusal, asked, place, gai_strerror(err));
-	memcpy(&address->socket, found->ai_addr, found->ai_addrlen);
-	address->length = found->ai_addrlen;
-	freeaddrinfo(found);
-	return 0;
+	pthread_mutex_init(&lookup->lock, NULL);
+	condition_init(&lookup->changed);
+	lookup->host = xstrdup(host);
+	lookup->port = xstrdup(port);
+	if (thread_start(&thread, look_up_in_thread, lookup))
+		pthread_detach(thread);
+	else
+		look_up_in_thread(lookup);
+	pthread_mutex_lock(&lookup->lock);
+	while (!lookup->done && condition_wait(&lookup->changed, &lookup->lock, deadline))
+		;
+	done = lookup->done;
+	lookup->left = !done;
+	pthread_mutex_unlock(&lookup->lock);
+	if (!done)
+		return refuse_place(refusal, asked, place, "the name servers have not answered in time");
+	if (lookup->err) {
+		why = gai_strerror(lookup->err);
+	} else {
+		memcpy(&address->socket, lookup->found->ai_addr, lookup->found->ai_addrlen);
+		address->length = lookup->found->ai_addrlen;
+	}
+	lookup_free(lookup);
+	return why ? refuse_place(refusal, asked, place, why) : 0;
 }
 
 static int tcp_address(struct address *address, const char *asked, const char *place, struct refusal *refusal)

@@ -20,6 +20,9 @@ bool address_is(const char *place);
  * message. Returns 0, or -1 with the refusal. */
 int address_read(struct address *address, const char *asked, const char *place, struct refusal *refusal);
 
+/* From now on, names are looked up for 1.5 s at most, because a session is running. */
+void address_hurry(void);
+
 /* Whether only programs on this machine can connect: true for a unix socket and for loopback. */
 bool address_is_local(const struct address *address);
 

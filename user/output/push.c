@@ -274,6 +274,10 @@ static void set_options(struct push *push)
 	curl_easy_setopt(easy, CURLOPT_URL, push->url);
 	curl_easy_setopt(easy, CURLOPT_POST, 1L);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* Names are looked up in a thread, which is not waited for if it takes too long. */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, ANSWER_MS);

@@ -3,6 +3,7 @@
 
 #include "host/privileges.h"
 #include "option/command.h"
+#include "output/address.h"
 #include "record/record.h"
 #include "visible.h"
 
@@ -134,6 +135,7 @@ static void read_again(struct run *run)
 void reload(struct run *run)
 {
 	service_reloads();
+	address_hurry();
 	read_again(run);
 	service_is_ready();
 }
