@@ -263,6 +263,19 @@ def test_what_the_program_takes_the_schema_takes(nhmtap, tmp_path, config):
     assert done.records[-1]["reason"] == "checked"
 
 
+@pytest.mark.parametrize("member", ["count", "freq", "top", "interval_ms", "interval_count", "delay_ms", "duration_s"])
+def test_every_number_that_the_program_takes_the_schema_takes(nhmtap, tmp_path, member):
+    taken = 0
+    for value in (1, 2**31, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1):
+        activity = {"name": "a", "command": "profile", "event": "page-faults", "all_cpus": True, member: value}
+        if member == "interval_count":
+            activity["interval_ms"] = 1000
+        if check(nhmtap, write(tmp_path / "c", {"activities": [activity]})).status == 0:
+            taken += 1
+            assert accepts({"activities": [activity]}), value
+    assert taken == 6 if member == "count" else taken
+
+
 def options_of(name):
     """The long options that a command's help lists, with or without an argument."""
     said = subprocess.run([NHMTAP, name, "--help"], capture_output=True, text=True, check=True).stdout

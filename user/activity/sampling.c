@@ -844,6 +844,11 @@ int sampling_report(struct activity *activity, bool last)
 	}
 	if (!err && state->sampling->follow)
 		err = state->sampling->follow(activity, sampled, nr);
+	/* What was not reported because of an error refers to codes that end with the interval. */
+	for (size_t i = 0; i < state->nr; i++) {
+		folded_release(state->folded[i]);
+		state->folded[i] = NULL;
+	}
 	free(found);
 	free(sampled);
 	return err;

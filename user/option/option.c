@@ -392,9 +392,8 @@ static json_t *schema_of_kind(const struct option_row *row)
 			json_array_append_new(words, json_string(*word));
 		return json_pack("{s:o}", "enum", words);
 	case OPTION_NUMBER:
-		/* Readers of JSON may keep only 53 bits of a number. */
 		return json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)row->least,
-				 "maximum", (json_int_t)(row->most >> 53 ? 1ULL << 53 : row->most));
+				 "maximum", (json_int_t)row->most);
 	case OPTION_DELAY:
 		return json_pack("{s:s, s:i, s:I}", "type", "integer", "minimum", -1, "maximum",
 				 (json_int_t)row->most);
