@@ -219,6 +219,14 @@ def test_a_variable_stands_for_its_value(nhmtap, tmp_path, text, value):
     assert accepts(config)
 
 
+def test_a_variables_name_may_be_long(nhmtap, tmp_path):
+    name = "V" * 1000
+    config = write(tmp_path / "c", good(event="${" + name + "}"))
+    done = check(nhmtap, config)
+    assert done.status == 1 and f"no variable {name[:100]}" in done.err
+    assert check(nhmtap, config, env={**os.environ, name: "page-faults"}).status == 0
+
+
 def test_a_variables_value_is_judged_as_if_it_stood_there(nhmtap, tmp_path):
     done = check(nhmtap, write(tmp_path / "c", good(event="${E}")), env={**os.environ, "E": "page-faultz"})
     check_refused(done, "/activities/0: event 'page-faultz'", "there is no event", "page-faults")

@@ -383,3 +383,19 @@ def test_the_command_of_a_refused_run_never_runs(tmp_path):
     refusal(injected(tmp_path, "perf_event_open", "EINVAL", "stat", "-e", "cs", "--", "touch",
                      witness))
     assert not witness.exists()
+
+
+def test_a_refused_epoll_is_not_taken_for_a_refused_bpf(tmp_path):
+    """The loop polls without epoll_ctl(2); libbpf's ring can't."""
+    error = refusal(run(["strace", "-o", tmp_path / "strace", "-e", "trace=epoll_ctl", "-e", "inject=epoll_ctl:error=EPERM"],
+                        "profile", "-e", "page-faults", "-c", "1", "-a", "--duration", "0.1", "--format", "json"))
+    assert "epoll" in error["why"] and "bpf()" not in error["why"] and "epoll" in error["remedy"] + error["why"]
+
+
+def test_capabilities_that_cant_be_given_up_are_told(tmp_path):
+    result = run(["strace", "-o", tmp_path / "strace", "-e", "trace=capset", "-e", "inject=capset:error=EPERM"],
+                 "stat", "-e", "page-faults", "-a", "--duration", "0.1", "--format", "json")
+    assert result.status == 0
+    assert "capset(2): Operation not permitted" in result.err
+    # CAP_DAC_OVERRIDE is only needed for paths of outputs.
+    assert "CAP_DAC_OVERRIDE" in result.one("start")["capabilities"]

@@ -194,9 +194,19 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host, s
 int aggregation_wake(struct aggregation *aggregation, struct wakes *wakes, bool *filling,
 		     const struct host *host, struct refusal *refusal)
 {
-	int err = wakes_add(wakes, aggregation->object, filling);
+	struct libbpf_words words;
+	int err;
 
-	return err ? bpf_denied(refusal, host, "mapping the BPF program's ring", -err, "") : 0;
+	libbpf_words_begin(&words);
+	err = wakes_add(wakes, aggregation->object, filling);
+	libbpf_words_end(&words);
+	if (!err || !strstr(words.last, "epoll"))
+		return err ? bpf_denied(refusal, host, "mapping the BPF program's ring", -err, words.last)
+			   : 0;
+	refuse(refusal, STATUS_REFUSED, "waiting for the BPF program's ring");
+	refusal->error = -err;
+	because(refusal, "epoll_create1(2) or epoll_ctl(2) is refused: %s", strerror(-err));
+	return instead(refusal, "allow both, in the seccomp profile or by fs.epoll.max_user_watches");
 }
 
 int aggregation_attach(struct aggregation *aggregation, int fd, const struct host *host,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "host/privileges.h"
 
+#include <errno.h>
 #include <unistd.h>
 #include <linux/capability.h>
 #include <sys/auxv.h>
@@ -29,8 +30,8 @@ static struct sets get_sets(void)
 			     data[0].inheritable | (__u64)data[1].inheritable << 32};
 }
 
-/* Dropping capabilities never fails. */
-static void set_sets(const struct sets *sets)
+/* Returns 0 or -errno. The kernel never refuses to drop capabilities, but a seccomp filter may. */
+static int set_sets(const struct sets *sets)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct data[2] = {
@@ -38,7 +39,7 @@ static void set_sets(const struct sets *sets)
 		{sets->effective >> 32, sets->permitted >> 32, sets->inheritable >> 32},
 	};
 
-	syscall(SYS_capset, &header, data);
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }
 
 static void take_effect(__u64 effective)
@@ -144,22 +145,26 @@ static const struct {
 	{CAP_KILL, "CAP_KILL", has_command},
 };
 
-void privileges_keep(struct host *host, const struct privileges_for *purpose)
+int privileges_keep(struct host *host, const struct privileges_for *purpose)
 {
 	struct sets sets = get_sets();
 	__u64 needed = 0;
+	int err;
 
 	if (host->root[0])
-		return;
+		return 0;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		if (kept[i].needed(host, purpose))
 			needed |= BIT(kept[i].capability);
 	if (!purpose->command)
 		sets.permitted &= needed;
 	sets.effective &= needed;
-	set_sets(&sets);
+	err = set_sets(&sets);
+	if (err)
+		return err;
 	host->capabilities &= needed;
 	host->held_there &= needed;
+	return 0;
 }
 
 void privileges_of_command(void)

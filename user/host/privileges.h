@@ -53,8 +53,8 @@ struct privileges_for {
 };
 
 /* Keeps the capabilities that are needed, and updates the host's sets of capabilities. Does nothing with the
- * host of a test. */
-void privileges_keep(struct host *host, const struct privileges_for *purpose);
+ * host of a test. Returns 0, or -errno if the others can't be given up. */
+int privileges_keep(struct host *host, const struct privileges_for *purpose);
 
 /* Called in the child that executes COMMAND. Gives it the capabilities with which nhmtap was started, or none
  * if the program itself gave them to its caller (AT_SECURE). */

@@ -125,7 +125,7 @@ static char *expand(const char *text, const char *pointer, struct refusal *refus
 
 	for (const char *at = text; *at; at++) {
 		size_t length = strncmp(at, "${", 2) ? 0 : strcspn(at + 2, "}");
-		char name[200];
+		char *name;
 		const char *value;
 
 		if (!strncmp(at, "$${", 3)) {
@@ -133,20 +133,22 @@ static char *expand(const char *text, const char *pointer, struct refusal *refus
 			at++;
 			continue;
 		}
-		if (!length || at[2 + length] != '}' || length >= sizeof(name)) {
+		if (!length || at[2 + length] != '}') {
 			fputc(*at, file);
 			continue;
 		}
-		snprintf(name, sizeof(name), "%.*s", (int)length, at + 2);
+		name = xasprintf("%.*s", (int)length, at + 2);
 		value = getenv(name);
 		if (!value) {
 			xclose_memstream(file);
 			free(expanded);
 			refuse_at(refusal, pointer);
-			because(refusal, "the environment has no variable %s", name);
-			instead(refusal, "set it, or write $${%s} for the text itself", name);
+			because(refusal, "the environment has no variable %.100s", name);
+			instead(refusal, "set it, or write $${%.100s} for the text itself", name);
+			free(name);
 			return NULL;
 		}
+		free(name);
 		fputs(value, file);
 		at += length + 2;
 	}

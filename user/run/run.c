@@ -17,6 +17,7 @@
 #include "record/record.h"
 #include "run/resource.h"
 #include "note.h"
+#include "visible.h"
 
 void asked_release(struct asked *asked)
 {
@@ -268,6 +269,20 @@ static bool writes_registers(const struct run *run)
 	return false;
 }
 
+/* Measuring goes on with more capabilities than it needs where they can't be given up. */
+static void give_up_capabilities(struct run *run)
+{
+	const struct privileges_for purpose = {has_paths(run), run->session.command != NULL,
+					       writes_registers(run)};
+	int err = privileges_keep(&run->session.host, &purpose);
+
+	if (err)
+		say("nhmtap: capabilities that are not needed can't be given up: capset(2): %s. Next: allow "
+		    "it in "
+		    "the seccomp profile.",
+		    strerror(-err));
+}
+
 /* Prepares everything that precedes opening the activities. */
 static int prepare(struct run *run, struct refusal *refusal)
 {
@@ -305,9 +320,7 @@ static int prepare(struct run *run, struct refusal *refusal)
 		return refused_at(run, refusal, "/listen");
 	raise_here(run);
 	if (!request->check)
-		privileges_keep(&session->host,
-				&(struct privileges_for){has_paths(run), session->command != NULL,
-							 writes_registers(run)});
+		give_up_capabilities(run);
 	if (!session->alone)
 		write_session_start(run);
 	return plan_members(run, refusal);
