@@ -602,3 +602,21 @@ def test_names_are_those_of_perf_script(nhmtap, tmp_path):
     different = {hex(at): (ours[at], theirs[at]) for at in both if not same(ours[at], theirs[at])}
     assert len(both) > 500, (len(ours), len(theirs))
     assert len(different) <= 0.01 * len(both), different
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "ends (deleted)", "two\nlines (deleted)"])
+@pytest.mark.parametrize("attached", [True, False])
+def test_a_module_has_its_files_own_name(nhmtap, tmp_path, name, attached):
+    """The kernel's list of mappings has a newline as \\012, its notes do not; and it appends " (deleted)"."""
+    path = tmp_path / name
+    shutil.copy("/bin/dash", path)
+    options = ["profile", "-e", "cpu-clock", "-F", 499, "--by", "module", "--duration", 0.3]
+    command = [path, "-c", "echo; while :; do :; done"]
+    if attached:
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            process.stdout.read(1)
+            result = nhmtap(*options, "-p", process.pid)
+            process.kill()
+    else:
+        result = nhmtap.into(tmp_path / "out", *options, "--", *command)
+    assert str(path) in {entry["code"]["module"] for record in result.of("profile") for entry in record["entries"]}

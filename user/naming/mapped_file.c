@@ -195,13 +195,18 @@ static int open_below(const struct sighting *sighting, const char *path, struct 
 	return hold(sighting, folder, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, answer);
 }
 
+static void map_files_path(const struct sighting *sighting, char *text, size_t size)
+{
+	snprintf(text, size, "/proc/%d/map_files/%llx-%llx", (int)proc_living(sighting->pid), sighting->begin,
+		 sighting->end);
+}
+
 /* Opens the mapped file itself, wherever its path leads now. The process must still exist. */
 static int open_mapped(const struct sighting *sighting, struct foreign_answer *answer)
 {
 	char path[96];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)proc_living(sighting->pid),
-		 sighting->begin, sighting->end);
+	map_files_path(sighting, path, sizeof(path));
 	return hold(sighting, NULL, path, 0, answer);
 }
 
@@ -415,6 +420,21 @@ static struct mapped_file *get_regular(struct mapped_files *files, const struct 
 
 #define DELETED " (deleted)" /* d_path(), fs/d_path.c */
 
+/* Whether a path that ends like this is the file's own name, because this very file is there. */
+static bool is_named_so(const struct sighting *sighting)
+{
+	char there[PATH_MAX + 64], mapped[96];
+	struct stat found, wanted = {.st_ino = sighting->inode};
+
+	if (!root_path(sighting->root, sighting->path, there, sizeof(there)) ||
+	    !foreign_stat(there, sighting->device, FOREIGN_SOON_MS, &found))
+		return false;
+	map_files_path(sighting, mapped, sizeof(mapped));
+	if (!wanted.st_ino && !foreign_stat(mapped, found.st_dev, FOREIGN_SOON_MS, &wanted))
+		return true; /* the process has ended */
+	return found.st_ino == wanted.st_ino;
+}
+
 struct mapped_file *mapped_file_get(struct mapped_files *files, const struct sighting *sighting)
 {
 	enum file_kind kind = kind_of(sighting->path);
@@ -427,7 +447,8 @@ struct mapped_file *mapped_file_get(struct mapped_files *files, const struct sig
 	/* Some programs execute themselves from a memfd: if it has a build-id, it is an ELF file. */
 	if (kind == FILE_VDSO || (kind == FILE_ANONYMOUS && !sighting->build_id[0]))
 		return get_special(files, kind);
-	if (length > tail && length < sizeof(path) && !strcmp(sighting->path + length - tail, DELETED)) {
+	if (length > tail && length < sizeof(path) && !strcmp(sighting->path + length - tail, DELETED) &&
+	    !is_named_so(sighting)) {
 		snprintf(path, sizeof(path), "%.*s", (int)(length - tail), sighting->path);
 		there.path = path;
 	}

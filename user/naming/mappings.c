@@ -699,6 +699,19 @@ void mappings_expect(struct mappings *mappings, pid_t pid)
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
+/* The kernel writes a newline in a path as "\\012", and leaves all else as it is: show_map_vma(),
+ * fs/proc/task_mmu.c. */
+static void put_newlines(char *path)
+{
+	static const char written[] = "\\012";
+	char *at = path;
+
+	while ((at = strstr(at, written))) {
+		*at++ = '\n';
+		memmove(at, at + strlen(written) - 1, strlen(at + strlen(written) - 1) + 1);
+	}
+}
+
 /* Parses a line like "55d0c8a01000-55d0c8a02000 r-xp 00001000 fe:00 1234 /usr/bin/true": proc(5). */
 static void add_line(struct mappings *mappings, struct process *process, char *line, __u64 time)
 {
@@ -717,6 +730,7 @@ static void add_line(struct mappings *mappings, struct process *process, char *l
 	sighting.device = makedev(major, minor);
 	sighting.inode = inode;
 	sighting.path = line[path] ? line + path : "//anon";
+	put_newlines(line + path);
 	if (strcmp(sighting.path, "[vsyscall]"))
 		add(mappings, process, &sighting, offset, time);
 }
