@@ -117,7 +117,7 @@ void xclose_memstream(FILE *stream)
  * file may contain any size.
  */
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
 #define __SANITIZE_ADDRESS__
 #endif
 #endif

@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h> /* its perf_event.h calls syscall() */
 
 #include <perfmon/pfmlib.h>
 #include <perfmon/pfmlib_perf_event.h>
