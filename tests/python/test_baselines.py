@@ -195,6 +195,8 @@ def test_git_merges_what_two_have_added(tmp_path):
     (["--nhmtap-save=bad.json"], "bad.json holds no baselines of version 1"),
     (["--nhmtap-repeat=0"], "invalid"),
     (["--nhmtap-json=none/tests.jsonl"], "none/tests.jsonl: there is no such folder"),
+    (["--nhmtap-json=."], ". is a folder"),
+    (["--nhmtap-save=/dev/full"], "/dev/full is no regular file"),
 ])
 def test_a_mistake_in_the_options_is_told_before_any_test(suite, pytester, options, words):
     (pytester.path / "bad.json").write_text("{}")
@@ -202,6 +204,27 @@ def test_a_mistake_in_the_options_is_told_before_any_test(suite, pytester, optio
     pytester.makepyfile("def test_it(): pass")
     done = pytester.runpytest_subprocess("-p", "nhmtap.plugin", *options)
     assert words in done.stdout.str() + done.stderr.str()
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--nhmtap-save=gone/base.json"], "--nhmtap-save=gone/base.json was not written: No such file or directory"),
+    (["--nhmtap-json=/dev/full"], "--nhmtap-json=/dev/full was not written: No space left on device"),
+])
+@pytest.mark.parametrize("workers", [[], ["-n2"]])
+def test_a_file_that_cannot_be_written_is_told_in_the_summary(suite, pytester, options, words, workers):
+    (pytester.path / "gone").mkdir()
+    pytester.makepyfile("""
+        import os, pytest
+        @pytest.mark.expect("page-faults>=0")
+        def test_it():
+            if os.path.exists("gone"):
+                os.rmdir("gone")
+    """)
+    done = pytester.runpytest_subprocess("-p", "nhmtap.plugin", *options, *workers)
+    text = done.stdout.str() + done.stderr.str()
+    assert words in text and "Traceback" not in text and "INTERNALERROR" not in text
+    done.assert_outcomes(passed=1)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
 
 

@@ -6,12 +6,13 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import threading
 
 import pytest
 from puppet import command
 from records import NHMTAP, validator
-from suites import TOUCH
+from suites import PACKAGE, TOUCH
 
 import nhmtap as module
 from nhmtap import inprocess
@@ -246,3 +247,111 @@ def test_a_profile_of_a_block_is_a_stream():
     for record in records:
         validator(record["type"]).validate(record)
     assert records[-1]["type"] == "end"
+
+
+def run(source, **options):
+    """Runs a script that uses the package, in a process of its own."""
+    code = f"import os, sys\nsys.path.insert(0, {PACKAGE!r})\nimport nhmtap\nfrom nhmtap import inprocess\n{source}"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False,
+                          **options)
+
+
+def test_a_block_that_closes_all_descriptors_gets_no_byte_into_its_files(tmp_path):
+    done = run(f"""
+m = nhmtap.measure("page-faults")
+with m:  # a session is idle after it, whose descriptors are closed as well
+    pass
+try:
+    with nhmtap.measure("cs"):
+        os.closerange(3, 100)
+        own = [os.open({str(tmp_path)!r} + f"/{{i}}", os.O_RDWR | os.O_CREAT) for i in range(60)]
+except nhmtap.Ended as error:
+    print(error)
+with m:
+    pass
+print(m["page-faults"].value >= 0)
+del m
+inprocess.close_sessions()
+for fd in own:
+    os.fstat(fd)  # is still open
+""")
+    assert done.returncode == 0, done.stderr
+    said, counted = done.stdout.splitlines()
+    assert "descriptors of nhmtap were closed" in said and counted == "True"
+    assert {path.read_bytes() for path in tmp_path.iterdir()} == {b""}
+
+
+def test_an_idle_nhmtap_that_was_killed_fails_no_later_block():
+    m = module.measure("page-faults")
+    for _ in range(3):
+        with m:
+            touch(1000)
+        assert 1000 <= m["page-faults"].value < 1500
+        session = inprocess._idle[0][1]
+        with open(f"/proc/{session.pid}/stat", encoding="ascii"):
+            handle = os.pidfd_open(session.pid)
+        os.kill(session.pid, signal.SIGKILL)
+        select.select([handle], [], [])
+        os.close(handle)
+
+
+def test_a_launcher_that_was_killed_is_started_again():
+    for event in ("page-faults", "cs"):
+        with module.measure(event):
+            pass
+        launcher = inprocess._the_launcher._process
+        launcher.kill()
+        launcher.wait()
+
+
+@pytest.mark.parametrize("closed", [[0], [1], [2], [1, 2], [0, 1, 2]])
+def test_a_process_without_standard_streams_measures(tmp_path, closed):
+    done = run(f"""
+for fd in {closed}:
+    os.close(fd)
+for _ in range(2):
+    with nhmtap.measure("page-faults") as m:
+        pass
+open({str(tmp_path / "told")!r}, "w").write(str(m["page-faults"].value >= 0))
+""")
+    assert (tmp_path / "told").read_text() == "True", done.stderr
+
+
+def test_interrupts_leave_no_nhmtap_behind():
+    """Wherever the interrupt comes, in a block or on the way into it or out of it."""
+    done = run("""
+import gc, random, signal, time
+
+def stop(number, frame):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, stop)
+random.seed(7)
+for i in range(60):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 0.03))
+        while True:
+            with nhmtap.measure("page-faults"):
+                pass
+    except (KeyboardInterrupt, nhmtap.Ended):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+with nhmtap.measure("page-faults"):
+    pass
+gc.collect()
+
+def measuring():
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if f"-p\\0{os.getpid()}\\0" in open(f"/proc/{pid}/cmdline").read():
+                found.append(pid)
+        except OSError:
+            pass
+    return found
+
+end = time.monotonic() + 30
+while len(measuring()) > inprocess.IDLE_MOST and time.monotonic() < end:
+    time.sleep(0.05)
+print(len(measuring()) <= inprocess.IDLE_MOST, len(inprocess._idle), len(measuring()))
+""")
+    assert done.stdout.startswith("True"), done.stdout + done.stderr

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -20,7 +21,7 @@ import threading
 import weakref
 # Imported by name, because a test may replace those of os and restore them only after a block's
 # end.
-from os import close, getpid, read, write
+from os import close, fstat, getpid, read, write
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import program as programs
@@ -35,16 +36,43 @@ IDLE_MOST = 4
 EMPTY_BLOCKS = 5
 
 
+def _above_streams(fd: int) -> int:
+    """Returns the descriptor with a number above those of stdin, stdout and stderr, which may be closed
+    in this process, and are others in nhmtap."""
+    if fd > 2:
+        return fd
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        close(fd)
+
+
+def _identity(fd: int) -> Optional[Tuple[int, int]]:
+    """Identifies the file behind a descriptor; None: it is closed. The caller's code may close all
+    descriptors (as a daemon does) and get the same numbers for its own files."""
+    try:
+        found = fstat(fd)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class _Launcher:
     """The process that starts nhmtap (launcher.py)."""
 
     def __init__(self) -> None:
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket, theirs = (socket.socket(fileno=_above_streams(end.detach())) for end in ends)
+        self._file = _identity(self._socket.fileno())
         with theirs:
             script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher.py")
             self._process = subprocess.Popen(
                 [sys.executable or "python3", "-I", "-S", script, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def usable(self) -> bool:
+        """Whether it is running, and the socket is still its."""
+        return _identity(self._socket.fileno()) == self._file and self._process.poll() is None
 
     def launch(self, argv: Sequence[str], fds: Sequence[int]) -> int:
         """Starts a program and returns its pid."""
@@ -58,11 +86,17 @@ class _Launcher:
             answer = self._socket.recv(4096).decode()
         except OSError as error:
             answer = str(error)
+        except BaseException:  # its answer, which is to come, would be taken for that to a later request
+            self.close()
+            raise
         if not answer.isdigit():
             raise Error(f"{argv[0]} could not be started: {answer or 'its launcher has ended'}")
         return int(answer)
 
     def close(self) -> None:
+        """Closes the socket, unless its number belongs to another file by now."""
+        if self._socket.fileno() >= 0 and _identity(self._socket.fileno()) != self._file:
+            self._socket.detach()
         self._socket.close()
 
     def end(self) -> None:
@@ -81,8 +115,10 @@ class Session:
 
     def __init__(self, arguments: Sequence[str], program: Optional[str] = None) -> None:
         __tracebackhide__ = True
+        self._fds: Dict[int, Optional[Tuple[int, int]]] = {}
+        self._owner = getpid()
+        _sessions.add(self)
         path = programs.find(program).path
-        self._fds: List[int] = []
         control, self._control = self._pipe()
         self._acknowledged, acknowledge = self._pipe()
         self._out, out = self._pipe()
@@ -97,24 +133,48 @@ class Session:
             raise
         finally:
             for fd in theirs:
-                close(fd)
-                self._fds = [known for known in self._fds if known != fd]
+                if self._fds.pop(fd, None):
+                    close(fd)
         self._ready = select.poll()
         self._ready.register(self._acknowledged, select.POLLIN)
         self._written = select.poll()
         self._written.register(self._out, select.POLLIN)
         self._text = ""
         self.start: List[Record] = []
-        _sessions.add(self)
-        self._do(b"ping\n")
+        try:
+            self._do(b"ping\n")
+        except BaseException:
+            self.close()
+            raise
+
+    def __del__(self) -> None:
+        """Ends what an exception, such as KeyboardInterrupt, has left between two statements."""
+        with contextlib.suppress(Exception):
+            if self._owner == getpid():
+                self.close()
 
     def _pipe(self) -> Tuple[int, int]:
-        ends = os.pipe()
-        self._fds += ends
-        return ends
+        first, second = map(_above_streams, os.pipe())
+        self._fds.update({fd: _identity(fd) for fd in (first, second)})
+        return first, second
+
+    def usable(self) -> bool:
+        """Whether nhmtap is running, as far as its descriptors tell."""
+        return self._intact() and not self._ready.poll(0)
+
+    def _intact(self) -> bool:
+        return bool(self._fds) and all(_identity(fd) == file for fd, file in self._fds.items())
+
+    def _check(self) -> None:
+        __tracebackhide__ = True
+        if not self._intact():
+            self.close()
+            raise Ended("the descriptors of nhmtap were closed while it measured. Next: let the block close "
+                        "its own descriptors only")
 
     def _do(self, command: bytes) -> None:
         __tracebackhide__ = True
+        self._check()
         with contextlib.suppress(BrokenPipeError):  # it has died, which is found below as well
             write(self._control, command)
         if not self._ready.poll(PATIENCE_MS):
@@ -148,6 +208,7 @@ class Session:
     def finish(self) -> List[Record]:
         """Ends the session and returns the records that were not read yet."""
         __tracebackhide__ = True
+        self._check()
         write(self._control, b"stop\n")
         records = self._read(lambda _: False, until_end=True)
         self.close()
@@ -188,18 +249,20 @@ class Session:
 
     def close(self) -> None:
         """Ends nhmtap, if it is still running."""
-        if self._fds:
+        control = getattr(self, "_control", -1)
+        if control in self._fds and _identity(control) == self._fds[control]:
             try:
-                write(self._control, b"stop\n")
+                write(control, b"stop\n")
             except OSError:
                 pass  # it has ended before
         self.forget()
 
     def forget(self) -> None:
         """Only closes the descriptors. In a child process, nhmtap belongs to the parent."""
-        for fd in self._fds:
-            close(fd)
-        self._fds = []
+        fds, self._fds = self._fds, {}
+        for fd, file in fds.items():
+            if _identity(fd) == file:
+                close(fd)
 
 
 def _drain(fd: int) -> str:
@@ -225,6 +288,9 @@ _empty: Dict[Tuple[str, ...], Dict[str, Measured]] = {}
 def _launcher() -> _Launcher:
     global _the_launcher
     with _lock:
+        if _the_launcher and not _the_launcher.usable():
+            _the_launcher.end()
+            _the_launcher = None
         if not _the_launcher:
             _the_launcher = _Launcher()
         return _the_launcher
@@ -233,10 +299,11 @@ def _launcher() -> _Launcher:
 def _take(key: Key, program: Optional[str]) -> Session:
     __tracebackhide__ = True
     with _lock:
-        for i, (known, session) in enumerate(_idle):
-            if known == key:
-                del _idle[i]
-                return session
+        for known in [one for one in _idle if one[0] == key]:
+            _idle.remove(known)
+            if known[1].usable():
+                return known[1]
+            known[1].close()
     return Session(key[1:], program)
 
 

@@ -25,6 +25,9 @@ def launch(request: Dict[str, Any], fds: List[int]) -> "subprocess.Popen[bytes]"
 
 def main() -> None:
     """Serves until the other end of the socket is closed."""
+    # If the caller has closed stdout or stderr, a descriptor that is received must not get its number.
+    while os.open(os.devnull, os.O_RDWR) < 3:
+        pass
     ours = socket.socket(fileno=int(sys.argv[1]))
     running: List["subprocess.Popen[bytes]"] = []
     while True:
@@ -39,7 +42,10 @@ def main() -> None:
             answer = str(error)
         for fd in fds:
             os.close(fd)
-        ours.send(answer.encode())
+        try:
+            ours.send(answer.encode())
+        except BrokenPipeError:  # the caller was interrupted, and has started another launcher
+            return
 
 
 if __name__ == "__main__":

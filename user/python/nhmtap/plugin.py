@@ -404,13 +404,18 @@ class Suite:
         repeat: Optional[int] = config.getoption("nhmtap_repeat")
         self.repeat = repeat or (BASELINE_REPEATS if self.save or compare else 1)
         self.records: Dict[str, Record] = {}
+        self.unwritten: List[str] = []  # what to say of files that could not be written
         self.before: Optional[Dict[baseline.Key, List[baseline.Run]]] = None
         try:
             self.limits = [baseline.Limit.parse(t) for t in config.getoption("nhmtap_fail")]
             if compare:
                 self.before = baseline.load(compare)
+            if self.save and os.path.exists(self.save) and not os.path.isfile(self.save):
+                raise ValueError(f"{self.save} is no regular file, which a baseline needs to be replaced")
             if self.save and os.path.exists(self.save):
                 baseline.load(self.save)
+            if self.json and os.path.isdir(self.json):
+                raise ValueError(f"{self.json} is a folder")
             for path in filter(None, (self.save, self.json)):
                 if not pathlib.Path(path).absolute().parent.is_dir():
                     raise ValueError(f"{path}: there is no such folder")
@@ -529,19 +534,31 @@ class Suite:
         if record and not self.worker:
             self.records[report.nodeid] = record
 
-    def pytest_sessionfinish(self) -> None:
-        """Writes the files."""
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Writes the files. If one can't be written, the summary says so and the run fails."""
         if self.worker:
             return
-        records = [self.records[test] for test in sorted(self.records)]
-        if self.save:
-            # Measurements of a failing test are not saved as a baseline.
-            passed = [r for r in records if r["result"] == "passed"]
-            baseline.save(self.save, baseline.entries(passed))
-        if self.json:
-            lines = [json.dumps(r, ensure_ascii=False, allow_nan=False) for r in records]
-            with open(self.json, "w", encoding="utf-8") as file:
-                file.write("".join(line + "\n" for line in lines))
+        for option, path, write in (("save", self.save, self._save), ("json", self.json, self._write)):
+            try:
+                if path:
+                    write(path)
+            except (OSError, baseline.BadFile) as error:
+                reason = getattr(error, "strerror", None) or error
+                self.unwritten.append(f"nhmtap: --nhmtap-{option}={path} was not written: {reason}")
+                session.exitstatus = session.exitstatus or pytest.ExitCode.USAGE_ERROR
+
+    def _save(self, path: str) -> None:
+        # Measurements of a failing test are not saved as a baseline.
+        passed = [r for r in self._sorted() if r["result"] == "passed"]
+        baseline.save(path, baseline.entries(passed))
+
+    def _write(self, path: str) -> None:
+        lines = [json.dumps(r, ensure_ascii=False, allow_nan=False) for r in self._sorted()]
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("".join(line + "\n" for line in lines))
+
+    def _sorted(self) -> List[Record]:
+        return [self.records[test] for test in sorted(self.records)]
 
     def pytest_unconfigure(self) -> None:
         """Ends the sessions that measure this process."""
@@ -549,9 +566,11 @@ class Suite:
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """Shows the table of tests and events."""
-        records = [self.records[test] for test in sorted(self.records)]
+        records = self._sorted()
         if records:
             Table(terminalreporter, records, self.before is not None).write()
+        for line in self.unwritten:
+            terminalreporter.write_line(line, red=True)
 
 
 def _properties(collected: Collected) -> List[Tuple[str, object]]:
