@@ -620,3 +620,56 @@ def test_a_module_has_its_files_own_name(nhmtap, tmp_path, name, attached):
     else:
         result = nhmtap.into(tmp_path / "out", *options, "--", *command)
     assert str(path) in {entry["code"]["module"] for record in result.of("profile") for entry in record["entries"]}
+
+
+REUSED = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+int main(int argc, char **argv)
+{
+	void *at[2];
+
+	for (int i = 0; i < 2; i++) {
+		void *library = dlopen(argv[1 + i], RTLD_NOW);
+		void (*work)(int, int) = dlsym(library, i ? "second" : "first");
+
+		at[i] = work;
+		nanosleep(&(struct timespec){0, 400000000}, NULL);
+		work(atoi(argv[3 + i]), 0);
+		nanosleep(&(struct timespec){0, i ? 100000000 : 400000000}, NULL);
+		dlclose(library);
+	}
+	printf("%d\\n", at[0] == at[1]);
+}
+"""
+
+PLUGIN = """
+#include <sys/mman.h>
+
+void NAME(int nr, int unused)
+{
+	volatile char *pages = mmap(0, nr * 4096UL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (int i = 0; i < nr; i++)
+		pages[i * 4096UL] = 1;
+	munmap((void *)pages, nr * 4096UL);
+}
+"""
+
+
+def test_libraries_at_the_same_address_one_after_the_other_have_their_own_samples(nhmtap, tmp_path):
+    def build(name, source, *flags):
+        subprocess.run(["gcc", "-O1", "-x", "c", "-o", tmp_path / name, "-", *flags], input=source, text=True, check=True)
+        return tmp_path / name
+    main = build("main", REUSED, "-ldl")
+    plugins = [build(f"{name}.so", PLUGIN.replace("NAME", name), "-shared", "-fPIC") for name in ("first", "second")]
+    result = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", 1, "--by", "symbol", "--",
+                         main, *plugins, 300, 500)
+    assert result.said == "1\n"
+    samples = {entry["code"].get("symbol"): entry["samples"] for record in result.of("profile")
+               for entry in record["entries"]}
+    assert 300 <= samples["first"] < 310 and 500 <= samples["second"] < 510

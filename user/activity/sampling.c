@@ -53,6 +53,9 @@
  * this. */
 #define NAMING_EARLY_NS 20000000ULL
 
+/* The same if code was replaced by other code: the files may have to be read first. */
+#define NAMING_REPLACED_NS 200000000ULL
+
 struct state {
 	const struct sampling *sampling;
 	size_t nr;			   /* events */
@@ -232,6 +235,8 @@ static int begin_unwinding(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
+static void on_replaced(void *context);
+
 int sampling_attach(struct activity *activity, struct refusal *refusal)
 {
 	const struct places *places = counters_places(activity->counters);
@@ -259,6 +264,8 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 		if (places->list[p].open && sampling_attach_at(activity, p, refusal))
 			return -1;
 	state->named_ns = state->drained_ns = clock_ns(CLOCK_MONOTONIC);
+	if (activity->reader)
+		reader_on_replaced(activity->reader, on_replaced, activity);
 	note("attached it to every counter");
 	if (state->unwinding)
 		unwinding_wait(state->unwinding, WAIT_FOR_TABLES_NS);
@@ -529,11 +536,11 @@ static void trim_early(struct activity *activity)
  * a function need no memory until the end of the interval. Keys whose names take time are kept for the next
  * time.
  */
-static void name_early(struct activity *activity)
+static void name_early(struct activity *activity, __u64 most)
 {
 	struct state *state = activity->state;
 	__u64 now = clock_ns(CLOCK_MONOTONIC), half = (now - state->named_ns) / 2;
-	__u64 until = now + (half < NAMING_EARLY_NS ? half : NAMING_EARLY_NS);
+	__u64 until = now + (half < most ? half : most);
 	bool all = true;
 
 	reader_take(activity->reader, true);
@@ -543,6 +550,15 @@ static void name_early(struct activity *activity)
 	state->named_ns = clock_ns(CLOCK_MONOTONIC);
 	if (all)
 		reader_named(activity->reader, now);
+}
+
+/* Code was mapped where other code was, so the addresses mean something else from now on. */
+static void on_replaced(void *context)
+{
+	struct activity *activity = context;
+
+	if (names_early(activity))
+		name_early(activity, NAMING_REPLACED_NS);
 }
 
 static bool should_name_early(const struct activity *activity)
@@ -616,7 +632,7 @@ static void drain_tables(struct activity *activity)
 		state->filling[i] = false;
 	}
 	if (now - before > FILLING_FAST_NS && should_name_early(activity))
-		name_early(activity);
+		name_early(activity, NAMING_EARLY_NS);
 }
 
 int sampling_wake_fd(const struct activity *activity)

@@ -96,6 +96,7 @@ struct mappings {
 	pid_t *executed; /* processes that have executed a program since mappings_look_at_executed() */
 	size_t nr_executed, room_executed;
 	__u64 dropped;
+	bool replaced; /* see mappings_replaced() */
 	void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent);
 	void *context; /* of changed */
 };
@@ -510,6 +511,7 @@ static void replace(struct mappings *mappings, struct space *space, const struct
 	while (i < space->nr && current(space, i)->begin < new->end) {
 		struct mapping old = *current(space, i);
 
+		mappings->replaced |= old.file != new->file &&old.since &&old.file->kind == FILE_REGULAR;
 		space_end(mappings, space, i, new->since);
 		add_part(mappings, space, &old, old.begin, new->begin, new->since);
 		add_part(mappings, space, &old, new->end, old.end, new->since);
@@ -954,6 +956,14 @@ const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int gene
 size_t mappings_kept(const struct mappings *mappings)
 {
 	return mappings->nr;
+}
+
+bool mappings_replaced(struct mappings *mappings)
+{
+	bool replaced = mappings->replaced;
+
+	mappings->replaced = false;
+	return replaced;
 }
 
 __u64 mappings_dropped(const struct mappings *mappings)

@@ -103,6 +103,9 @@ const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int gene
 /* Number of mappings that are kept. */
 size_t mappings_kept(const struct mappings *mappings);
 
+/* Whether code of a file was mapped where another file's was, since the last call. */
+bool mappings_replaced(struct mappings *mappings);
+
 /* Number of mappings that were dropped for lack of room so far. */
 __u64 mappings_dropped(const struct mappings *mappings);
 

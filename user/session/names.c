@@ -83,7 +83,9 @@ struct reader {
 	struct code_account account;
 	__u64 since, interval_ms;
 	bool unhurried;
-	bool timed; /* the interval has ended: the time for its names runs */
+	void (*replaced)(void *context); /* see reader_on_replaced() */
+	void *context;			 /* of replaced */
+	bool timed;			 /* the interval has ended: the time for its names runs */
 };
 
 struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices)
@@ -221,6 +223,15 @@ static bool take(struct names *names, bool all, bool look)
 	return any;
 }
 
+static void tell_replaced(struct names *names)
+{
+	if (!mappings_replaced(names->mappings))
+		return;
+	for (struct reader *reader = names->readers; reader; reader = reader->next)
+		if (reader->replaced)
+			reader->replaced(reader->context);
+}
+
 static void on_pause_over(void *context);
 
 static void pause_before_look(struct listening *listening)
@@ -247,6 +258,7 @@ static void on_pause_over(void *context)
 		listening->crowded = false;
 		take(listening->names, false, true); /* what came before it waits for notes again */
 	}
+	tell_replaced(listening->names);
 	if (listening->paid_until < since)
 		listening->paid_until = since;
 	listening->paid_until += SHARE * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
@@ -432,6 +444,12 @@ void reader_close(struct reader *reader)
 	if (reader->kernel)
 		stop_listening(reader->kernel);
 	free(reader);
+}
+
+void reader_on_replaced(struct reader *reader, void (*replaced)(void *context), void *context)
+{
+	reader->replaced = replaced;
+	reader->context = context;
 }
 
 void reader_take(struct reader *reader, bool all)

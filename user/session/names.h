@@ -52,6 +52,10 @@ void reader_close(struct reader *reader);
  * the newest notes, although an older one may still come from another CPU. */
 void reader_take(struct reader *reader, bool all);
 
+/* Has `replaced` called when code of a file was mapped where another file's was: what is known of addresses
+ * until then should be named by then, since both have the same addresses. */
+void reader_on_replaced(struct reader *reader, void (*replaced)(void *context), void *context);
+
 /* Begins the next interval, at this time. */
 void reader_begin(struct reader *reader, const struct timespec *since);
 
