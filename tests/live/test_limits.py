@@ -85,14 +85,15 @@ def test_a_run_without_end_of_new_addresses_takes_64_mib_and_has_the_largest(nhm
     assert result.one("end")["samples"]["expected"] >= 203000
     # While another test is in bpf(), the kernel delivers no samples on its CPU.
     lost = sum(result.one("end")["samples"]["lost"].values())
-    assert 3000 - lost <= result.entries()[0]["samples"] < 3100
+    # Its first stacks may have been walked before there was a table.
+    assert 3000 - lost <= sum(entry["samples"] for entry in result.entries() if entry["samples"] > 10) < 3200
 
 
 @pytest.mark.plain
 def test_processes_that_have_ended_take_no_memory(nhmtap, tmp_path):
-    """Each process has entries of its own. The functions of all of them together are few."""
+    """Each process has entries of its own. The functions and the stacks of all of them together are few."""
     def run(by):
-        return nhmtap.into(tmp_path / by, "profile", "-e", "page-faults:u", "-c", "1", "-a", "--by", by, "--format", "json", "--",
+        return nhmtap.into(tmp_path / by, "profile", "-e", "page-faults:u", "-c", "1", "--by", by, "--format", "json", "--",
                            "nice", "-n", "10", "sh", "-c", f"for i in $(seq 800); do {program('pages')} 64; done > /dev/null")
 
     kept_within_64_mib(run("symbol,pid,ip"), 12288)
@@ -102,6 +103,9 @@ def test_processes_that_have_ended_take_no_memory(nhmtap, tmp_path):
     end = result.one("end")
     assert 800 * 64 - sum(end["samples"]["lost"].values()) <= sum(e["samples"] for e in touched) <= 800 * 64
     assert result.one("end")["overhead"]["max_rss_bytes"] <= 64 * MIB
+    result = run("stack")
+    first = sum(entry["samples"] for entry in result.entries() if entry["samples"] > 1000)
+    assert first >= 0.9 * 800 * 64 - sum(result.one("end")["samples"]["lost"].values())
 
 
 def test_samples_of_a_stack_that_is_there_already_need_no_room(nhmtap):

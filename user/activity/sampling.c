@@ -14,6 +14,7 @@
 #include "record/samples.h"
 #include "session/names.h"
 #include "activity/activity.h"
+#include "activity/call_stacks.h"
 #include "activity/pacing.h"
 #include "activity/sampling.h"
 #include "activity/warning.h"
@@ -39,10 +40,8 @@
 /* The most keys of an event that are kept with --memory. */
 #define MERGED_KEYS_MOST (1UL << 20)
 
-/* Keys are named and summed up by their names as soon as there are so many in an event. */
-#define NAMED_EARLY 16384
-
-/* The same if so many mappings are kept. Whether they are is looked at in this period. */
+/* Keys are named and summed up by their names before the end of an interval if half of those that fit are
+ * there, or so many mappings. Whether they are is looked at in this period. */
 #define MAPPINGS_EARLY	(MAPPINGS_MOST / 4)
 #define LOOK_AT_KEPT_NS 10000000000ULL
 
@@ -70,6 +69,7 @@ struct state {
 	bool *warned, *told;		   /* per event: see warn_of_loss(), warn_of_keys() */
 	bool *filling;			   /* per event: its tables should be emptied */
 	struct folded **folded;		   /* per event: entries named early; NULL: none */
+	struct called **called;		   /* the same with stacks */
 	__u64 named_ns, drained_ns;	   /* CLOCK_MONOTONIC: when keys were last named early; drained */
 	struct wakes wakes;		   /* sets `filling` */
 	__u64 forks;			   /* forks on this machine until the run began */
@@ -113,6 +113,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->told = xcalloc(state->nr, sizeof(*state->told));
 	state->filling = xcalloc(state->nr, sizeof(*state->filling));
 	state->folded = xcalloc(state->nr, sizeof(*state->folded));
+	state->called = xcalloc(state->nr, sizeof(*state->called));
 	state->causes = xcalloc(state->nr, sizeof(*state->causes));
 	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
 	if (activity->keys.detail && activity->streams)
@@ -441,20 +442,27 @@ static void put_list(const struct activity *activity, json_t *record, const stru
 	json_object_set_new(record, "entries", entries);
 }
 
-/* The entries of an event that were named early; NULL: none. */
-static struct folded **folded_of(const struct activity *activity, const struct layout *layout)
+/* The index of the event whose aggregation has this layout. */
+static size_t event_of(const struct state *state, const struct layout *layout)
 {
-	struct state *state = activity->state;
 	size_t i = 0;
 
 	while (!state->aggregations[i] || aggregation_layout(state->aggregations[i]) != layout)
 		i++;
-	return &state->folded[i];
+	return i;
+}
+
+struct called **sampling_called(const struct activity *activity, const struct layout *layout)
+{
+	struct state *state = activity->state;
+
+	return &state->called[event_of(state, layout)];
 }
 
 static void put_entries(const struct activity *activity, json_t *record, const struct layout *layout,
 			struct reading *reading)
 {
+	struct state *state = activity->state;
 	struct folded **at, *folded;
 	size_t nr;
 
@@ -463,7 +471,7 @@ static void put_entries(const struct activity *activity, json_t *record, const s
 			 reading->nr_shed, reading->shed);
 		return;
 	}
-	at = folded_of(activity, layout);
+	at = &state->folded[event_of(state, layout)];
 	folded = *at ? *at : folded_new(layout);
 	*at = NULL;
 	folded_add(folded, reading, reader_codes(activity->reader), activity->keys.detail);
@@ -482,11 +490,21 @@ static bool names_early(const struct activity *activity)
 {
 	const struct sampling *sampling = activity->details;
 
-	return activity->keys.detail && activity->reader && !sampling->put && !sampling->follow;
+	if (!activity->reader || sampling->follow)
+		return false;
+	return sampling->put == call_stacks_put || (activity->keys.detail && !sampling->put);
+}
+
+static bool names_stacks(const struct activity *activity)
+{
+	const struct sampling *sampling = activity->details;
+
+	return sampling->put == call_stacks_put;
 }
 
 struct early {
-	struct folded *folded;
+	struct folded *folded; /* one of these */
+	struct called *called;
 	struct codes *codes;
 	unsigned int detail;
 	__u64 until; /* CLOCK_MONOTONIC, ns */
@@ -496,8 +514,37 @@ static bool take_early(void *context, const struct entry *entry)
 {
 	struct early *early = context;
 
-	return clock_ns(CLOCK_MONOTONIC) < early->until &&
-	       folded_try(early->folded, entry, early->codes, early->detail);
+	if (clock_ns(CLOCK_MONOTONIC) >= early->until)
+		return false;
+	return early->called ? called_try(early->called, entry)
+			     : folded_try(early->folded, entry, early->codes, early->detail);
+}
+
+static void begin_early(struct activity *activity, size_t i, struct early *early)
+{
+	struct state *state = activity->state;
+	const struct layout *layout = aggregation_layout(state->aggregations[i]);
+
+	if (!names_stacks(activity)) {
+		if (!state->folded[i])
+			state->folded[i] = folded_new(layout);
+		early->folded = state->folded[i];
+		return;
+	}
+	if (!state->called[i])
+		state->called[i] = call_stacks_new(activity, early->codes, layout);
+	early->called = state->called[i];
+	called_from(early->called, aggregation_kept_stacks(state->aggregations[i]));
+}
+
+/* Entries with stacks are never given up once they are named, so their number is limited. */
+static bool has_room_for_stacks(const struct activity *activity, size_t i)
+{
+	const struct state *state = activity->state;
+	const struct codes *codes = reader_codes_early(activity->reader, 1);
+
+	return codes_nr(codes) < STACK_KEYS_MOST && codes_nr_places(codes) < KEYS_MOST &&
+	       (!state->called[i] || called_count(state->called[i]) < most_keys(activity) / 2);
 }
 
 /* Returns whether all keys of the event have names by now. */
@@ -509,10 +556,10 @@ static bool name_event(struct activity *activity, size_t i, __u64 until)
 	if (!state->aggregations[i])
 		return true;
 	aggregation_drain(state->aggregations[i], most_keys(activity));
-	if (!state->folded[i])
-		state->folded[i] = folded_new(aggregation_layout(state->aggregations[i]));
-	early.folded = state->folded[i];
+	if (names_stacks(activity) && !has_room_for_stacks(activity, i))
+		return false;
 	early.codes = reader_codes_early(activity->reader, until);
+	begin_early(activity, i, &early);
 	aggregation_take(state->aggregations[i], take_early, &early);
 	return !aggregation_kept(state->aggregations[i]);
 }
@@ -524,6 +571,9 @@ static void trim_early(struct activity *activity)
 	const struct codes *codes = reader_codes_early(activity->reader, 1);
 	size_t most = most_keys(activity);
 	bool many = codes_nr(codes) > most || codes_nr_places(codes) > most;
+
+	if (names_stacks(activity)) /* chains have numbers of codes */
+		return;
 
 	for (size_t i = 0; i < state->nr; i++)
 		many = many || (state->folded[i] && state->folded[i]->keys.nr > most / 2);
@@ -568,8 +618,8 @@ static bool should_name_early(const struct activity *activity)
 		names_early(activity) && mappings_kept(reader_mappings(activity->reader)) > MAPPINGS_EARLY;
 
 	for (size_t i = 0; i < state->nr && names_early(activity); i++)
-		many = many ||
-		       (state->aggregations[i] && aggregation_kept(state->aggregations[i]) >= NAMED_EARLY);
+		many = many || (state->aggregations[i] &&
+				aggregation_kept(state->aggregations[i]) >= most_keys(activity) / 2);
 	return many;
 }
 
@@ -864,6 +914,8 @@ int sampling_report(struct activity *activity, bool last)
 	for (size_t i = 0; i < state->nr; i++) {
 		folded_release(state->folded[i]);
 		state->folded[i] = NULL;
+		called_release(state->called[i]);
+		state->called[i] = NULL;
 	}
 	free(found);
 	free(sampled);
@@ -925,8 +977,10 @@ void sampling_release(struct activity *activity)
 	for (size_t i = 0; i < state->nr; i++) {
 		aggregation_close(state->aggregations[i]);
 		folded_release(state->folded[i]);
+		called_release(state->called[i]);
 	}
 	free(state->folded);
+	free(state->called);
 	pacing_release(state->pacing);
 	free(state->aggregations);
 	free(state->before);

@@ -272,6 +272,11 @@ size_t aggregation_kept(const struct aggregation *aggregation)
 	return table_reader_kept(aggregation->reader);
 }
 
+const struct stacks *aggregation_kept_stacks(const struct aggregation *aggregation)
+{
+	return table_reader_stacks(aggregation->reader);
+}
+
 void aggregation_take(struct aggregation *aggregation, bool (*take)(void *context, const struct entry *entry),
 		      void *context)
 {

@@ -91,6 +91,7 @@ const struct layout *aggregation_layout(const struct aggregation *aggregation);
 void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct reading *reading);
 void aggregation_drain(struct aggregation *aggregation, size_t most_keys);
 size_t aggregation_kept(const struct aggregation *aggregation);
+const struct stacks *aggregation_kept_stacks(const struct aggregation *aggregation);
 void aggregation_take(struct aggregation *aggregation, bool (*take)(void *context, const struct entry *entry),
 		      void *context);
 void aggregation_so_far(struct aggregation *aggregation, __u64 *samples, __u64 *lost);

@@ -337,6 +337,11 @@ size_t table_reader_kept(const struct table_reader *reader)
 	return reader->sums.keys.nr;
 }
 
+const struct stacks *table_reader_stacks(const struct table_reader *reader)
+{
+	return reader->sums.stacks;
+}
+
 void table_reader_take(struct table_reader *reader, bool (*take)(void *context, const struct entry *entry),
 		       void *context)
 {

@@ -82,6 +82,9 @@ void table_reader_drain(struct table_reader *reader, size_t most_keys);
 /* The number of keys that wait for the next reading; valid after table_reader_drain(). */
 size_t table_reader_kept(const struct table_reader *reader);
 
+/* The stacks of these keys, valid until the tables are emptied again or keys are taken. */
+const struct stacks *table_reader_stacks(const struct table_reader *reader);
+
 /* Calls `take` for each entry that waits for the next reading. Those that it takes (it returns true) will not
  * be part of it. To be called after table_reader_drain(). */
 void table_reader_take(struct table_reader *reader, bool (*take)(void *context, const struct entry *entry),

@@ -4,6 +4,7 @@
 #ifndef NHMTAP_RECORD_CALLED_H
 #define NHMTAP_RECORD_CALLED_H
 
+#include <stdbool.h>
 #include <jansson.h>
 
 #include "collection/aggregation.h"
@@ -13,12 +14,23 @@
 struct called;
 
 /*
- * Takes in what was read from the tables. `layout`, `reading` and `codes` are borrowed and must outlive the
- * result, which the caller frees with called_release(). `by_tables` says that users' stacks were walked by
- * unwind tables where there are any; the account of stacks then says how the walks ended.
+ * `layout` and `codes` are borrowed and must outlive the result, which the caller frees with
+ * called_release(). `by_tables` says that users' stacks were walked by unwind tables where there are any; the
+ * account of stacks then says how the walks ended.
  */
-struct called *called_of(const struct host *host, struct codes *codes, unsigned int detail, bool by_tables,
-			 const struct layout *layout, const struct reading *reading);
+struct called *called_new(const struct host *host, struct codes *codes, unsigned int detail, bool by_tables,
+			  const struct layout *layout);
+
+/* The next entries have these stacks. */
+void called_from(struct called *called, const struct stacks *stacks);
+
+/* Takes in an entry, unless there is no time for the names of its stack (see codes_try()): then returns
+ * false. */
+bool called_try(struct called *called, const struct entry *entry);
+
+/* Takes in the entries of the interval's reading, after which called_put() may be called. */
+void called_add(struct called *called, const struct reading *reading);
+
 void called_release(struct called *called);
 
 /* The number of entries. */

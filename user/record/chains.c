@@ -78,23 +78,57 @@ static bool tells_address(const struct code *code)
 	return code->has_offset || code->has_address;
 }
 
-static struct place place_of(struct chains *chains, const struct stack *stack, const char *comm,
-			     unsigned int i)
+/* The flags of a frame's place. */
+static __u32 what_of(const struct stack *stack, unsigned int i)
 {
 	bool users = i >= stack->kernel_frames, innermost = !i || i == stack->kernel_frames;
 	__u64 frame = stack->frames[i];
-	struct place place = {0};
+	__u32 what = 0;
 
 	/* The innermost frame of each side is where the CPU was, or where it left the user's code. All others
 	 * are return addresses, unless a signal interrupted the user's code there. */
 	if (!innermost && !(users && frame & FRAME_INTERRUPTED))
-		place.what |= PLACE_RETURNS;
+		what |= PLACE_RETURNS;
 	if (users && !innermost &&
 	    (stack->guessed == GUESSED_ALL || (stack->guessed && frame & FRAME_GUESSED)))
-		place.what |= PLACE_GUESSED;
-	place.code =
-		codes_number(chains->codes, chains->detail | (place.what & PLACE_RETURNS ? CODE_RETURN : 0),
-			     stack->pid, comm, FRAME_ADDRESS(frame), 1);
+		what |= PLACE_GUESSED;
+	return what;
+}
+
+static unsigned int detail_of(const struct chains *chains, __u32 what)
+{
+	return chains->detail | (what & PLACE_RETURNS ? CODE_RETURN : 0);
+}
+
+bool chains_try(struct chains *chains, __u32 number, const char *comm)
+{
+	struct stack stack;
+	__u32 ignored;
+
+	if (number < STACK_FIRST)
+		return true;
+	stack = stacks_at(chains->stacks, number);
+	for (unsigned int i = 0; i < stack.kernel_frames + stack.user_frames; i++)
+		if (!codes_try(chains->codes, detail_of(chains, what_of(&stack, i)), stack.pid, comm,
+			       FRAME_ADDRESS(stack.frames[i]), 0, &ignored))
+			return false;
+	return true;
+}
+
+void chains_of(struct chains *chains, const struct stacks *stacks)
+{
+	chains->stacks = stacks;
+	if (chains->nr_stacks)
+		memset(chains->chain_of, 0, chains->nr_stacks * sizeof(__u32));
+}
+
+static struct place place_of(struct chains *chains, const struct stack *stack, const char *comm,
+			     unsigned int i)
+{
+	struct place place = {.what = what_of(stack, i)};
+
+	place.code = codes_number(chains->codes, detail_of(chains, place.what), stack->pid, comm,
+				  FRAME_ADDRESS(stack->frames[i]), 1);
 	if (!tells_address(codes_at(chains->codes, place.code)))
 		place.what &= ~PLACE_RETURNS;
 	return place;

@@ -25,6 +25,12 @@ struct stack_account;
 struct chains *chains_new(const struct stacks *stacks, struct codes *codes, unsigned int detail);
 void chains_release(struct chains *chains);
 
+/* The numbers of stacks are those of other stacks from now on. Chains stay. */
+void chains_of(struct chains *chains, const struct stacks *stacks);
+
+/* Whether there is time for the names of all frames of a stack: see codes_try(). */
+bool chains_try(struct chains *chains, __u32 stack, const char *comm);
+
 /* The number that stands for a stack in a record's key: that of its chain, from STACK_FIRST on, or the reason
  * why there is no stack (enum stack_id). `comm` is the key's comm, see key_comm(). */
 __u32 chains_number(struct chains *chains, __u32 stack, const char *comm);
