@@ -185,6 +185,8 @@ static void tell_rest(const struct symbolizing *symbolizing)
 		say("nhmtap: %zu records are of another version than " SCHEMA_VERSION
 		    "; they are passed on unchanged",
 		    symbolizing->newer);
+	if (account->lines_why)
+		say("nhmtap: some places have no source lines: %s", account->lines_why);
 	if (account->unnamed)
 		say("nhmtap: %zu places have names, %zu have none: %s%s%s", account->named, account->unnamed,
 		    account->why ? account->why : "", account->why && account->kernel_why ? "; " : "",

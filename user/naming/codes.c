@@ -255,6 +255,8 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 	if (!there)
 		return NULL;
 	name = is_late(codes) ? NULL : look_in(codes, question, spot, &at);
+	if (name && name->lines_why)
+		account->lines_why = name->lines_why;
 	if (!name)
 		*cause = &account->no_time;
 	else if (at.kind == NAME_OF_KERNEL && !name->nr)

@@ -52,6 +52,7 @@ struct code_account {
 	__u64 no_time;		/* the time for names of this interval was used up */
 	__u64 ambiguous;	/* named or not: the process had two mappings there in this interval */
 	const char *failed_why; /* why reading a file failed last time; NULL: it never failed */
+	const char *lines_why;	/* why a file has no source lines; NULL: none is known */
 	const char *kernel_why; /* why kernel addresses have no name; NULL: all have one */
 };
 

@@ -60,6 +60,23 @@ bool dwarf_in(const struct image *image)
 	       image_section(image, ".zdebug_info", &header);
 }
 
+/* ELFCOMPRESS_ZSTD, which elf.h has since glibc 2.37: the gABI's number. */
+#define COMPRESSED_BY_ZSTD 2
+
+bool dwarf_unreadable(const struct image *image)
+{
+	GElf_Shdr header;
+	GElf_Chdr packed;
+
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));)
+		if (gelf_getshdr(section, &header) && header.sh_type != SHT_NOBITS &&
+		    header.sh_flags & SHF_COMPRESSED && is_debug(image_section_name(image, &header)) &&
+		    gelf_getchdr(section, &packed) && packed.ch_type == COMPRESSED_BY_ZSTD &&
+		    elf_compress(section, 0, 0) < 0)
+			return true;
+	return false;
+}
+
 const char *dwarf_alternate(const struct image *image, char build_id[2 * BUILD_ID_MAX + 1])
 {
 	Elf_Data *data = NULL;

@@ -12,6 +12,10 @@
 /* Whether the image has DWARF. */
 bool dwarf_in(const struct image *image);
 
+/* Whether some of its DWARF is compressed in a way that the installed libelf can't read: zstd before elfutils
+ * 0.189. Uncompresses sections, so their size should be known before. */
+bool dwarf_unreadable(const struct image *image);
+
 /* Bytes of memory that libdw will use for it, uncompressed: libdw reads all of it at once. */
 __u64 dwarf_size(const struct image *image);
 

@@ -87,7 +87,7 @@ struct answer {
 	__u32 has_lines;
 	__u32 nr_frames;
 	__u32 nr_text; /* bytes */
-	__u32 unused;
+	__u32 lines_unreadable;
 };
 
 #endif

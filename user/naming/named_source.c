@@ -131,6 +131,11 @@ void source_load(struct source *source, const struct place *place, const struct 
 	source->generation = worker_generation(source->worker);
 	source->has_lines = answer->has_lines;
 	source->lines_bytes = answer->lines_bytes;
+	source->lines_why =
+		answer->lines_unreadable
+			? "debug sections are compressed with zstd, which elfutils reads from 0.189 on "
+			  "(objcopy --decompress-debug-sections writes a readable copy)"
+			: NULL;
 	take_symbols(source, &sealed, answer);
 }
 
@@ -302,6 +307,7 @@ struct name *source_name_at(struct source *source, __u64 address)
 	struct name *name = pool_take(&source->pool, sizeof(*name));
 
 	name->build_id = source->build_id[0] ? source->build_id : NULL;
+	name->lines_why = source->lines_why;
 	if (answer && answer->nr_frames)
 		set_frames(source, name, answer, address);
 	if (symbol)

@@ -43,13 +43,14 @@ struct source {
 	struct worker *worker; /* the worker that has its lines, under `id` … */
 	__u32 id, generation;  /* … as long as the worker's generation is this one */
 	bool has_lines;
-	size_t lines_bytes; /* in the worker */
-	struct map names;   /* struct name by place */
-	struct pool pool;   /* memory of `names` */
-	struct map shown;   /* symbols as they are shown (demangled), by the address of the symbol's name;
-			       and without their version, by that with it */
-	struct map told;    /* texts that the worker sent, by their hash */
-	struct pool texts;  /* memory of `shown` and `told` */
+	const char *lines_why; /* see struct name */
+	size_t lines_bytes;    /* in the worker */
+	struct map names;      /* struct name by place */
+	struct pool pool;      /* memory of `names` */
+	struct map shown;      /* symbols as they are shown (demangled), by the address of the symbol's name;
+				  and without their version, by that with it */
+	struct map told;       /* texts that the worker sent, by their hash */
+	struct pool texts;     /* memory of `shown` and `told` */
 };
 
 const char *source_why(int error);

@@ -23,15 +23,18 @@ static void load_symbols(struct symbols *symbols, const struct image *image, con
 }
 
 /* Takes ownership of the image with the DWARF, and clears it, so that closing it again does nothing. */
-static struct lines *load_lines(struct image *image, const struct debug_folders *debug, size_t most)
+static struct lines *load_lines(struct image *image, const struct debug_folders *debug, size_t most,
+				bool *unreadable)
 {
 	char build_id[2 * BUILD_ID_MAX + 1];
 	const char *name = dwarf_alternate(image, build_id);
 	struct image alternate;
 	bool shares =
 		name && alternate_open(&alternate, name, build_id, debug->place, debug->folder, debug->open);
-	struct lines *lines = lines_open(image, shares ? &alternate : NULL, most);
+	struct lines *lines;
 
+	*unreadable = dwarf_size(image) <= most && dwarf_unreadable(image);
+	lines = lines_open(image, shares ? &alternate : NULL, most);
 	*image = (struct image){.fd = -1};
 	return lines;
 }
@@ -58,9 +61,11 @@ void read_file(struct read_file *file, struct image *image, bool lines, size_t m
 	file->segments = image_segments(image, &file->nr_segments);
 	load_symbols(&file->symbols, image, other ? &debug : NULL, most / 4);
 	if (lines && own_lines)
-		file->lines = load_lines(image, folders, left_for_lines(&file->symbols, most));
+		file->lines = load_lines(image, folders, left_for_lines(&file->symbols, most),
+					 &file->lines_unreadable);
 	else if (lines && other && dwarf_in(&debug))
-		file->lines = load_lines(&debug, folders, left_for_lines(&file->symbols, most));
+		file->lines = load_lines(&debug, folders, left_for_lines(&file->symbols, most),
+					 &file->lines_unreadable);
 	image_close(image);
 	image_close(&debug);
 }

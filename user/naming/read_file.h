@@ -14,7 +14,8 @@ struct read_file {
 	struct symbols symbols;
 	struct segment *segments; /* the loaded segments with code */
 	size_t nr_segments;
-	struct lines *lines; /* NULL: there are none */
+	struct lines *lines;   /* NULL: there are none */
+	bool lines_unreadable; /* see dwarf_unreadable() */
 };
 
 /* Where debug files are searched: see debug_file_open(). */

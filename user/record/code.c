@@ -37,6 +37,8 @@ json_t *code_account_value(const struct code_account *account)
 
 	if (account->failed_why)
 		json_object_set_new(value, "failed_why", json_string(account->failed_why));
+	if (account->lines_why)
+		json_object_set_new(value, "lines_why", json_string(account->lines_why));
 	if (account->kernel_why)
 		json_object_set_new(value, "kernel_why", json_string(account->kernel_why));
 	return value;

@@ -123,6 +123,8 @@ static bool name_code(json_t *code, struct naming *naming, bool kernel, struct s
 
 	if (!name)
 		return false;
+	if (name->lines_why)
+		account->lines_why = name->lines_why;
 	if (name->nr && put_name(code, name)) {
 		account->named++;
 		return true;

@@ -13,6 +13,7 @@ struct stored_account {
 	size_t named, unnamed;
 	const char *why;	/* reason of the last one of those without a name */
 	const char *kernel_why; /* the same for addresses of the kernel */
+	const char *lines_why;	/* why a file has no source lines; NULL: none is known */
 };
 
 /* The member of a record whose elements have code as a key: "entries", "frames"; NULL if the record's type
