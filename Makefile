@@ -83,7 +83,7 @@ CFLAGS   ?= -O2 -g
 reproducible := -ffile-prefix-map=$(CURDIR)=.
 # Libraries, by their names in pkg-config.
 packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma
-# Libraries that are loaded when they are needed: user/late.h.
+# Libraries that are loaded when they are needed: user/base/late.h.
 late     := libmicrohttpd libcurl libseccomp
 soname    = $(shell readelf -d $$($(CC) -print-file-name=$1.so) | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) $(reproducible) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
@@ -128,8 +128,8 @@ $(O)/man/made: user/manual/pages.py $(wildcard user/manual/*.md) $(O)/nhmtap
 own_of = $(own_flags_$(subst /,_,$(1)))
 own_flags_user_collection_libperf_fd.c = $(internal_cflags)
 # libperf from the kernel's source has no version of its own, so the source's is used.
-own_flags_user_versions.c = -DLIBPERF_VERSION='"$(libperf_version)"'
-own_flags_user_late.c     = -DLIBCURL_SONAME='"$(call soname,libcurl)"' \
+own_flags_user_command_versions.c = -DLIBPERF_VERSION='"$(libperf_version)"'
+own_flags_user_base_late.c = -DLIBCURL_SONAME='"$(call soname,libcurl)"' \
 			    -DLIBMICROHTTPD_SONAME='"$(call soname,libmicrohttpd)"' \
 			    -DLIBSECCOMP_SONAME='"$(call soname,libseccomp)"'
 
@@ -150,12 +150,12 @@ $(O)/gen/embedded.inc: FORCE
 	@mkdir -p $(@D)
 	@printf 'EMBED(%s)\n' $(foreach f,$(embedded),'"$(notdir $f)"$(comma) "$(f)"') > $@.new
 	@cmp -s $@.new $@ || mv $@.new $@; rm -f $@.new
-$(O)/user/embedded.o: $(embedded) $(O)/gen/embedded.inc
+$(O)/user/base/embedded.o: $(embedded) $(O)/gen/embedded.inc
 FORCE:
 
 # The reader of --events-dir also compiles the built-in tables.
 table_reader := events/compile.c $(patsubst %,user/tables/%.c,tables loader rows checks draft form names compose formula) \
-		user/memory.c user/refusal.c user/guarded.c user/json_file.c user/list.c
+		user/base/memory.c user/base/refusal.c user/base/guarded.c user/base/json_file.c user/base/list.c
 $(O)/compile-tables: $(table_reader) $(wildcard user/tables/*.h) | $(O)/.build-packages
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -220,8 +220,8 @@ check-spellings: $(O)/.test-packages $(O)/nhmtap ## check: compare every event o
 	NHMTAP_ALL_SPELLINGS=1 $(pytest) tests/events/test_spellings.py $(T)
 
 soak: $(O)/.test-packages $(O)/nhmtap $(workloads) ## search: run a session among all kinds of trouble for S= seconds (600), and judge it
-	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 \
-		$(PYTHON) tests/soak.py $(or $(S),600)
+	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) PYTHONPATH=tests/lib PYTHONDONTWRITEBYTECODE=1 \
+		$(PYTHON) tests/lib/soak.py $(or $(S),600)
 
 soak-machine: export NHMTAP_SOAK_TURNS = $(or $(R),50)
 soak-machine: $(O)/.test-packages $(O)/nhmtap machine ## search: the same on the emulated Nehalem, where a CPU goes and comes R= times (50)
@@ -242,7 +242,7 @@ check-threads: ## test: run what has threads with ThreadSanitizer
 test-inside: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) ## check: run the live tests in a pid namespace of their own
 	unshare --pid --fork --kill-child --mount-proc env $(pytest) $(or $(T),tests/live)
 
-# nhmtap run by others than root: tests/callers.py.
+# nhmtap run by others than root: tests/lib/callers.py.
 test-lent: ## check: run the live tests with nhmtap as nobody's, from a copy with file capabilities
 test-rootless: ## check: run the live tests with nhmtap as root of a user namespace, as in a rootless container
 test-lent test-rootless: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tables by which a stack is walked without frame pointers, as they lie in memory that BPF programs read and
- * user space writes: made from .eh_frame by unwind/table.c, used by unwind.bpf.h.
+ * user space writes: made from .eh_frame by confined/eh_frame.c, used by unwind.bpf.h.
  *
  * A row has 4 bytes: the low 16 bits of the address from which on it holds, and above them the number of a
  * rule. Each different rule of a file is stored once. A directory has an entry for each page of 64 KiB of

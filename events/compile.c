@@ -14,12 +14,11 @@
 #include <sys/stat.h>
 #include <jansson.h>
 
-#include "embedded.h"
-#include "memory.h"
+#include "base/array.h"
+#include "base/embedded.h"
+#include "base/memory.h"
 #include "tables/known_event.h"
 #include "tables/tables.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* --- what is built in: nothing yet ------------------------------------------------------------ */
 
@@ -199,7 +198,7 @@ struct layout {
 #define LAYOUT(type)                                                                                         \
 	static const struct member type##_rows[] = {type##_MEMBERS(ROW_, type)};                             \
 	static const struct layout type##_layout = {"struct " #type, sizeof(struct type), type##_rows,       \
-						    COUNT(type##_rows)};                                     \
+						    ARRAY_SIZE(type##_rows)};                                \
 	static const struct type type##_zero __attribute__((unused)) = {type##_MEMBERS(ZERO_, type)}
 
 #pragma GCC diagnostic error "-Wmissing-field-initializers"

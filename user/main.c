@@ -9,15 +9,15 @@
 #include <unistd.h>
 #include <jansson.h>
 
-#include "collection/folding.h"
+#include "aggregation/folding.h"
+#include "base/memory.h"
+#include "base/visible.h"
 #include "command/help.h"
+#include "command/versions.h"
 #include "host/privileges.h"
-#include "memory.h"
 #include "option/command.h"
 #include "output/output.h"
 #include "run/run.h"
-#include "versions.h"
-#include "visible.h"
 
 /* The full stop for a sentence, unless it ends with a question mark. */
 static const char *full_stop(const char *sentence)

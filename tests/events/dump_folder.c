@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "embedded.h"
+#include "base/embedded.h"
 #include "tables/tables.h"
 
 static struct embedded schema;

@@ -34,7 +34,7 @@ def forms(tmp_path_factory):
     program = tmp_path_factory.mktemp("forms") / "forms"
     user = ROOT / "user"
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-g", "-O1", "-I", user, "-o", program,
-                    HERE / "forms.c", user / "tables" / "form.c", user / "memory.c", "-ljansson"], check=True)
+                    HERE / "forms.c", user / "tables" / "form.c", user / "base/memory.c", "-ljansson"], check=True)
 
     def judge(kind, tables):
         text = "".join(f"{kind} {json.dumps(table)}\n" for table in tables)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "confined/eh_frame.h"
 #include "unwind/table.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

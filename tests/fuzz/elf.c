@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "confined/read_file.h"
 #include "naming/demangle.h"
 #include "naming/message.h"
 #include "naming/naming.h"
-#include "naming/read_file.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned int seed);

@@ -10,14 +10,14 @@ FUZZ       ?= $(fuzzers)
 
 # The parsers that each target tests. Their coverage is measured.
 fuzz_parsers_config   = run/config option/option
-fuzz_parsers_eh_frame = unwind/table
-fuzz_parsers_elf      = $(addprefix naming/,image dwarf_image debug_file read_file symbols lines spans order demangle)
-fuzz_parsers_events   = $(addprefix event/,parse spelling encoding unit branch_filter) tables/compose
+fuzz_parsers_eh_frame = confined/eh_frame unwind/table
+fuzz_parsers_elf      = $(addprefix naming/,image debug_file symbols spans order demangle) $(addprefix confined/,dwarf_image read_file lines)
+fuzz_parsers_events   = $(addprefix event/,parse spelling encoding unit unit_terms branch_filter) tables/compose
 fuzz_parsers_formula  = tables/formula
 fuzz_parsers_maps     = $(addprefix naming/,maps symbols spans demangle)
 fuzz_parsers_notes    = naming/mappings
 fuzz_parsers_options  = option/option
-fuzz_parsers_pmu_events = tables/pmu_events json_file guarded
+fuzz_parsers_pmu_events = tables/pmu_events base/json_file base/guarded
 fuzz_parsers_records  = output/restream output/flamegraph output/calls record/stored_code record/stored_lines
 fuzz_parsers_ring     = collection/sideband naming/mappings
 fuzz_parsers_tables   = $(addprefix tables/,tables loader form rows draft checks compose formula)
@@ -36,7 +36,7 @@ fuzz_objects := $(patsubst %.c,$(O)/fuzz/%.o,$(filter-out user/main.c,$(sources)
 $(O)/fuzz/user/%.o: user/%.c | $(libperf_ready) $(O)/gen/pprof.pb-c.h
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer-no-link $(call own_of,$<) -c -o $@ $<
-$(O)/fuzz/user/embedded.o: $(embedded) $(O)/gen/embedded.inc
+$(O)/fuzz/user/base/embedded.o: $(embedded) $(O)/gen/embedded.inc
 $(O)/fuzz/gen/%.o: $(O)/gen/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(fuzz_flags) -Wno-shadow -fsanitize=fuzzer-no-link -c -o $@ $<
@@ -73,7 +73,7 @@ $(O)/fuzz/%-corpus:
 	$(Q)mkdir -p $@
 $(O)/fuzz/host:
 	@mkdir -p $@
-	$(Q)cd tests && PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c 'import hosts, sys; hosts.build(sys.argv[1], hosts.NEHALEM)' $(abspath $@)
+	$(Q)cd tests/lib && PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c 'import hosts, sys; hosts.build(sys.argv[1], hosts.NEHALEM)' $(abspath $@)
 fuzz_options         = -max_len=4096
 fuzz_options_events  = -max_len=512
 fuzz_options_elf     = -max_len=65536

@@ -87,8 +87,8 @@ def test_the_header_between_kernel_and_program_makes_both_sides_anew(tree):
     made = compiled(tree.make("all"))
     assert {"bpf/profile.bpf.c", "bpf/counters.bpf.c"} <= made
     assert tree.sources_that_include("shared.h") <= made
-    assert "user/embedded.c" in made, "the objects are part of the program"
-    assert "user/cpus.c" not in made, "what has nothing to do with it stays"
+    assert "user/base/embedded.c" in made, "the objects are part of the program"
+    assert "user/base/cpus.c" not in made, "what has nothing to do with it stays"
     assert tree.make("all") == set()
 
 
@@ -97,7 +97,7 @@ def test_the_header_of_the_kernel_side_makes_that_side_anew(tree):
     including = tree.sources_that_include("table.bpf.h")
     for source in set(including):  # a program may include another one and add to it
         including |= tree.sources_that_include(os.path.basename(source))
-    assert compiled(tree.make("all")) == including & set(tree.programs()) | {"user/embedded.c"}
+    assert compiled(tree.make("all")) == including & set(tree.programs()) | {"user/base/embedded.c"}
 
 
 def test_a_header_makes_what_includes_it(tree):
@@ -108,7 +108,7 @@ def test_a_header_makes_what_includes_it(tree):
 
 def test_a_schema_is_taken_into_the_program(tree):
     tree.touch("schema/count.schema.json")
-    assert compiled(tree.make("all")) == {"user/embedded.c"}
+    assert compiled(tree.make("all")) == {"user/base/embedded.c"}
 
 
 @pytest.mark.parametrize("version", ["schema/VERSION", "user/python/nhmtap/version.py"])
@@ -140,9 +140,9 @@ def test_a_schema_that_comes_or_goes_is_noticed(tree):
 
 
 def test_verbose_shows_the_commands_and_quiet_does_not(tree):
-    tree.touch("user/cpus.c")
+    tree.touch("user/base/cpus.c")
     assert "-c -o" not in tree.run("all").stdout
-    tree.touch("user/cpus.c")
+    tree.touch("user/base/cpus.c")
     assert "-c -o" in tree.run("all", "V=1").stdout
 
 
@@ -256,7 +256,7 @@ def test_an_activity_and_a_format_are_added_by_their_files_alone(tree, tmp_path)
     """Help, options, CONFIG, schema and formats all follow from the added files."""
     shutil.copytree(os.path.join(ROOT, "tests", "extension"), tree.path, dirs_exist_ok=True)
     made = compiled(tree.make("all"))
-    assert made == {"user/pulse/pulse.c", "user/output/beats.c", "bpf/pulse.bpf.c", "user/embedded.c"}
+    assert made == {"user/pulse/pulse.c", "user/output/beats.c", "bpf/pulse.bpf.c", "user/base/embedded.c"}
     program = str(tree.path / tree.folder / "nhmtap")
 
     def run(*arguments):

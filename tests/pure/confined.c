@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#include "../../user/naming/served.c"
+#include "../../user/confined/served.c"
 
 static char text[4096];
 static size_t length;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <jansson.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "naming/naming.h"
 
 static long passed;

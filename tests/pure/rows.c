@@ -12,6 +12,7 @@
 #include <time.h>
 #include <elfutils/libdw.h>
 
+#include "confined/eh_frame.h"
 #include "naming/image.h"
 #include "unwind/table.h"
 

@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collection/unwind_memory.h"
-#include "unwind/tables.h"
+#include "aggregation/unwind_memory.h"
+#include "unwind/cache.h"
 
 static long passed;
 

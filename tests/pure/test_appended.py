@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The lists of words in messages: user/list.h."""
+"""The lists of words in messages: user/base/list.h."""
 import pytest
 from compiled import compiled
 
 
 @pytest.fixture(scope="module")
 def append(tmp_path_factory):
-    run = compiled(tmp_path_factory.mktemp("appended"), "appended", "list.c")
+    run = compiled(tmp_path_factory.mktemp("appended"), "appended", "base/list.c")
     return lambda size, *words: run("\n".join([str(size), *words, ""])).rstrip("\n")
 
 

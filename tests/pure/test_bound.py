@@ -22,7 +22,7 @@ def bounds(tmp_path_factory):
                     "-Wno-unused-parameter", "-fsanitize=address,undefined",
                     "-fno-sanitize-recover=undefined", "-I", USER, "-o", path,
                     os.path.join(HERE, "pure", "bound.c"),
-                    os.path.join(USER, "memory.c"),
+                    os.path.join(USER, "base/memory.c"),
                     os.path.join(USER, "metric", "bound.c"), "-lm"], check=True)
 
     def run(*trials, of="count", turn=None, pace=None, absences=False):

@@ -17,7 +17,7 @@ def cause(tmp_path_factory):
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
                     "-o", path, os.path.join(HERE, "pure", "causes.c"),
-                    os.path.join(USER, "memory.c"),
+                    os.path.join(USER, "base/memory.c"),
                     os.path.join(USER, "record", "samples.c"), "-ljansson"], check=True)
     return lambda *account: subprocess.run([path], input=" ".join(map(str, account)), text=True,
                                            stdout=subprocess.PIPE, check=True).stdout.strip()

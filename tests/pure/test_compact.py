@@ -12,7 +12,7 @@ VALUES = [0, -1, 9, 10, 99, 100, 101, 12345, 2**31, -2**63, 2**63 - 1, 0.5, -1e-
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    run = compiled(tmp_path_factory.mktemp("compact"), "compact", "record/compact.c", "record/fields.c", "memory.c",
+    run = compiled(tmp_path_factory.mktemp("compact"), "compact", "record/compact.c", "record/fields.c", "base/memory.c",
                    libraries=["-ljansson"])
     return lambda values: run("".join(json.dumps(value) + "\n" for value in values)).splitlines()
 

@@ -20,7 +20,7 @@ def program(tmp_path_factory):
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
                     "-o", path, os.path.join(HERE, "pure", "formula.c"),
-                    os.path.join(USER, "memory.c"),
+                    os.path.join(USER, "base/memory.c"),
                     os.path.join(USER, "tables", "formula.c")], check=True)
     return path
 

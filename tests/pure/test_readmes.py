@@ -21,7 +21,7 @@ def test_the_files_that_it_names_exist(folder):
     assert len(named) >= 10
     for name in named:
         assert any(glob.glob(os.path.join(ROOT, top, name.replace("NAME", "*"))) for top in
-                   ("", folder, "user/collection", "user/output", "tests/live")), name
+                   ("", folder, "user/collection", "user/output", "tests/lib", "tests/live")), name
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

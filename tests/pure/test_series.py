@@ -7,7 +7,7 @@ from compiled import compiled
 
 MOST = 10
 SOURCES = ("output/meters.c", "output/flatten.c", "output/calls.c", "output/text.c", "record/record.c", "record/compact.c",
-           "memory.c", "refusal.c", "visible.c")
+           "base/memory.c", "base/refusal.c", "base/visible.c")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from naming import build_tables
 
 ROOT = os.path.join(os.path.dirname(__file__), "../..")
-SOURCES = ["user/unwind/table.c", "user/interned.c", "user/memory.c",
+SOURCES = ["user/confined/eh_frame.c", "user/unwind/table.c", "user/base/interned.c", "user/base/memory.c",
            *(f"user/naming/{name}.c" for name in ("image", "symbols", "spans", "pool", "order", "demangle"))]
 
 

@@ -5,7 +5,7 @@ static_of = $(static_flags_$(subst /,_,$(1)))
 
 # These members are always in the BTF that is built into the program. Without them no run could
 # start.
-static_flags_user_collection_layout.c   = -Wno-analyzer-null-dereference
+static_flags_user_aggregation_layout.c  = -Wno-analyzer-null-dereference
 static_flags_user_branch_branches.c     = -Wno-analyzer-null-dereference
 # Without a preset both options are given. The line before checks this, in a combination of three
 # conditions.
@@ -15,7 +15,7 @@ static_flags_user_plan_neighbours.c     = -Wno-analyzer-null-dereference
 # A field's usual value is one of its values: compile-tables and the reader of --events-dir refuse a table where it is not.
 static_flags_user_event_unit.c          = -Wno-analyzer-null-dereference
 # The allocated memory is returned through another function.
-static_flags_user_memory.c              = -Wno-analyzer-malloc-leak
+static_flags_user_base_memory.c         = -Wno-analyzer-malloc-leak
 # One choice is filled in per event, and no index is higher than the number of events.
 static_flags_user_event_placement.c     = -Wno-analyzer-use-of-uninitialized-value
 
@@ -33,7 +33,7 @@ $(O)/static/%.checked: %.c | $(libperf_ready) $(O)/gen/pprof.pb-c.h
 	$(Q)clang-tidy --quiet -checks='$(tidy_checks)' -warnings-as-errors='*' $< -- $(filter-out -Werror -MMD -MP,$(cflags)) \
 		$(call own_of,$<) > $@.log 2>&1 || { cat $@.log; exit 1; }
 	@touch $@
-$(O)/static/user/embedded.checked: $(embedded) $(O)/gen/embedded.inc
+$(O)/static/user/base/embedded.checked: $(embedded) $(O)/gen/embedded.inc
 -include $(sources:%.c=$(O)/static/%.checked.d)
 
 .PHONY: check-static

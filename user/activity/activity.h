@@ -10,11 +10,11 @@
 #include "activity/cgroup_watch.h"
 #include "activity/hotplug.h"
 #include "activity/keys.h"
-#include "clock.h"
+#include "base/clock.h"
+#include "base/refusal.h"
 #include "collection/counters.h"
 #include "option/options.h"
 #include "plan/plan.h"
-#include "refusal.h"
 #include "session/session.h"
 
 struct activity_ops;
@@ -104,47 +104,12 @@ struct activity_type {
 	int (*choose)(struct activity *activity, struct refusal *refusal);
 };
 
-/*
- * The life of an activity, in the order of calls. Those that can fail return 0, or -1 with the refusal. In
- * both cases activity_close() must be called to close what was opened, and activity_release() to release the
- * rest.
- */
-
-/* Makes the plan. The session's streams must be open. Opens nothing. */
-int activity_plan(struct activity *activity, struct refusal *refusal);
-
-/* Opens and attaches everything. The session's command must be forked, and waiting to be executed. */
-int activity_open(struct activity *activity, struct refusal *refusal);
-
 /* The process of the session's command, if the activity measures it: alone, or with everything on its CPUs. 0
  * for an activity that measures processes which exist already, or if there is no command. */
 pid_t activity_child(const struct activity *activity);
 
 /* Whether the activity measures the session's command, and the kernel has ended that: see child_cut(). */
 bool activity_cut(const struct activity *activity);
-
-/* Enables counting, unless the command's exec will do so, and begins the first interval. `running`: the
- * command is already running. */
-int activity_begin(struct activity *activity, bool running, struct refusal *refusal);
-
-/* Registers with the session's loop what the activity waits for, and unregisters it. */
-void activity_wait(struct activity *activity);
-void activity_wait_no_more(struct activity *activity);
-
-/* Closes what is open. Must be called after the last report. */
-void activity_close(struct activity *activity);
-void activity_release(struct activity *activity);
-
-/*
- * Reports what was measured since the last report. The next interval begins where this one ends, which is
- * before its records are written, so every moment is in exactly one interval. If the output has no room for
- * an interval, and it is not the last one, nothing is read: counters and tables go on, and the next report
- * covers that interval as well.
- */
-void activity_report(struct activity *activity, bool last);
-
-/* Switches counting on or off. Returns 0 or -errno. */
-int activity_switch(struct activity *activity, bool on);
 
 /* Functions for the operations: */
 
@@ -172,20 +137,9 @@ void activity_put_event(json_t *record, const struct event *event);
 /* The same for a list of members. `start_time` is interval_began_at as text. */
 void activity_add_interval(const struct activity *activity, struct fields *fields, const char *start_time);
 
-/* Value of cpus_missing: those of these CPUs (NULL: of all that are measured) that were offline for some of
- * the interval. Returns NULL if there are none. */
-json_t *activity_missing(const struct activity *activity, const struct cpus *of);
-
-/* Value of cgroups_missing: the same for cgroups of the target. `of`: index of the only cgroup to consider;
- * -1: all. */
-json_t *activity_cgroups_missing(const struct activity *activity, int of);
-
 /* Value of cgroups_late: what was used in cgroups before they were measured. NULL: nothing that is known of.
  */
 json_t *activity_cgroups_late(const struct activity *activity, int of);
-
-/* Adds both. */
-void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of, int cgroup);
 
 /* Functions for code that follows CPUs and cgroups as they come and go: */
 

@@ -2,7 +2,7 @@
 #include "activity/call_stacks.h"
 
 #include "activity/sampling.h"
-#include "list.h"
+#include "base/list.h"
 #include "record/called.h"
 
 static int refuse_without_stacks(const char *option, struct refusal *refusal)

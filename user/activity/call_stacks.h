@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "activity/activity.h"
-#include "collection/aggregation.h"
+#include "aggregation/aggregation.h"
 #include "naming/codes.h"
 #include "record/called.h"
 

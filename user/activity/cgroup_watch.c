@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "activity/activity.h"
-#include "clock.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "host/cgroup_notices.h"
 #include "host/cgroup_owner.h"
 #include "host/cgroup_pattern.h"
 #include "host/cgroups.h"
 #include "host/files.h"
-#include "memory.h"
 #include "record/owner.h"
 #include "record/record.h"
 #include "shared.h"
@@ -590,26 +590,6 @@ void cgroup_watch_next(struct activity *activity)
 		activity->cgroup_watch.list[i].late_ns = 0;
 		forget_gone(activity, i);
 	}
-}
-
-/* A record names at most so many missing cgroups. */
-#define TOLD_MOST 4
-
-json_t *activity_cgroups_missing(const struct activity *activity, int of)
-{
-	const struct cgroup_watch *watch = &activity->cgroup_watch;
-	json_t *list = NULL;
-
-	for (size_t i = 0; i < watch->nr; i++) {
-		if (!watch->list[i].missed || activity->plan.target.cgroups[i].found ||
-		    (of >= 0 && (int)i != of))
-			continue;
-		if (!list)
-			list = json_array();
-		if (json_array_size(list) < TOLD_MOST)
-			json_array_append_new(list, value_text(activity->plan.target.cgroups[i].name, 1024));
-	}
-	return list;
 }
 
 json_t *activity_cgroups_late(const struct activity *activity, int of)

@@ -15,16 +15,6 @@ static int tell(struct activity *activity, const char *change, int cpu, const ch
 	return activity_write(activity, record);
 }
 
-void activity_detach_places(struct activity *activity, int cpu, int cgroup)
-{
-	const struct places *places = counters_places(activity->counters);
-
-	for (size_t p = 0; p < places->nr && activity->ops->detach_at; p++)
-		if (places->list[p].open && (cpu < 0 || places->list[p].cpu == cpu) &&
-		    (cgroup < 0 || places->list[p].cgroup == cgroup))
-			activity->ops->detach_at(activity, p);
-}
-
 static int leave(struct activity *activity, int cpu)
 {
 	activity_detach_places(activity, cpu, -1);
@@ -33,17 +23,6 @@ static int leave(struct activity *activity, int cpu)
 	cpus_add(&activity->hotplug.missed, cpu);
 	activity->hotplug.any_missed = true;
 	return tell(activity, "offline", cpu, NULL);
-}
-
-int activity_join_place(struct activity *activity, size_t place, struct refusal *refusal)
-{
-	int err = counters_join(activity->counters, place);
-
-	if (!err && activity->ops->attach_at && activity->ops->attach_at(activity, place, refusal))
-		return -1;
-	if (!err)
-		err = activity->off ? 0 : counters_enable_at(activity->counters, place);
-	return err ? because(refusal, "its events can't be opened: %s", strerror(-err)) : 0;
 }
 
 static int join(struct activity *activity, int cpu)
@@ -139,25 +118,4 @@ void hotplug_next(struct activity *activity)
 {
 	activity->hotplug.missed = activity->hotplug.missing;
 	activity->hotplug.any_missed = cpus_next(&activity->hotplug.missed, 0) >= 0;
-}
-
-json_t *activity_missing(const struct activity *activity, const struct cpus *of)
-{
-	struct cpus missed;
-	char text[512];
-
-	if (!activity->hotplug.any_missed)
-		return NULL;
-	missed = activity->hotplug.missed;
-	for (int cpu = cpus_next(&missed, 0); cpu >= 0; cpu = cpus_next(&missed, cpu + 1))
-		if (of && !cpus_has(of, cpu))
-			cpus_remove(&missed, cpu);
-	return cpus_next(&missed, 0) >= 0 ? json_string(cpus_print(&missed, text, sizeof(text))) : NULL;
-}
-
-void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of, int cgroup)
-{
-	json_object_set_new(record, "cpus_missing", activity_missing(activity, of));
-	json_object_set_new(record, "cgroups_missing", activity_cgroups_missing(activity, cgroup));
-	json_object_set_new(record, "cgroups_late", activity_cgroups_late(activity, cgroup));
 }

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "cpus.h"
+#include "base/cpus.h"
 
 struct activity;
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "list.h"
+#include "base/list.h"
 
 const struct code_key ip_code_keys[] = {
 	{"symbol", "ip,pid,comm", CODE_SYMBOL},

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <jansson.h>
 
-#include "collection/aggregation.h"
+#include "aggregation/aggregation.h"
+#include "base/refusal.h"
 #include "naming/codes.h"
-#include "refusal.h"
 
 /* A key that is a name of code. A table of them ends with a NULL name. */
 struct code_key {

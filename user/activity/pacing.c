@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "activity/activity.h"
-#include "clock.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "collection/sample_cost.h"
-#include "memory.h"
 
 /* The kernel raises shorter periods of a clock to this: perf_swevent_start_hrtimer(),
  * kernel/events/core.c. */

@@ -15,7 +15,7 @@
 #include <jansson.h>
 #include <linux/types.h>
 
-#include "collection/aggregation.h"
+#include "aggregation/aggregation.h"
 #include "session/cpu_share.h"
 
 struct activity;

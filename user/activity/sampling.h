@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <jansson.h>
 
-#include "collection/aggregation.h"
+#include "activity/activity.h"
+#include "aggregation/aggregation.h"
+#include "base/refusal.h"
 #include "collection/counters.h"
 #include "option/options.h"
 #include "plan/plan.h"
-#include "refusal.h"
-#include "activity/activity.h"
 
 /* Puts the result of a reading into a record. */
 typedef void (*put_fn)(const struct activity *activity, json_t *record, const struct layout *layout,

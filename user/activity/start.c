@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "host/privileges.h"
 #include "plan/neighbours.h"
 #include "plan/permission.h"
@@ -24,7 +25,7 @@ static const char *type_name(__u32 type)
 		[PERF_TYPE_RAW] = "PERF_TYPE_RAW",
 	};
 
-	return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
+	return type < ARRAY_SIZE(names) ? names[type] : NULL;
 }
 
 /* Adds the members of perf_event_attr; most only if not zero. Encodings are in hex. */

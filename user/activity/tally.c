@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "host/files.h"
 #include "host/processes.h"
-#include "memory.h"
 #include "metric/pace.h"
 #include "record/owner.h"
 #include "record/record.h"
@@ -352,7 +353,7 @@ void tally_add(struct fields *fields, const struct tally *tally, const struct ta
 		{"core", key->at.core}, {"tid", key->tid},
 	};
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (numbers[i].number >= 0)
 			fields_number(fields, numbers[i].name, numbers[i].number);
 	if (row->comm[0])

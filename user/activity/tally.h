@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <jansson.h>
 
+#include "base/cpus.h"
 #include "collection/counters.h"
-#include "cpus.h"
 #include "host/host.h"
 #include "metric/bound.h"
 #include "plan/plan.h"

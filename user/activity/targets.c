@@ -9,9 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "host/processes.h"
-#include "memory.h"
 
 #define LOOK_NS 100000000
 

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "list.h"
+#include "base/array.h"
+#include "base/list.h"
+#include "base/visible.h"
 #include "record/record.h"
 #include "record/samples.h"
-#include "visible.h"
 
 #define TOLERATED_PERCENT 1
 
@@ -54,7 +55,7 @@ int warn_of_loss(struct activity *activity, const char *event, const struct samp
 		 "tell fewer keys apart (--by), or sample less often (-c, -F)"},
 	};
 
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]) && !*warned; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(losses) && !*warned; i++) {
 		if (losses[i].lost * 100 <= losses[i].total * TOLERATED_PERCENT)
 			continue;
 		*warned = true;

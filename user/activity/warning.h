@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "activity/activity.h"
-#include "collection/table_reader.h"
+#include "aggregation/table_reader.h"
 
 struct samples;
 

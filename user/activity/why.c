@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "event/encoding.h"
 #include "event/placement.h"
 #include "host/kernel.h"
@@ -64,7 +65,7 @@ static const char *register_of(const struct activity *activity, const struct eve
 	struct host *host = &activity->session->host;
 	__u64 value;
 
-	for (size_t r = 0; r < sizeof(registers) / sizeof(registers[0]); r++)
+	for (size_t r = 0; r < ARRAY_SIZE(registers); r++)
 		if (rules_register(event, registers[r], host, &value))
 			return registers[r];
 	return NULL;
@@ -90,7 +91,7 @@ const char *why_in_turns(const struct activity *activity, size_t i, char text[WH
 {
 	const struct event *event = &activity->plan.events.list[i], *rival;
 
-	for (size_t r = 0; r < sizeof(registers) / sizeof(registers[0]); r++) {
+	for (size_t r = 0; r < ARRAY_SIZE(registers); r++) {
 		rival = rival_for_register(activity, event, registers[r]);
 		if (!rival)
 			continue;

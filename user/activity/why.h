@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "activity/activity.h"
-#include "count.h"
+#include "base/count.h"
 
 #define WHY_SIZE 400
 

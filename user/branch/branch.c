@@ -5,12 +5,13 @@
 #include "activity/activity.h"
 #include "activity/call_stacks.h"
 #include "activity/sampling.h"
-#include "branch/plan.h"
-#include "branch/tracing.h"
-#include "list.h"
-#include "option/command.h"
+#include "base/array.h"
+#include "base/list.h"
 #include "branch/branches.h"
+#include "branch/plan.h"
 #include "branch/program.h"
+#include "branch/tracing.h"
+#include "option/command.h"
 #include "record/type.h"
 #include "shared.h"
 
@@ -39,7 +40,7 @@ static const struct branches_asked forms[] = {
 	{.kind = "callpair", .detail = CODE_SYMBOL},
 	{.kind = "line", .detail = CODE_LINE},
 };
-#define FORMS (sizeof(forms) / sizeof(forms[0]))
+#define FORMS ARRAY_SIZE(forms)
 
 static bool mispredicted_first(const struct branch_options *own)
 {

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interned.h"
-#include "memory.h"
+#include "base/array.h"
+#include "base/interned.h"
+#include "base/memory.h"
 #include "record/chains.h"
 #include "record/code.h"
 #include "record/entry.h"
@@ -235,7 +236,7 @@ static void put_identity(const struct branches *branches, json_t *value, const v
 	static const char *const names[] = {"pid", "comm", "cgroup"};
 	const struct layout *layout = branches->layout;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		const struct member *found = member(layout->keys, layout->nr_keys, names[i]);
 
 		if (found->shown)

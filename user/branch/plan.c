@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-#include "list.h"
+#include "base/array.h"
+#include "base/list.h"
 #include "event/branch_filter.h"
 #include "tables/names.h"
 
@@ -26,7 +27,7 @@ int branch_check_by(const struct options *options, struct refusal *refusal)
 {
 	static const char *const about[] = {"edge", "range", "function", "callpair", "line", "symbol"};
 
-	for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(about); i++)
 		if (!options->by || list_has(options->by, about[i]))
 			return 0;
 	refuse(refusal, STATUS_USAGE, "option --by '%s'", options->by);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Plans a branch trace (BTS): the hardware writes every branch of a thread. */
+#include "base/list.h"
 #include "branch/plan.h"
-#include "list.h"
 #include "branch/tracing.h"
 
 #include <string.h>

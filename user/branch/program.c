@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "foreign.h"
+#include "naming/foreign.h"
 #include "record/record.h"
 
 #define SEGMENTS_MOST 64 /* linkers write about a dozen, one of them with code */

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collection/aggregation.h"
-#include "collection/pairs.h"
+#include "aggregation/aggregation.h"
+#include "aggregation/pairs.h"
+#include "base/interned.h"
+#include "base/memory.h"
+#include "branch/branches.h"
 #include "collection/trace.h"
 #include "host/processes.h"
-#include "interned.h"
-#include "memory.h"
 #include "plan/denial.h"
-#include "branch/branches.h"
 #include "record/code.h"
 #include "record/record.h"
 #include "session/names.h"

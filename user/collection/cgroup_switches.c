@@ -13,9 +13,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "collection/constants.h"
-#include "collection/object.h"
-#include "memory.h"
+#include "aggregation/constants.h"
+#include "aggregation/object.h"
+#include "base/memory.h"
 #include "shared.h"
 
 /* Slots of a CPU, without CGROUP_LAST_SLOTS; a power of two. */

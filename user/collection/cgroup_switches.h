@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
-#include "count.h"
+#include "base/count.h"
 #include "host/host.h"
 
 struct cgroup_switches;

@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/visible.h"
 #include "collection/exec_watch.h"
 #include "host/privileges.h"
-#include "visible.h"
 
 static void wait_and_exec(char **argv, const struct inherited *inherited, int go, int failure)
 {

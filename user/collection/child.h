@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <linux/types.h>
 
-#include "refusal.h"
+#include "base/refusal.h"
 
 struct exec_watch;
 

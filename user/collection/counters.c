@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "clock.h"
+#include "base/clock.h"
 #include "collection/counters.h"
 
 #include <errno.h>
@@ -20,10 +20,10 @@
 #include <perf/evsel.h>
 #include <perf/threadmap.h>
 
+#include "base/memory.h"
 #include "collection/cpu_reader.h"
 #include "collection/libperf_fd.h"
 #include "collection/msr_counters.h"
-#include "memory.h"
 #include "plan/denial.h"
 
 /* An event at a place. */

@@ -7,12 +7,12 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
+#include "base/count.h"
+#include "base/refusal.h"
 #include "collection/cgroup_switches.h"
 #include "collection/places.h"
-#include "count.h"
 #include "host/host.h"
 #include "plan/plan.h"
-#include "refusal.h"
 
 struct counters;
 

@@ -8,8 +8,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "collection/object.h"
-#include "memory.h"
+#include "aggregation/object.h"
+#include "base/memory.h"
 
 struct cpu_reader {
 	struct bpf_object *object;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <linux/perf_event.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 /* Room for some 300 notes. The kernel drops what comes later, which are no longer those of the first exec. */
 #define RING_PAGES 8

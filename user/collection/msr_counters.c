@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/note.h"
 #include "event/escr.h"
 #include "event/unit.h"
 #include "host/files.h"
 #include "host/kernel.h"
-#include "memory.h"
-#include "note.h"
 #include "plan/denial.h"
 
 /* A unit on a CPU. */

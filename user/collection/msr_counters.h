@@ -15,10 +15,10 @@
 
 #include <linux/types.h>
 
-#include "count.h"
+#include "base/count.h"
+#include "base/refusal.h"
 #include "host/host.h"
 #include "plan/plan.h"
-#include "refusal.h"
 
 struct msr_counters;
 

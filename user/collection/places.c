@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "host/processes.h"
-#include "memory.h"
 
 static void add(struct places *places, int cpu, pid_t tid, int cgroup)
 {

@@ -8,9 +8,9 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
+#include "base/refusal.h"
 #include "host/host.h"
 #include "plan/target.h"
-#include "refusal.h"
 
 struct place {
 	int cpu;      /* -1: any */

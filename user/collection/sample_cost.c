@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <linux/perf_event.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 /* The estimate if it can't be measured, and the limits of what a measurement is believed to be. In ns. */
 #define COST_GUESSED 5000

@@ -10,8 +10,8 @@
 #include <perf/evsel.h>
 #include <perf/threadmap.h>
 
+#include "base/memory.h"
 #include "collection/libperf_fd.h"
-#include "memory.h"
 
 struct self {
 	struct perf_evsel *evsel;

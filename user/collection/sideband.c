@@ -19,10 +19,11 @@
 #include <perf/mmap.h>
 #include <perf/threadmap.h>
 
+#include "base/array.h"
+#include "base/memory.h"
 #include "collection/libperf_fd.h"
 #include "collection/places.h"
 #include "host/processes.h"
-#include "memory.h"
 
 /* A ring's size. The start of a dynamically linked program writes about 1 KiB of notes, and they are read
  * some milliseconds later. */
@@ -144,7 +145,7 @@ static int open_ring(struct sideband *sideband, struct perf_thread_map *threads,
 	int err = -EINVAL;
 
 	ring->cpu = cpu;
-	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && err == -EINVAL; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(tries) && err == -EINVAL; i++) {
 		close_event(ring);
 		err = open_event(ring, threads, sideband->kernel, tries[i]);
 	}

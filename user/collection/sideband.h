@@ -10,9 +10,9 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
+#include "base/refusal.h"
 #include "host/host.h"
 #include "plan/target.h"
-#include "refusal.h"
 
 #define BUILD_ID_MAX 20
 

@@ -11,7 +11,8 @@
 
 #include <linux/perf_event.h>
 
-#include "memory.h"
+#include "base/array.h"
+#include "base/memory.h"
 
 #define AREA_MOST  (4 << 20) /* as perf record's */
 #define AREA_LEAST (64 << 10)
@@ -244,7 +245,7 @@ static const struct {
 
 static void take_notice(struct reader *reader, const struct notice *notice)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (kinds[i].type == notice->header.type)
 			kinds[i].take(reader, notice);
 }

@@ -11,10 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "collection/aggregation.h"
+#include "aggregation/aggregation.h"
+#include "aggregation/unwind_memory.h"
+#include "base/clock.h"
 #include "collection/trace.h"
-#include "collection/unwind_memory.h"
 #include "plan/denial.h"
 #include "plan/plan.h"
 #include "shared.h"

@@ -11,9 +11,9 @@
 #include <linux/perf_event.h>
 #include <linux/types.h>
 
+#include "base/refusal.h"
 #include "collection/counters.h"
 #include "host/host.h"
-#include "refusal.h"
 
 struct trial {
 	const char *events;				/* as behind -e */

@@ -13,12 +13,12 @@
 #include <unistd.h>
 #include <jansson.h>
 
-#include "embedded.h"
-#include "tables/known_event.h"
+#include "base/embedded.h"
+#include "base/memory.h"
 #include "host/host.h"
-#include "memory.h"
 #include "option/command.h"
 #include "output/output.h"
+#include "tables/known_event.h"
 
 /* What is to be completed. */
 struct completing {

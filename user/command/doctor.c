@@ -5,21 +5,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "activity/start.h"
+#include "base/clock.h"
+#include "base/list.h"
 #include "collection/trial.h"
 #include "command/host.h"
-#include "option/command.h"
+#include "facility/diagnosis.h"
 #include "facility/facility.h"
 #include "facility/summary.h"
 #include "host/privileges.h"
 #include "host/processor.h"
-#include "list.h"
+#include "option/command.h"
 #include "output/output.h"
 #include "plan/permission.h"
-#include "facility/diagnosis.h"
 #include "record/overhead.h"
 #include "record/record.h"
-#include "activity/start.h"
 #include "selftest/selftest.h"
 
 /* Number of general counters to try where CPUID does not tell how many there are. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "command/host.h"
 #include "option/command.h"
 #include "event/registers.h"
@@ -14,8 +15,6 @@
 #include "plan/plan.h"
 #include "record/record.h"
 #include "activity/start.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* What the parts of an event's record are made of. */
 struct subject {
@@ -123,7 +122,7 @@ static json_t *precise_value(const struct subject *subject)
 	if (known && subject->cpu->kernel->nr_precise)
 		set(value, "by_table", json_string(by_table[known->precise]));
 	set(value, "level", json_integer(level));
-	if (level < COUNT(means))
+	if (level < ARRAY_SIZE(means))
 		set(value, "means", string(means[level]));
 	if (level && subject->cpu->kernel->record)
 		set(value, "record", string(subject->cpu->kernel->record));
@@ -265,7 +264,7 @@ static json_t *rules_value(const struct subject *subject)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < COUNT(rules); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		char rule[320];
 
 		if (!rules[i].holds(subject))

@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <jansson.h>
 
-#include "beside.h"
-#include "memory.h"
+#include "base/beside.h"
+#include "base/memory.h"
 #include "output/output.h"
 
 static bool has_formats(const struct command *command)

@@ -3,8 +3,8 @@
 #define NHMTAP_COMMAND_HOST_H
 
 #include "host/host.h"
+#include "base/refusal.h"
 #include "option/options.h"
-#include "refusal.h"
 
 /* Gathers the host that --host-root, --events-dir and --cpu select. Returns 0, or -1 with the refusal. The
  * caller calls host_release() in either case. */

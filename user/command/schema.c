@@ -5,10 +5,11 @@
 #include <string.h>
 #include <jansson.h>
 
-#include "list.h"
+#include "base/array.h"
+#include "base/embedded.h"
+#include "base/list.h"
 #include "option/command.h"
 #include "run/config.h"
-#include "embedded.h"
 
 #define SUFFIX	      ".schema.json"
 #define SHARED_SCHEMA "common"
@@ -59,7 +60,7 @@ static json_t *schema_of(const char *type)
 	snprintf(name, sizeof(name), "%.40s" SUFFIX, type);
 	file = embedded_find(name);
 	schema = file.name ? json_loadb(file.data, file.size, 0, NULL) : NULL;
-	for (size_t i = 0; schema && i < sizeof(completed) / sizeof(completed[0]); i++)
+	for (size_t i = 0; schema && i < ARRAY_SIZE(completed); i++)
 		if (!strcmp(completed[i].type, type))
 			completed[i].complete(schema);
 	return schema;

@@ -8,13 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "option/command.h"
+#include "base/visible.h"
 #include "naming/naming.h"
+#include "option/command.h"
 #include "output/progress.h"
 #include "output/restream.h"
 #include "record/stored_code.h"
 #include "record/stored_lines.h"
-#include "visible.h"
 
 /* symbolize's own options; NULL where not given. */
 struct symbolize_options {

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "list.h"
+#include "base/array.h"
+#include "base/list.h"
 
 #define SIDES (PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL)
 
@@ -31,7 +32,7 @@ static const struct {
 
 static __u64 bits_of(const char *word, size_t length)
 {
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (strlen(words[i].word) == length && !strncmp(words[i].word, word, length))
 			return words[i].bits;
 	return 0;
@@ -55,7 +56,7 @@ static const struct known_branch_kind *kind_of(const struct cpu_events *cpu, con
 /* Lists the kinds: "any, any_call, …". Without a table, these are all kinds that perf has. */
 static void list_kinds(const struct cpu_events *cpu, char *text, size_t size)
 {
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		const struct known_branch_kind *kind = kind_of(cpu, words[i].word, strlen(words[i].word));
 
 		if (!(words[i].bits & SIDES) && (!cpu || !cpu->nr_branches || (kind && kind->records)))

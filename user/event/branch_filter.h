@@ -3,8 +3,8 @@
 #ifndef NHMTAP_BRANCH_FILTER_H
 #define NHMTAP_BRANCH_FILTER_H
 
+#include "base/refusal.h"
 #include "event/event.h"
-#include "refusal.h"
 
 /*
  * Sets the event's branch_sample_type, and PERF_SAMPLE_BRANCH_STACK in its sample_type. `text` is a list of

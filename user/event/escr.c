@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
+#include "base/memory.h"
 #include "event/unit.h"
-#include "list.h"
-#include "memory.h"
+#include "event/unit_terms.h"
 
 /* --- terms ------------------------------------------------------------------------------------ */
 

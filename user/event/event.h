@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <linux/perf_event.h>
 
-#include "tables/known_event.h"
+#include "base/refusal.h"
 #include "host/host.h"
-#include "refusal.h"
+#include "tables/known_event.h"
 
 #define EVENT_REASONS 32 /* enough for all members of perf_event_attr that are ever set */
 

@@ -11,20 +11,22 @@
  * with the names of compose.h and the pieces of spelling.h added. Space may stand around every "," "{" and
  * "}". tests/events/facts/perf-parse-events.tsv has the texts of perf's own tests of its grammar.
  */
-#include "list.h"
-#include "tables/compose.h"
+#include "base/list.h"
+#include "base/memory.h"
 #include "event/event.h"
 #include "event/spelling.h"
 #include "event/unit.h"
-#include "tables/names.h"
 #include "host/kernel.h"
-#include "memory.h"
+#include "tables/compose.h"
+#include "tables/names.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/array.h"
 
 struct parser {
 	const char *text; /* the whole list */
@@ -280,7 +282,7 @@ static const char *const terms_of_record[] = {
 
 static int refuse_term_of_record(struct parser *parser, const struct event *event, const char *term)
 {
-	for (size_t i = 0; i < sizeof(terms_of_record) / sizeof(terms_of_record[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(terms_of_record); i++) {
 		if (strcmp(terms_of_record[i], term))
 			continue;
 		bad_term(parser, event, term);
@@ -661,7 +663,7 @@ static int refuse_foreign_kind(struct parser *parser, const char *name)
 {
 	size_t length = strcspn(name, ",} ");
 
-	for (size_t i = 0; i < sizeof(foreign_kinds) / sizeof(foreign_kinds[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(foreign_kinds); i++) {
 		if (!foreign_kinds[i].is(name))
 			continue;
 		refuse(parser->refusal, STATUS_USAGE, "event '%.*s'", (int)length, name);

@@ -3,9 +3,8 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "event/branch_filter.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Bits of IA32_PERFEVTSELx that perf_event_attr has other members for (guide, Table 10). */
 #define USR (1ULL << 16)
@@ -179,7 +178,7 @@ enum {
 	OFFCORE_RSP, /* two of them */
 };
 
-#define FIELDS(rows) rows, COUNT(rows)
+#define FIELDS(rows) rows, ARRAY_SIZE(rows)
 /* Addresses: the guide's Table 26. */
 static const struct register_row {
 	const char *name;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* libpfm4's modifiers (pfmlib_intel_x86_priv.h, pfmlib_perf_event_priv.h) and what they correspond to
  * here. */
 static const struct modifier {
@@ -41,7 +43,7 @@ struct reader {
 	struct refusal *refusal;
 	spelling_umask_fn is_umask; /* NULL: the text has no name */
 	const void *context;
-	bool given[sizeof(modifiers) / sizeof(modifiers[0])];
+	bool given[ARRAY_SIZE(modifiers)];
 };
 
 __attribute__((format(printf, 4, 5))) static int wrong(struct reader *reader, size_t at, size_t length,
@@ -96,7 +98,7 @@ static int read_letters(struct reader *reader, size_t at, size_t length)
 
 static const struct modifier *modifier_named(const char *text, size_t length)
 {
-	for (size_t i = 0; i < sizeof(modifiers) / sizeof(modifiers[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(modifiers); i++)
 		if (strlen(modifiers[i].name) == length && !strncasecmp(modifiers[i].name, text, length))
 			return &modifiers[i];
 	return NULL;

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
-#include "refusal.h"
+#include "base/refusal.h"
 
 #define PERF_MODIFIERS "ukhpPGHIDSWeb"
 #define NAME_SIZE      128

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "event/escr.h"
-#include "list.h"
+#include "event/unit_terms.h"
 #include "tables/names.h"
 
 /* --- terms ------------------------------------------------------------------------------------ */
@@ -24,11 +25,6 @@ static const struct unit_number *find_value(const struct unit_field *field, cons
 		if (strlen(field->values[i].name) == length && !strncmp(field->values[i].name, name, length))
 			return &field->values[i];
 	return NULL;
-}
-
-int unit_refuse_term(const struct event *event, const char *term, size_t length, struct refusal *refusal)
-{
-	return refuse(refusal, STATUS_USAGE, "event '%s', term '%.*s'", event->name, (int)length, term);
 }
 
 #define FEW_KINDS 8
@@ -320,22 +316,6 @@ __u64 unit_command(const struct known_unit *unit, int command, __u32 counters)
 	return 1ULL << command | (__u64)counters << unit->select;
 }
 
-/* Keeps the fields in the order of bits. */
-void unit_add_field(struct register_value *reg, const char *name, const char *meaning, int low, int high)
-{
-	size_t at = reg->nr_fields++;
-
-	for (; at && reg->fields[at - 1].low > low; at--)
-		reg->fields[at] = reg->fields[at - 1];
-	reg->fields[at] = (struct register_field){
-		.name = name,
-		.meaning = meaning,
-		.low = low,
-		.high = high,
-		.value = reg->value >> low & ~0ULL >> (63 - (high - low)),
-	};
-}
-
 static void add_command(struct registers *registers, const struct event *event, int command, const char *name,
 			const char *meaning)
 {
@@ -349,14 +329,6 @@ static void add_command(struct registers *registers, const struct event *event, 
 	unit_add_field(reg, name, meaning, command, command);
 	unit_add_field(reg, "select", "the counter that the command is for", unit->select + counter,
 		       unit->select + counter);
-}
-
-const char *unit_meaning(const struct unit_field *field, __u64 value)
-{
-	for (size_t i = 0; i < field->nr_values; i++)
-		if (field->values[i].value == value)
-			return field->values[i].name;
-	return value ? field->description : "off";
 }
 
 static void add_counter(struct registers *registers, const struct event *event)

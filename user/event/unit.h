@@ -48,16 +48,6 @@ void units_place(struct events *events);
  * ESCR, the initial count, and the CCCR with the counter enabled. */
 void unit_registers(const struct event *event, struct registers *registers);
 
-/* Starts the refusal of a term: fills in what was asked for. Returns -1. */
-int unit_refuse_term(const struct event *event, const char *term, size_t length, struct refusal *refusal);
-
-/* Adds a field, with its value, to the fields of a register that explain shows. They are kept in the order of
- * bits. */
-void unit_add_field(struct register_value *reg, const char *name, const char *meaning, int low, int high);
-
-/* The name of a field's value; if it has none, the description of the field. */
-const char *unit_meaning(const struct unit_field *field, __u64 value);
-
 /* The value to write to the unit's control in order to give a command, by the number of the command's bit, to
  * these counters. */
 __u64 unit_command(const struct known_unit *unit, int command, __u32 counters);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "host/files.h"
 #include "host/kernel.h"
 #include "plan/denial.h"
@@ -136,7 +137,7 @@ static json_t *config_value(struct host *host)
 {
 	json_t *value = json_object();
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		char built[2] = {kernel_config(host, options[i])};
 
 		if (built[0])
@@ -159,7 +160,7 @@ static json_t *settings_value(const struct host *host)
 {
 	json_t *value = json_object();
 
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
 		char path[128];
 		long setting;
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "collection/msr_counters.h"
 #include "host/files.h"
 #include "host/kernel.h"
@@ -356,7 +357,7 @@ const struct facility facilities[] = {
 	 .never = "the kernel's uncore driver only counts; --msr can't, because an interrupt takes a handler "
 		  "in the kernel"},
 };
-const size_t nr_facilities = sizeof(facilities) / sizeof(facilities[0]);
+const size_t nr_facilities = ARRAY_SIZE(facilities);
 
 const struct facility *facility_find(const char *name, size_t length)
 {

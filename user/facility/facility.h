@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "base/refusal.h"
 #include "collection/trial.h"
 #include "host/host.h"
 #include "host/processor.h"
-#include "refusal.h"
 
 struct facility;
 struct finding;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "facility/facility.h"
 #include "output/member.h"
 #include "record/type.h"
@@ -42,10 +43,10 @@ static int size_of_change(const char *remedy)
 	static const char *const otherwise[] = {"use ", "leave out ", "count ", "end ", "see ", "take "};
 	int size = 0;
 
-	for (size_t i = 0; i < sizeof(otherwise) / sizeof(otherwise[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(otherwise); i++)
 		if (!strncmp(remedy, otherwise[i], strlen(otherwise[i])))
 			return 0;
-	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++)
 		if (strstr(remedy, changes[i].words) && (!size || changes[i].size < size))
 			size = changes[i].size;
 	return size;

@@ -8,7 +8,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 struct cgroup_notices {
 	int fd;

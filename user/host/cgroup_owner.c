@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /*
  * Forms of parts of paths: <id> is a container's id, <uid> a pod's, * any characters but '/'. If several
  * forms fit, the first one that fits at the innermost place counts. The scope of a runtime's conmon has no
@@ -55,7 +57,7 @@ static size_t uid_length(const char *text)
 
 	if (hex_digits(text) == 32)
 		return 32;
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
 		if (hex_digits(text + at) != groups[i])
 			return 0;
 		at += groups[i];
@@ -91,7 +93,7 @@ static bool fits(const char *form, const char *path, struct found *found)
 				return false;
 			continue;
 		}
-		for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
 			if (!strncmp(form, ids[i].name, strlen(ids[i].name)))
 				*found = (struct found){path, ids[i].length(path)};
 		if (!found->length)
@@ -131,7 +133,7 @@ static void find_unit(struct cgroup_owner *owner, const char *path)
 		size_t length = strcspn(part, "/");
 
 		if (!ends_with(part, length, ".slice")) {
-			for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+			for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 				if (ends_with(part, length, types[i]))
 					/* systemd prefixes a name with '_' if it would otherwise have a
 					 * meaning in cgroupfs. */
@@ -148,7 +150,7 @@ struct cgroup_owner cgroup_owner(const char *path)
 	struct cgroup_owner owner = {0};
 	struct found id = {0}, uid = {0};
 
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
 		struct found found = innermost(forms[i].parts, path);
 
 		if (found.at > id.at) {
@@ -158,7 +160,7 @@ struct cgroup_owner cgroup_owner(const char *path)
 	}
 	if (id.at)
 		snprintf(owner.container_id, sizeof(owner.container_id), "%.*s", (int)id.length, id.at);
-	for (size_t i = 0; i < sizeof(pods) / sizeof(pods[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
 		struct found found = innermost(pods[i], path);
 
 		uid = found.at > uid.at ? found : uid;

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 
 /* Least and greatest number of cgroups that are kept before those that no longer exist are searched for. */
 #define KNOWN_LEAST 256

@@ -13,12 +13,13 @@
 #include <unistd.h>
 #include <linux/perf_event.h>
 
+#include "base/array.h"
+#include "base/list.h"
+#include "base/memory.h"
 #include "host/cgroup_owner.h"
 #include "host/files.h"
 #include "host/privileges.h"
 #include "host/processor.h"
-#include "list.h"
-#include "memory.h"
 
 static void read_processor(struct host *host)
 {
@@ -495,8 +496,8 @@ static void pretend_formats(struct pmu *pmu, const struct cpu_events *cpu)
 		{{"ldlat", 1, 0xffff}, cpu->load_latency},
 	};
 
-	pmu->formats = xcalloc(sizeof(formats) / sizeof(formats[0]), sizeof(*pmu->formats));
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+	pmu->formats = xcalloc(ARRAY_SIZE(formats), sizeof(*pmu->formats));
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
 		if (formats[i].there)
 			pmu->formats[pmu->nr_formats++] = formats[i].format;
 }

@@ -9,13 +9,13 @@
 #include <linux/capability.h>
 #include <linux/types.h>
 
-#include "cpus.h"
-#include "tables/known_event.h"
-#include "tables/tables.h"
+#include "base/cpus.h"
+#include "base/refusal.h"
 #include "host/cgroups.h"
 #include "host/processes.h"
-#include "refusal.h"
+#include "tables/known_event.h"
 #include "tables/pmu_events.h"
+#include "tables/tables.h"
 
 /* One bit field of a PMU's config words: sysfs-bus-event_source-devices-format. */
 struct pmu_format {

@@ -10,8 +10,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/array.h"
+#include "base/memory.h"
 #include "host/files.h"
-#include "memory.h"
 
 /* --- configuration ---------------------------------------------------------------------------- */
 
@@ -201,10 +202,10 @@ int kernel_lacks_pmu(struct host *host, const char *name, struct refusal *refusa
 		int (*explain)(struct host *host, struct refusal *refusal);
 	} known[] = {{"cpu", no_core}, {"intel_bts", no_bts}, {"power", no_rapl}};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (!strcmp(known[i].pmu, name))
 			return known[i].explain(host, refusal);
-	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++)
 		if (!strcmp(drivers[i].pmu, name))
 			return no_driver(host, &drivers[i], refusal);
 	because(refusal, "this machine has no PMU '%s' in /sys/bus/event_source/devices", name);

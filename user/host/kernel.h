@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
+#include "base/refusal.h"
 #include "host/host.h"
-#include "refusal.h"
 
 /* How an option is set in the kernel's configuration: 'y', 'm', 'n', or 0 if the configuration was not found
  * in /proc/config.gz and /boot/config-RELEASE. */

@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "base/array.h"
 #include "host/host.h"
 #include "host/kernel.h"
 
@@ -153,7 +154,7 @@ int privileges_keep(struct host *host, const struct privileges_for *purpose)
 
 	if (host->root[0])
 		return 0;
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		if (kept[i].needed(host, purpose))
 			needed |= BIT(kept[i].capability);
 	if (!purpose->command)
@@ -179,7 +180,7 @@ void privileges_of_command(void)
 
 const char *privileges_name(__u64 set, size_t *at)
 {
-	while (*at < sizeof(kept) / sizeof(kept[0])) {
+	while (*at < ARRAY_SIZE(kept)) {
 		size_t i = (*at)++;
 
 		if (set & BIT(kept[i].capability))

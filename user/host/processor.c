@@ -10,6 +10,8 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
+
+#include "base/array.h"
 #endif
 
 #define LEAF_BASIC	0x1
@@ -43,7 +45,7 @@ static const struct msr_field misc_enable[] = {
 	{"pebs_unavailable", 12, 1, "there is no PEBS"},
 };
 
-#define FIELDS(list) (list), sizeof(list) / sizeof((list)[0])
+#define FIELDS(list) (list), ARRAY_SIZE(list)
 
 static const struct msr known_msrs[NR_MSRS] = {
 	[MSR_PERF_CAPABILITIES] = {"IA32_PERF_CAPABILITIES", 0x345, 0, 0, FIELDS(perf_capabilities)},

@@ -7,7 +7,7 @@
 #include "activity/activity.h"
 #include "activity/call_stacks.h"
 #include "activity/sampling.h"
-#include "memory.h"
+#include "base/memory.h"
 #include "mem/plan.h"
 #include "option/command.h"
 #include "record/code.h"

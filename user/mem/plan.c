@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "list.h"
+#include "base/list.h"
 #include "host/kernel.h"
 
 #define DEFAULT_THRESHOLD 30 /* core cycles: longer than any hit in the core's own caches; as in perf mem */

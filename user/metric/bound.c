@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/array.h"
+#include "base/memory.h"
 
 /* If something did not happen in a certain time, then with 95 % confidence it happens at most this number of
  * times in another period of the same length: -ln 0.05, the rule of three. */
@@ -105,7 +106,7 @@ static double quantile(size_t freedom)
 		{2, 9.925}, {3, 5.841},	 {4, 4.604},  {5, 4.032},  {6, 3.707},	{7, 3.499},  {8, 3.355},
 		{9, 3.250}, {10, 3.169}, {12, 3.055}, {15, 2.947}, {20, 2.845}, {30, 2.750}, {60, 2.660},
 	};
-	size_t i = sizeof(quantiles) / sizeof(quantiles[0]) - 1;
+	size_t i = ARRAY_SIZE(quantiles) - 1;
 
 	while (i && quantiles[i].freedom > freedom)
 		i--;

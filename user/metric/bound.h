@@ -25,7 +25,7 @@
 
 #include <stddef.h>
 
-#include "count.h"
+#include "base/count.h"
 
 #define BOUND_LEVEL 0.95
 

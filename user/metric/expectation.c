@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 static const char *const operators[] = {
 	[LESS] = "<", [AT_MOST] = "<=", [MORE] = ">", [AT_LEAST] = ">=", [EQUAL] = "==",
 };
-#define OPERATORS (sizeof(operators) / sizeof(operators[0]))
+#define OPERATORS ARRAY_SIZE(operators)
 
 static int refuse_expectation(struct refusal *refusal, const char *text, const char *why)
 {

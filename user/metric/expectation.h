@@ -3,8 +3,8 @@
 #ifndef NHMTAP_EXPECTATION_H
 #define NHMTAP_EXPECTATION_H
 
+#include "base/refusal.h"
 #include "metric/bound.h"
-#include "refusal.h"
 
 struct expectation {
 	const char *text; /* the user's text; owned by the caller */

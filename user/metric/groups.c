@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 #include "metric/fit.h"
 
 /* --- a group ---------------------------------------------------------------------------------- */

@@ -4,9 +4,9 @@
 #ifndef NHMTAP_GROUPS_H
 #define NHMTAP_GROUPS_H
 
+#include "base/refusal.h"
 #include "event/event.h"
 #include "host/host.h"
-#include "refusal.h"
 
 struct groups {
 	struct group {

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tables/names.h"
-#include "list.h"
-#include "memory.h"
+#include "base/list.h"
+#include "base/memory.h"
 #include "metric/groups.h"
+#include "tables/names.h"
 
 static const struct known_metric *find_in(const struct known_metric *list, size_t nr, const char *name)
 {

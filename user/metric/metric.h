@@ -7,10 +7,10 @@
 #ifndef NHMTAP_METRIC_H
 #define NHMTAP_METRIC_H
 
+#include "base/refusal.h"
 #include "event/event.h"
 #include "host/host.h"
 #include "tables/formula.h"
-#include "refusal.h"
 
 struct metric {
 	char *name; /* the user's spelling: "ipc", "ipc:u" */

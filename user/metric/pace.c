@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "base/array.h"
 #include "metric/pace.h"
 
 #include "event/encoding.h"
@@ -48,7 +49,7 @@ static double most_of_code(__u64 config)
 	/* With a cmask, it is cycles that are counted. */
 	if (config & CONFIG_CMASK)
 		return 1;
-	for (size_t i = 0; i < sizeof(paces) / sizeof(paces[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(paces); i++)
 		if (paces[i].code == (config & CONFIG_EVENT) &&
 		    (!paces[i].umask || paces[i].umask == (config & CONFIG_UMASK)))
 			return paces[i].most;

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "foreign.h"
-#include "memory.h"
-#include "thread.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "naming/foreign.h"
 
 struct request {
 	enum background_kind kind;

@@ -7,10 +7,10 @@
 
 #include <jansson.h>
 
-#include "clock.h"
-#include "foreign.h"
-#include "interned.h"
-#include "memory.h"
+#include "base/clock.h"
+#include "base/interned.h"
+#include "base/memory.h"
+#include "naming/foreign.h"
 #include "naming/pool.h"
 #include "record/record.h"
 

@@ -10,8 +10,8 @@
 #include <linux/openat2.h>
 #include <zlib.h>
 
-#include "foreign.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "naming/foreign.h"
 
 /* --- opening ---------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-#include "guarded.h"
+#include "base/guarded.h"
 #include "naming/image.h"
 
 /* A file, by its path in its own system. */
@@ -25,9 +25,9 @@ typedef int (*open_debug_fn)(bool ours, const char *path);
  * /proc/12/root; other paths are below `root` (NULL: this process's root). */
 void place_of(struct place *place, const char *path, const char *root);
 
-/* Opens the file for reading. Links are followed within the root. Waits for a limited time: see foreign.h.
- * Sets what stat(2) tells of the file, unless `stat` is NULL: the descriptor may be that of a copy. Returns
- * the descriptor, or -1 with errno: see foreign_ask(). */
+/* Opens the file for reading. Links are followed within the root. Waits for a limited time: see
+ * naming/foreign.h. Sets what stat(2) tells of the file, unless `stat` is NULL: the descriptor may be that of
+ * a copy. Returns the descriptor, or -1 with errno: see foreign_ask(). */
 int place_open(const struct place *place, struct stat *stat);
 
 /* The same for the perf-PID.map of a process of this user, of at most `most` bytes. No links are followed. */

@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <elfutils/libdwelf.h>
 
-#include "hex.h"
-#include "memory.h"
+#include "base/hex.h"
+#include "base/memory.h"
 
 static bool read_at(const struct image *image, void *to, size_t size, __u64 offset)
 {

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "clock.h"
-#include "memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 
 #define FOREVER (~0ULL)
 

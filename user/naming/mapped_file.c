@@ -14,11 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/guarded.h"
+#include "base/hex.h"
+#include "base/memory.h"
 #include "host/processes.h"
-#include "hex.h"
-#include "memory.h"
-#include "foreign.h"
-#include "guarded.h"
+#include "naming/foreign.h"
 
 /* --- roots ------------------------------------------------------------------------------------ */
 
@@ -261,7 +262,7 @@ static enum file_kind kind_of(const char *path)
 
 	if (!strcmp(path, "[vdso]"))
 		return FILE_VDSO;
-	for (size_t i = 0; i < sizeof(anonymous) / sizeof(anonymous[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(anonymous); i++)
 		if (!strncmp(path, anonymous[i], strlen(anonymous[i])))
 			return FILE_ANONYMOUS;
 	return path[0] == '/' || !strncmp(path, "[vdso", 5) ? FILE_REGULAR : FILE_ANONYMOUS;

@@ -43,7 +43,7 @@ struct mapped_file {
 	size_t users;
 	struct root *root;
 	int fd;		     /* kept open; -1: not open */
-	bool readable;	     /* by read(2); otherwise it was opened with O_PATH: see foreign.h */
+	bool readable;	     /* by read(2); otherwise it was opened with O_PATH: see naming/foreign.h */
 	__u64 filesystem;    /* device of it, for foreign_is_stuck(); 0: not known */
 	__u64 device, inode; /* as the kernel numbers them in /proc/PID/maps; 0: not known */
 	struct mapped_file *next;

@@ -13,9 +13,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "host/processes.h"
-#include "memory.h"
 
 #define FOREVER (~0ULL)
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "base/memory.h"
 #include "naming/pool.h"
 
 /* Reads the whole text and adds a zero byte; xmalloc()ed. Returns NULL if it can't be read or is longer than

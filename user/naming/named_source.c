@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "foreign.h"
+#include "base/array.h"
 #include "naming/demangle.h"
+#include "naming/foreign.h"
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
@@ -50,7 +51,7 @@ static const char *constant(const char *why)
 	static char known[32][WHY_MOST];
 	size_t i = 0;
 
-	while (i < sizeof(known) / sizeof(known[0]) - 1 && known[i][0] && strcmp(known[i], why))
+	while (i < ARRAY_SIZE(known) - 1 && known[i][0] && strcmp(known[i], why))
 		i++;
 	if (!known[i][0])
 		snprintf(known[i], sizeof(known[i]), "%s", why);

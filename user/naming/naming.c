@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "foreign.h"
-#include "memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "naming/foreign.h"
 #include "naming/maps.h"
 #include "naming/named_source.h"
 

@@ -32,7 +32,7 @@ struct name {
 	const char *why; /* why it is unknown: a constant sentence without a full stop; NULL if nr > 0 */
 	const char
 		*lines_why; /* why its file has no lines, though it has DWARF; NULL: it is not known that */
-	bool refused;	    /* reason: the file was found but not opened; see guarded.h */
+	bool refused;	    /* reason: the file was found but not opened; see base/guarded.h */
 	bool failed;	    /* reason: the worker died or hung on the file, or there is none; see worker.h */
 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <linux/types.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 static __u64 key_of(const char *list, size_t i, size_t size)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 /* Many pools stay small, so a new block is as large as all before it, within these bounds. */
 #define BLOCK_LEAST 1024

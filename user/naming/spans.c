@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "memory.h"
+#include "base/memory.h"
 #include "naming/order.h"
 
 /* A sweep over the ranges from low to high addresses. Ranges that have begun are in a heap, the one that

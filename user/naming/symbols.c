@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "memory.h"
+#include "base/memory.h"
 #include "naming/order.h"
 
 long long symbols_add_strings(struct symbols *symbols, const char *strings, size_t size)

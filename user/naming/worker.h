@@ -9,8 +9,8 @@
  * them all up. If a worker dies or does not answer, that request fails, and the next request starts another
  * worker.
  *
- * What nhmtap still reads itself are fields of fixed size: build-ids (foreign.c), segments (unwind/tables.c),
- * and the libraries that a command's program names (unwind/needed.c).
+ * What nhmtap still reads itself are fields of fixed size: build-ids (naming/foreign.c), segments
+ * (unwind/cache.c), and the libraries that a command's program names (unwind/needed.c).
  *
  * A worker that an attacker has taken over can return wrong names, also of other files, and read the files
  * that were passed to it. If there can be no worker, because fork or seccomp is refused, nothing is read.

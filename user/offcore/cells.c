@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/memory.h"
 #include "event/encoding.h"
-#include "memory.h"
 
 /* --- phases between turns --------------------------------------------------------------------- */
 
@@ -157,7 +158,7 @@ static __u64 axis_of(const struct known_offcore *known, __u64 kind)
 {
 	static const unsigned int sides[] = {OFFCORE_SUPPLIER, OFFCORE_SNOOP};
 
-	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(sides); i++)
 		if (kind & offcore_bits_of_kind(known, sides[i]))
 			return offcore_bits_of_kind(known, sides[i]);
 	return kind & offcore_requests(known) ? offcore_requests(known) : offcore_responses(known);

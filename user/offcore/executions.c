@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "event/encoding.h"
-#include "memory.h"
 #include "record/record.h"
 
 #define REPEATS_MOST 1000000

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
+#include "base/memory.h"
 #include "event/encoding.h"
 #include "tables/compose.h"
-#include "list.h"
-#include "memory.h"
 
 static const struct offcore_preset *find_preset(const struct known_offcore *offcore, const char *name,
 						struct refusal *refusal)

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
+#include "base/refusal.h"
 #include "host/host.h"
-#include "refusal.h"
 
 #define MATRIX_PARTS 16 /* the most requests, and the most responses */
 #define MATRIX_ALL   -1 /* in a cell: all of them, as one value */

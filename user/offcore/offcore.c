@@ -6,14 +6,16 @@
 #include <string.h>
 
 #include "activity/activity.h"
+#include "activity/missing.h"
+#include "activity/start.h"
 #include "activity/tally.h"
 #include "activity/why.h"
+#include "base/array.h"
+#include "base/memory.h"
 #include "event/encoding.h"
-#include "memory.h"
 #include "offcore/cells.h"
 #include "offcore/executions.h"
 #include "option/command.h"
-#include "activity/start.h"
 #include "record/bound.h"
 #include "record/record.h"
 #include "record/type.h"
@@ -161,7 +163,7 @@ static void put_shares(const struct activity *activity, json_t *record, const st
 		{"prefetch_share", "prefetch_share_bound", OFFCORE_PREFETCH, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
 		struct bound bound;
 		double share;
 

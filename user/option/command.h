@@ -4,9 +4,9 @@
 #ifndef NHMTAP_COMMAND_H
 #define NHMTAP_COMMAND_H
 
+#include "base/refusal.h"
 #include "option/option.h"
 #include "option/options.h"
-#include "refusal.h"
 
 #define OPTION_GROUPS 16
 

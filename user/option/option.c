@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "list.h"
-#include "memory.h"
+#include "base/list.h"
+#include "base/memory.h"
 #include "option/command.h"
 
 #define ROWS_MOST 64 /* the most rows of a command */

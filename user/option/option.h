@@ -10,8 +10,8 @@
 #include <jansson.h>
 #include <linux/types.h>
 
+#include "base/refusal.h"
 #include "option/options.h"
-#include "refusal.h"
 
 enum option_kind {
 	OPTION_FLAG,	/* bool; takes no argument */

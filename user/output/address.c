@@ -12,9 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "memory.h"
-#include "thread.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/thread.h"
 
 #define UNIX "unix:"
 #define TCP  "tcp:"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-#include "refusal.h"
+#include "base/refusal.h"
 
 struct address {
 	struct sockaddr_storage socket;

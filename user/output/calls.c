@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "visible.h"
+#include "base/array.h"
+#include "base/visible.h"
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -68,7 +69,7 @@ bool calls_of_kernel(const json_t *frame)
 	/* The kernel's addresses are in the upper half: they have 16 digits, and the first is 8 or more. */
 	if (address)
 		return strlen(address) == 18 && strchr("89abcdef", address[2]);
-	for (size_t i = 0; i < sizeof(of_users) / sizeof(of_users[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(of_users); i++)
 		if (module && !strcmp(module, of_users[i]))
 			return false;
 	return module && module[0] == '[' && !text_of(frame, "offset");
@@ -146,7 +147,7 @@ json_int_t calls_weight(const json_t *entry)
 	static const char *const members[] = {"period", "count", "samples"};
 	const json_t *weight = NULL;
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]) && !weight; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(members) && !weight; i++)
 		weight = json_object_get(entry, members[i]);
 	return json_integer_value(weight);
 }

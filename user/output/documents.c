@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define MOMENT	   "%t"
 #define UNFINISHED ".new" /* suffix of a file's name until the file is complete */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#include "refusal.h"
+#include "base/refusal.h"
 
 struct document {
 	struct document *next;

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "embedded.h"
-#include "interned.h"
-#include "list.h"
-#include "memory.h"
+#include "base/embedded.h"
+#include "base/interned.h"
+#include "base/list.h"
+#include "base/memory.h"
 #include "output/calls.h"
 #include "output/member.h"
 #include "record/record.h"

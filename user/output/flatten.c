@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/text.h"
@@ -24,7 +25,7 @@ static const struct flattened flattened[] = {
 	{"offcore", "cells", "value", NULL},	 {"profile", "entries", "period", "samples"},
 	{"mem", "entries", "period", "samples"}, {"branch", "entries", "period", "count"},
 };
-#define FLATTENED (sizeof(flattened) / sizeof(flattened[0]))
+#define FLATTENED ARRAY_SIZE(flattened)
 
 struct flattening {
 	const json_t *record;
@@ -50,7 +51,7 @@ static bool is_measured(const char *name)
 		"unit",		 "part",	  "parts",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i], name))
 			return true;
 	return false;

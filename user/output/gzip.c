@@ -4,7 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 /* 16 more than the window's bits asks deflateInit2() for a gzip header: zlib.h. */
 #define GZIP_WINDOW  (15 + 16)

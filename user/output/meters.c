@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "count.h"
-#include "memory.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/count.h"
+#include "base/memory.h"
 #include "output/flatten.h"
 #include "output/member.h"
 #include "record/overhead.h"
@@ -50,7 +51,7 @@ static bool is_few(const char *label)
 					  "core",     "explains", "request", "response", "source", "cause",
 					  "lock",     "tlb",	  "version", "output",	 "errno"};
 
-	for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(few); i++)
 		if (!strcmp(few[i], label))
 			return true;
 	return false;
@@ -224,7 +225,7 @@ static bool is_owner(const char *label)
 	static const char *const owners[] = {"cgroup", "container.id", "container.runtime", "k8s.pod.uid",
 					     "systemd.unit"};
 
-	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(owners); i++)
 		if (!strcmp(owners[i], label))
 			return true;
 	return false;
@@ -440,7 +441,7 @@ bool meters_take(struct meters *meters, const char *activity, const struct calls
 	struct taking taking = {meters, activity, record};
 	const char *type = string(record, "type");
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (!strcmp(rows[i].type, type)) {
 			flatten(record, calls, false, rows[i].take, &taking);
 			take_latencies(&taking);

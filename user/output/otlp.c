@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "output/member.h"
 #include "output/meters.h"
 #include "output/output.h"

@@ -8,9 +8,10 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "hex.h"
-#include "list.h"
-#include "memory.h"
+#include "base/hex.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/visible.h"
 #include "option/command.h"
 #include "output/address.h"
 #include "output/documents.h"
@@ -18,7 +19,6 @@
 #include "output/push.h"
 #include "record/record.h"
 #include "record/type.h"
-#include "visible.h"
 
 /* --- formats ---------------------------------------------------------------------------------- */
 

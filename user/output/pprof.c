@@ -12,7 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "memory.h"
+#include "base/array.h"
+#include "base/memory.h"
 #include "output/calls.h"
 #include "output/gzip.h"
 #include "output/member.h"
@@ -272,7 +273,7 @@ static void add_labels(struct writing *writing, Pprof__Sample *sample, const jso
 {
 	static const char *const keys[] = {"comm", "pid", "tid", "cpu", "cgroup", "ip", "source"};
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		const json_t *value = json_object_get(entry, keys[i]);
 		Pprof__Label *label;
 
@@ -415,9 +416,9 @@ static int write_pprof(struct stream *stream, const json_t *record)
 	char *zipped;
 	int err;
 
-	while (i < sizeof(measured) / sizeof(measured[0]) && strcmp(string(record, "type"), measured[i].type))
+	while (i < ARRAY_SIZE(measured) && strcmp(string(record, "type"), measured[i].type))
 		i++;
-	if (i == sizeof(measured) / sizeof(measured[0]))
+	if (i == ARRAY_SIZE(measured))
 		return 0;
 	profile = make_profile(stream, record, measured[i].measures);
 	size = pprof__profile__get_packed_size(profile);

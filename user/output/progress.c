@@ -8,9 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/visible.h"
 #include "output/text.h"
-#include "visible.h"
 
 static struct {
 	bool on;		 /* progress is shown, once PROGRESS_NS have passed */
@@ -86,7 +87,7 @@ const char *progress_size(__u64 bytes, char *buffer, size_t size)
 	double number = bytes;
 	size_t i = 0;
 
-	while (number >= 1024 && i + 1 < sizeof(units) / sizeof(units[0])) {
+	while (number >= 1024 && i + 1 < ARRAY_SIZE(units)) {
 		number /= 1024;
 		i++;
 	}

@@ -15,11 +15,11 @@
 #include <curl/curl.h>
 #include <jansson.h>
 
-#include "clock.h"
-#include "late.h"
-#include "memory.h"
+#include "base/clock.h"
+#include "base/late.h"
+#include "base/memory.h"
+#include "base/visible.h"
 #include "output/gzip.h"
-#include "visible.h"
 
 #define PAUSE_LEAST_NS 1000000000ULL
 #define PAUSE_MOST_NS  60000000000ULL

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
+#include "base/refusal.h"
 #include "output/documents.h"
-#include "refusal.h"
 
 struct push;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 /* When the queue becomes empty, a buffer larger than this is freed. */
 #define ROOM_KEPT (1UL << 20)

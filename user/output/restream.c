@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 #include "output/member.h"
 #include "output/output.h"
 #include "record/compact.h"

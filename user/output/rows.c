@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/visible.h"
 #include "output/table.h"
-#include "visible.h"
 
 /* 1234567 → "1,234,567", in every locale. */
 const char *row_grouped(json_int_t number, char *buffer, size_t size)
@@ -56,7 +57,7 @@ const char *row_name(const json_t *record, char *buffer, size_t size)
 	size_t used = 0;
 
 	buffer[0] = '\0';
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && used < size; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(keys) && used < size; i++) {
 		const json_t *value = json_object_get(record, keys[i]);
 		char text[128];
 

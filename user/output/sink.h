@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "base/refusal.h"
 #include "output/queue.h"
-#include "refusal.h"
 
 struct address;
 struct documents;

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
-#include "visible.h"
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/visible.h"
 
 void text_add(struct text *text, const char *format, ...)
 {
@@ -97,15 +98,13 @@ void text_to_ascii(struct text *text)
 
 		while (i + length < text->used && (text->bytes[i + length] & 0xc0) == 0x80)
 			length++;
-		while (s < sizeof(similar) / sizeof(similar[0]) &&
-		       (strlen(similar[s].character) != length ||
-			memcmp(text->bytes + i, similar[s].character, length)))
+		while (s < ARRAY_SIZE(similar) && (strlen(similar[s].character) != length ||
+						   memcmp(text->bytes + i, similar[s].character, length)))
 			s++;
 		if (!(text->bytes[i] & 0x80))
 			text_add(&result, "%c", text->bytes[i]);
 		else
-			text_add(&result, "%s",
-				 s < sizeof(similar) / sizeof(similar[0]) ? similar[s].instead : "?");
+			text_add(&result, "%s", s < ARRAY_SIZE(similar) ? similar[s].instead : "?");
 		i += length;
 	}
 	free(text->bytes);

@@ -16,7 +16,8 @@ struct text {
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Appends text with the characters replaced that must not reach a terminal: see visible.h. Newlines are kept.
+ * Appends text with the characters replaced that must not reach a terminal: see base/visible.h. Newlines are
+ * kept.
  */
 void text_add_visible(struct text *text, const char *from);
 

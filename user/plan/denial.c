@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/array.h"
 #include "event/encoding.h"
 #include "host/kernel.h"
 
@@ -267,7 +268,7 @@ int open_denied(struct refusal *refusal, struct host *host, const struct plan *p
 
 	refuse(refusal, STATUS_REFUSED, "event '%s'", event->name);
 	refusal->error = error;
-	for (size_t i = 0; i < sizeof(explanations) / sizeof(explanations[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(explanations); i++)
 		if (explanations[i].error == error)
 			return explanations[i].explain(&denied);
 	return because(refusal, "the kernel refuses it: %s", strerror(error));

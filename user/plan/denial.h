@@ -7,10 +7,10 @@
 #ifndef NHMTAP_DENIAL_H
 #define NHMTAP_DENIAL_H
 
+#include "base/refusal.h"
 #include "host/host.h"
 #include "host/processor.h"
 #include "plan/plan.h"
-#include "refusal.h"
 
 /* Sentences that are used in several places. */
 #define REMEDY_SECCOMP_PERF                                                                                  \

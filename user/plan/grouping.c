@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "event/encoding.h"
 #include "event/placement.h"
-#include "memory.h"
 #include "metric/fit.h"
 
 /* The end of the group that begins at event `first`; the next event if it is in no group. */

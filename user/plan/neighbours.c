@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* PMUs by the beginning of their names: uncore_cbox_0, cstate_core, … (arch/x86/events/ of Linux). */
 static const struct known_neighbour {
 	const char *begins;
@@ -42,7 +44,7 @@ const struct neighbour *neighbour_of(const struct event *event, const struct hos
 		return NULL;
 	if (pmu->unit)
 		return &of_units[pmu->unit->scope];
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (!strncmp(pmu->name, known[i].begins, strlen(known[i].begins)))
 			return &known[i].neighbour;
 	return event->cpus ? &others : NULL;

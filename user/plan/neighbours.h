@@ -8,10 +8,10 @@
 #ifndef NHMTAP_NEIGHBOURS_H
 #define NHMTAP_NEIGHBOURS_H
 
+#include "base/refusal.h"
 #include "event/event.h"
 #include "host/host.h"
 #include "plan/target.h"
-#include "refusal.h"
 
 struct neighbour {
 	const char *scope; /* which part has one: "socket", "core", "cpu"; "shared": several CPUs */

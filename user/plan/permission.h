@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "base/refusal.h"
 #include "host/host.h"
 #include "host/processor.h"
-#include "refusal.h"
 
 struct permission {
 	const char *name;

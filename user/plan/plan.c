@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "base/array.h"
 #include "plan/plan.h"
 
 #include "event/encoding.h"
@@ -174,7 +175,7 @@ const char *plan_default_counted(struct plan *plan, struct host *host)
 	const char *why = "";
 	size_t used = 0;
 
-	for (size_t i = 0; i < sizeof(default_counted) / sizeof(default_counted[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(default_counted); i++) {
 		const char *lacks = without(host, generic_event_find(default_counted[i]));
 
 		if (lacks)

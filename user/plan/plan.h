@@ -8,13 +8,13 @@
 
 #include <sys/types.h>
 
+#include "base/refusal.h"
 #include "event/event.h"
 #include "host/host.h"
 #include "metric/expectation.h"
 #include "metric/metric.h"
 #include "option/options.h"
 #include "plan/target.h"
-#include "refusal.h"
 
 struct plan {
 	struct target target;

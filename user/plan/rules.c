@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "event/encoding.h"
 #include "event/placement.h"
 #include "metric/fit.h"
@@ -555,7 +556,7 @@ static bool all_held(const struct subject *s, const struct shared_register *reg,
 static const struct shared_register *contested(const struct subject *s, const struct event *first,
 					       const struct event **holder)
 {
-	for (size_t i = 0; i < sizeof(shared_registers) / sizeof(shared_registers[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(shared_registers); i++)
 		if (all_held(s, &shared_registers[i], first, holder))
 			return &shared_registers[i];
 	return NULL;
@@ -567,7 +568,7 @@ size_t rules_register(const struct event *event, const char *name, struct host *
 
 	if (!host->events || !look_at(&subject, event))
 		return 0;
-	for (size_t i = 0; i < sizeof(shared_registers) / sizeof(shared_registers[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(shared_registers); i++) {
 		const struct shared_register *reg = &shared_registers[i];
 
 		if (strcmp(reg->name, name) || !reg->used(&subject))
@@ -679,7 +680,7 @@ int rules_check(const struct events *events, const struct target *target, struct
 		bool core = subject.cpu && look_at(&subject, &events->list[i]);
 
 		subject.event = &events->list[i];
-		for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
+		for (size_t r = 0; r < ARRAY_SIZE(rules); r++)
 			if (concerns(&rules[r], subject.cpu, core) && !(force && rules[r].yields) &&
 			    rules[r].check(&subject, refusal))
 				return -1;

@@ -7,9 +7,9 @@
 #ifndef NHMTAP_RULES_H
 #define NHMTAP_RULES_H
 
+#include "base/refusal.h"
 #include "event/event.h"
 #include "plan/target.h"
-#include "refusal.h"
 
 /* Checks all events against all rules. `force` skips rules that only protect from useless results. Returns 0,
  * or -1 with the refusal of the first rule that is broken. Without a table of the host's CPU, little is

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/list.h"
+#include "base/memory.h"
 #include "host/cgroup_owner.h"
 #include "host/cgroup_pattern.h"
 #include "host/files.h"
-#include "list.h"
-#include "memory.h"
 
 /* --- processes and threads -------------------------------------------------------------------- */
 
@@ -331,7 +332,7 @@ static const struct {
 	{"cpu", PER_CPU},   {"core", PER_CORE},	    {"socket", PER_SOCKET},
 	{"node", PER_NODE}, {"thread", PER_THREAD}, {"cgroup", PER_CGROUP},
 };
-#define KEYS (sizeof(keys) / sizeof(keys[0]))
+#define KEYS ARRAY_SIZE(keys)
 
 static int add_key(struct target *target, const char *name, size_t length, struct refusal *refusal)
 {
@@ -402,7 +403,7 @@ static int check_one_target(const struct options *options, struct refusal *refus
 	};
 	const struct choice *first = &no_choice;
 
-	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
 		if (!choices[i].given)
 			continue;
 		if (first->given) {

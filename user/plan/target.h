@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "cpus.h"
+#include "base/cpus.h"
+#include "base/refusal.h"
 #include "host/host.h"
 #include "option/options.h"
-#include "refusal.h"
 
 struct target {
 	/* NULL-terminated, from argv; NULL if there is none. Beside processes, threads, CPUs or cgroups it

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/memory.h"
 #include "event/placement.h"
-#include "memory.h"
 #include "plan/rules.h"
 
 /* Registers that a core's threads share, named as in rules_register(). */
@@ -21,7 +22,7 @@ static const struct contest {
 	{"branch filter", "branch_filter",
 	 "a core has one filter for its branch records: events with another one wait"},
 };
-#define CONTESTS (sizeof(contests) / sizeof(contests[0]))
+#define CONTESTS ARRAY_SIZE(contests)
 
 /* Whether both may run on the same core. Tasks may run on any. */
 static bool meet(const struct target *a, const struct target *b, const struct host *host)

@@ -3,9 +3,9 @@
 #ifndef NHMTAP_PLAN_UNITS_H
 #define NHMTAP_PLAN_UNITS_H
 
+#include "base/refusal.h"
 #include "event/event.h"
 #include "option/options.h"
-#include "refusal.h"
 
 /* Refuses events for which units_place() has found no counter. Returns 0, or -1 with the refusal. */
 int units_fit(const struct events *events, struct refusal *refusal);

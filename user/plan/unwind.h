@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
+#include "base/refusal.h"
 #include "host/host.h"
 #include "option/options.h"
-#include "refusal.h"
 
 /* Why stacks can't be walked by tables here, as a sentence without a full stop; NULL if they can. */
 const char *unwind_forbidden(const struct host *host);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interned.h"
-#include "memory.h"
+#include "base/interned.h"
+#include "base/memory.h"
 #include "record/chains.h"
 #include "record/entry.h"
 #include "record/key.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <jansson.h>
 
-#include "collection/aggregation.h"
+#include "aggregation/aggregation.h"
 #include "host/host.h"
 #include "naming/codes.h"
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collection/stacks.h"
-#include "interned.h"
-#include "memory.h"
+#include "aggregation/stacks.h"
+#include "base/interned.h"
+#include "base/memory.h"
 #include "record/code.h"
 #include "shared.h"
 

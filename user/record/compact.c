@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 #include "record/digits.h"
 
 char *compact_grow(struct compact *compact, size_t size)

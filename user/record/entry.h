@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "collection/aggregation.h"
+#include "aggregation/aggregation.h"
 #include "host/host.h"
 #include "shared.h"
 

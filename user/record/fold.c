@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 #include "record/code.h"
 #include "record/entry.h"
 #include "record/key.h"

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <jansson.h>
 
-#include "collection/aggregation.h"
+#include "aggregation/aggregation.h"
+#include "base/interned.h"
 #include "host/host.h"
-#include "interned.h"
 #include "naming/codes.h"
 
 struct folded {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "host/cgroups.h"
 #include "record/record.h"
 #include "record/source.h"
@@ -109,7 +110,7 @@ json_t *member_value(const struct host *host, const struct member *member, const
 {
 	const void *at = (const char *)base + member->offset;
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 		if (!strcmp(types[i].type, member->type))
 			return types[i].value(host, at, member->size);
 	return json_null();

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "collection/aggregation.h"
+#include "aggregation/aggregation.h"
 #include "host/host.h"
 
 /* The value of a member of the key or value that begins at `base`. Numbers of cgroups, sources and the like

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "clock.h"
-#include "foreign.h"
+#include "base/clock.h"
+#include "naming/foreign.h"
 #include "naming/worker.h"
 
 /* The largest resident set so far, in bytes. getrusage(2) is not used: if the process's program before

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "base/array.h"
 #include "record/owner.h"
 
 #include "host/cgroup_owner.h"
@@ -16,7 +17,7 @@ void owner_add(struct fields *fields, const char *path)
 		{"systemd.unit", owner.unit},
 	};
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
 		if (members[i].text[0])
 			fields_value(fields, members[i].name, value_text(members[i].text, 256));
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 #include "record/digits.h"
 
 /* The number of bytes of the UTF-8 character at `at`; 0 if it is not a valid one (RFC 3629, section 4). */

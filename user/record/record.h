@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <linux/types.h>
 
-#include "refusal.h"
+#include "base/refusal.h"
 
 /* These functions return a new reference. The record that it is put into takes it over. */
 

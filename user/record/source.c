@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "record/record.h"
 #include "shared.h"
 
@@ -87,7 +88,7 @@ static const struct word operations[] = {
 	{PERF_MEM_OP_EXEC, "fetch_", "instruction fetch: "},
 };
 
-#define FIND(words, wanted) find_word(words, sizeof(words) / sizeof((words)[0]), wanted)
+#define FIND(words, wanted) find_word(words, ARRAY_SIZE(words), wanted)
 
 /* The first word whose bits are all set in `wanted`; an empty one if there is none. */
 static struct word find_word(const struct word *words, size_t nr, unsigned int wanted)
@@ -100,7 +101,7 @@ static struct word find_word(const struct word *words, size_t nr, unsigned int w
 
 static struct word find_number(unsigned int number)
 {
-	for (size_t i = 0; i < sizeof(level_numbers) / sizeof(level_numbers[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(level_numbers); i++)
 		if (level_numbers[i].value == number)
 			return level_numbers[i];
 	return (struct word){0, "", ""};

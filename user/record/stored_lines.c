@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 void stored_lines_open(struct stored_lines *lines, int fd)
 {

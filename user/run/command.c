@@ -2,9 +2,9 @@
 /* nhmtap run CONFIG: a session with the activities of CONFIG. */
 #include <string.h>
 
+#include "base/note.h"
 #include "option/command.h"
 #include "run/config.h"
-#include "note.h"
 
 /* Options of `run` alone. */
 struct run_options {

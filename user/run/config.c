@@ -8,16 +8,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "embedded.h"
-#include "guarded.h"
-#include "json_file.h"
-#include "list.h"
-#include "tables/names.h"
-#include "memory.h"
+#include "base/array.h"
+#include "base/embedded.h"
+#include "base/guarded.h"
+#include "base/json_file.h"
+#include "base/list.h"
+#include "base/memory.h"
 #include "option/command.h"
 #include "run/resource.h"
 #include "session/limits.h"
 #include "session/share_control.h"
+#include "tables/names.h"
 
 #define ACTIVITIES_MOST 64
 #define OUTPUTS_MOST	16
@@ -206,7 +207,7 @@ refused:
 /* --- activities ------------------------------------------------------------------------------- */
 
 static const char *const own_members[] = {"name", "command", "retry"};
-#define OWN_MEMBERS (sizeof(own_members) / sizeof(own_members[0]))
+#define OWN_MEMBERS ARRAY_SIZE(own_members)
 
 struct known {
 	char texts[96][40];
@@ -460,7 +461,7 @@ static int take_series(struct place_of_output *output, const json_t *value, cons
 static int take_output(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)
 {
 	static const char *const known[] = {"format", "path", "activities", "types", "queue_bytes", "series"};
-	const size_t nr = sizeof(known) / sizeof(known[0]);
+	const size_t nr = ARRAY_SIZE(known);
 	struct place_of_output *output = &request->outputs[request->nr_outputs++];
 	char path[POINTER_MOST];
 	json_t *element;
@@ -609,7 +610,7 @@ static const char *const known[] = {"activities", "outputs",	"resource", "limits
 
 static int judge(struct request *request, struct refusal *refusal)
 {
-	const size_t nr = sizeof(known) / sizeof(known[0]);
+	const size_t nr = ARRAY_SIZE(known);
 	const json_t *document = request->document;
 	const char *member;
 	json_t *value;
@@ -654,7 +655,7 @@ int config_read(struct request *request, const char *path, char **command, struc
 /* Refuses changes of what is fixed for a session's life. */
 static int check_same(const struct request *request, const struct request *before, struct refusal *refusal)
 {
-	for (size_t i = FIRST_FIXED; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = FIRST_FIXED; i < ARRAY_SIZE(known); i++) {
 		const json_t *now = json_object_get(request->document, known[i]);
 		const json_t *then = json_object_get(before->document, known[i]);
 		char path[POINTER_MOST];

@@ -4,7 +4,7 @@
 #ifndef NHMTAP_CONFIG_H
 #define NHMTAP_CONFIG_H
 
-#include "refusal.h"
+#include "base/refusal.h"
 #include "run/run.h"
 
 #define CONFIG_MOST (1 << 20) /* bytes */

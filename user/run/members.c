@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "memory.h"
+#include "activity/life.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "option/command.h"
 #include "record/record.h"
 

@@ -93,13 +93,6 @@ bool has_paths(const struct run *run); /* whether any output has a path; also so
 /* Writes what waits in the streams, as far as they accept it now. */
 void flush(struct run *run);
 
-/* Waits until everything is written; if a signal has ended the session, or ends the wait, only for a short
- * time. */
-void drain(struct run *run);
-
-/* Limits that wait, because a signal has come. */
-void limit_drain(struct run *run);
-
 /* Called when no stream is left that can be written to: counting ends. The session ends too, unless it must
  * wait for a command. */
 void unwritable(struct session *session);
@@ -193,12 +186,24 @@ void listen_no_more(struct run *run);
 /* Called by the loop when a command may have come in (--control). */
 void on_control(void *context, short events);
 
+/* --- ending.c ---------------------------------------------------------------------------------- */
+
+/* Limits that wait, because a signal has come. */
+void limit_drain(struct run *run);
+
 /* Checks whether the command has ended. If so, the session ends. */
 void on_command_ended(struct run *run);
 
 /* Ends the session. A running command gets the signal `number` (0: it already has it), and is measured and
  * waited for until it ends. */
 void end_session(struct run *run, const char *reason, int number);
+
+/* The command that gets the signal which ends the wait for it; for a signal handler. 0: there is none, or it
+ * has ended. */
+pid_t command_waited_for(void);
+
+/* Whether the session only waits for its command to end. */
+bool has_command(const struct session *session);
 
 /* --- reload.c --------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 /* The contents of the line of progress on stderr: see output/progress.h. */
 #include "run/parts.h"
 
-#include "clock.h"
+#include "base/clock.h"
 #include "output/progress.h"
 #include "output/rows.h"
 

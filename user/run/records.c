@@ -8,7 +8,7 @@
 
 #include "activity/start.h"
 #include "activity/warning.h"
-#include "clock.h"
+#include "base/clock.h"
 #include "collection/msr_counters.h"
 #include "record/overhead.h"
 #include "record/record.h"
@@ -229,4 +229,12 @@ void write_last_words(void *context)
 		if (!stream->aside && stream->format->lines && stream->records)
 			write_last(run, stream);
 	}
+}
+
+void write_starts_again(struct run *run)
+{
+	write_session_start(run);
+	for (size_t i = 0; i < run->nr; i++)
+		if (run->members[i]->going)
+			write_start(run->members[i]);
 }

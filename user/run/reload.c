@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "activity/life.h"
 #include "run/parts.h"
 
+#include "base/visible.h"
 #include "host/privileges.h"
 #include "option/command.h"
 #include "output/address.h"
 #include "record/record.h"
-#include "visible.h"
 
 static size_t place_of_same(const struct request *request, const struct asked *asked)
 {
@@ -89,14 +90,6 @@ static int check_others(struct run *run, const struct request *request, struct r
 		return 0;
 	*refusal = first;
 	return -1;
-}
-
-void write_starts_again(struct run *run)
-{
-	write_session_start(run);
-	for (size_t i = 0; i < run->nr; i++)
-		if (run->members[i]->going)
-			write_start(run->members[i]);
 }
 
 static void read_again(struct run *run)

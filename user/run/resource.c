@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
-#include "visible.h"
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/visible.h"
 
 #define ATTRIBUTES   "OTEL_RESOURCE_ATTRIBUTES"
 #define SERVICE_NAME "OTEL_SERVICE_NAME"
@@ -19,7 +20,7 @@ bool resource_is_own(const char *name)
 	static const char *const own[] = {"container.id", "host.arch", "os.type", "process.executable.name",
 					  "process.pid"};
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		if (!strcmp(own[i], name))
 			return true;
 	return false;

@@ -9,35 +9,17 @@
 
 #include <bpf/libbpf.h>
 
-#include "memory.h"
+#include "activity/life.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/note.h"
+#include "base/visible.h"
 #include "collection/trial.h"
 #include "host/kernel.h"
 #include "host/privileges.h"
 #include "option/command.h"
 #include "record/record.h"
 #include "run/resource.h"
-#include "note.h"
-#include "visible.h"
-
-void asked_release(struct asked *asked)
-{
-	if (!asked)
-		return;
-	options_release(&asked->options);
-	json_decref(asked->value);
-	free(asked->name);
-	free(asked);
-}
-
-void request_release(struct request *request)
-{
-	for (size_t i = 0; i < request->nr_entries; i++)
-		asked_release(request->entries[i]);
-	free(request->entries);
-	free(request->outputs);
-	json_decref(request->document);
-	*request = (struct request){0};
-}
 
 /* --- one execution ---------------------------------------------------------------------------- */
 
@@ -193,6 +175,40 @@ static void execute_repeatedly(struct run *run, __u64 repeats, struct refusal *r
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
+
+static bool any_remote(const struct session *session)
+{
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (sink_is_remote(&session->streams[i].sink))
+			return true;
+	return false;
+}
+
+/* Waits until everything is written; if a signal has ended the session, or ends the wait, only for a short
+ * time. */
+static void drain(struct run *run)
+{
+	struct session *session = &run->session;
+
+	for (size_t i = 0; !session->began.tv_sec && i < session->nr_streams; i++)
+		sink_keep_old(&session->streams[i].sink);
+	session_flush(session);
+	if (!session->loop || !session_waits(session))
+		return;
+	run->draining = true;
+	if (!session->ended_by && any_remote(session))
+		run->ended_ns = clock_ns(CLOCK_MONOTONIC);
+	if (run->ended_ns)
+		limit_drain(run);
+	listen_to_signals(run);
+	watch_outputs(run);
+	loop_run(session->loop);
+	unwatch_outputs(run);
+	listen_no_more(run);
+	loop_remove(session->loop, &run->over);
+	loop_remove(session->loop, &session->retry);
+	loop_remove(session->loop, &session->late);
+}
 
 static int stream_error(const struct session *session)
 {

@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
+#include "base/refusal.h"
 #include "option/options.h"
 #include "output/output.h"
-#include "refusal.h"
 
 /* An activity that was asked for. */
 struct asked {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <microhttpd.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "record/type.h"
 #include "session/listen.h"
 

@@ -11,13 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "activity/life.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/note.h"
 #include "host/privileges.h"
-#include "memory.h"
 #include "option/command.h"
 #include "output/address.h"
 #include "output/push.h"
-#include "note.h"
 
 static int check_live(const struct stream *stream, const struct options *options, struct refusal *refusal)
 {
@@ -272,73 +273,6 @@ void unwatch_outputs(struct run *run)
 {
 	for (size_t i = 0; i < run->session.nr_streams; i++)
 		session_unwatch(&run->session, &run->session.streams[i]);
-}
-
-/* --- the end ---------------------------------------------------------------------------------- */
-
-/* How long to wait for readers, after the signal that ended the session; at least DRAIN_LEAST_NS after
- * everything is in the queues, since a command may take long to end. */
-#define DRAIN_NS       2000000000ULL
-#define DRAIN_LEAST_NS 500000000ULL
-
-/* The time is over. A server that is not connected is given up. One that is connected is waited for, unless a
- * signal has come. */
-static void on_drain_over(void *context)
-{
-	struct run *run = context;
-	struct session *session = &run->session;
-
-	run->over = NULL;
-	for (size_t i = 0; !session->ended_by && i < session->nr_streams; i++) {
-		struct sink *sink = &session->streams[i].sink;
-
-		if (sink_is_remote(sink) && sink->stopped && sink_has_left(sink))
-			sink->error = sink->stopped;
-	}
-	if (session->ended_by || !session_waits(session))
-		loop_stop(session->loop);
-	else
-		run->over = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + DRAIN_NS, on_drain_over, run);
-}
-
-static bool any_remote(const struct session *session)
-{
-	for (size_t i = 0; i < session->nr_streams; i++)
-		if (sink_is_remote(&session->streams[i].sink))
-			return true;
-	return false;
-}
-
-void limit_drain(struct run *run)
-{
-	__u64 least = clock_ns(CLOCK_MONOTONIC) + DRAIN_LEAST_NS, until = run->ended_ns + DRAIN_NS;
-
-	loop_remove(run->session.loop, &run->over);
-	run->over = loop_at(run->session.loop, until > least ? until : least, on_drain_over, run);
-}
-
-void drain(struct run *run)
-{
-	struct session *session = &run->session;
-
-	for (size_t i = 0; !session->began.tv_sec && i < session->nr_streams; i++)
-		sink_keep_old(&session->streams[i].sink);
-	session_flush(session);
-	if (!session->loop || !session_waits(session))
-		return;
-	run->draining = true;
-	if (!session->ended_by && any_remote(session))
-		run->ended_ns = clock_ns(CLOCK_MONOTONIC);
-	if (run->ended_ns)
-		limit_drain(run);
-	listen_to_signals(run);
-	watch_outputs(run);
-	loop_run(session->loop);
-	unwatch_outputs(run);
-	listen_no_more(run);
-	loop_remove(session->loop, &run->over);
-	loop_remove(session->loop, &session->retry);
-	loop_remove(session->loop, &session->late);
 }
 
 /* --- other outputs ---------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "collection/self.h"
 #include "output/member.h"
 #include "selftest/tests.h"
@@ -182,7 +183,7 @@ static void lies(struct run *run, const json_t *entry, void *shares)
 	__u64 ip = address(entry, "ip");
 	bool right = false;
 
-	for (size_t i = 0; i < sizeof(places->at) / sizeof(places->at[0]) && places->at[i]; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(places->at) && places->at[i]; i++)
 		right = right || ip == landmark_address(run->landmarks, places->at[i]);
 	add_share(shares, integer(entry, "samples"), right, string(entry, "ip"));
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 struct landmarks {
 	int fd;

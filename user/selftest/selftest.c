@@ -7,15 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "beside.h"
+#include "base/array.h"
+#include "base/beside.h"
+#include "base/list.h"
 #include "host/files.h"
-#include "list.h"
 #include "output/member.h"
 #include "selftest/landmarks.h"
 #include "selftest/tests.h"
 #include "tables/names.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* --- what is known ---------------------------------------------------------------------------- */
 
@@ -44,8 +43,8 @@ static const struct edge chance_edges[] = {
 	{"branch_other", "after_either", true},	   {"branch_chance_end", "chance", true},
 };
 
-static const struct edges loop = {"the loop's 9 branches", loop_edges, COUNT(loop_edges)},
-			  chance = {"the loop's 6 branches", chance_edges, COUNT(chance_edges)};
+static const struct edges loop = {"the loop's 9 branches", loop_edges, ARRAY_SIZE(loop_edges)},
+			  chance = {"the loop's 6 branches", chance_edges, ARRAY_SIZE(chance_edges)};
 
 static const struct level l1 = {"L1", PERF_MEM_LVL_L1, PERF_MEM_LVLNUM_L1, 0, "load_site"},
 			  l2 = {"L2", PERF_MEM_LVL_L2, PERF_MEM_LVLNUM_L2, 0, "load_site"},
@@ -183,7 +182,7 @@ static const struct test tests[] = {
 	 .judge = judge_counts},
 };
 /* clang-format on */
-const size_t nr_selftests = COUNT(tests);
+const size_t nr_selftests = ARRAY_SIZE(tests);
 
 const char *selftest_name(size_t i)
 {
@@ -397,7 +396,7 @@ static void arguments_of(struct run *run)
 	if (test->chain)
 		chain_in(run, nr, test->chain);
 	if ((test->needs & NEEDS_CORES) && two_cores(run->selftest->host, cpus)) {
-		for (size_t i = 0; i < COUNT(cpus); i++) {
+		for (size_t i = 0; i < ARRAY_SIZE(cpus); i++) {
 			snprintf(run->words[i], sizeof(run->words[i]), "%d", cpus[i]);
 			run->arguments[nr++] = run->words[i];
 		}

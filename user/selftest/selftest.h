@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <jansson.h>
 
+#include "base/refusal.h"
 #include "host/host.h"
-#include "refusal.h"
 
 struct selftest {
 	struct host *host;

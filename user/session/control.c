@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "memory.h"
-#include "visible.h"
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/visible.h"
 
 static int refuse_control(struct refusal *refusal, const char *text, int error, const char *why)
 {
@@ -101,7 +102,7 @@ static enum control_command command_of(const char *line)
 		{"ping", CONTROL_PING},	    {"stop", CONTROL_STOP},
 	};
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (!strcmp(commands[i].name, line))
 			return commands[i].command;
 	say("nhmtap: option --control: there is no command '%s'. Next: write enable, disable, snapshot, ping "

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "refusal.h"
+#include "base/refusal.h"
 
 struct control {
 	int fd, ack_fd; /* -1: none */

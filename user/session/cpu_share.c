@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "clock.h"
-#include "memory.h"
-#include "note.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/note.h"
 #include "record/overhead.h"
 
 /* The largest factor: beyond it, samples are so rare that fewer would change nothing. */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <jansson.h>
 
-#include "refusal.h"
+#include "base/refusal.h"
 
 /* Sizes are bytes. */
 enum memory_part {

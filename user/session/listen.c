@@ -14,10 +14,10 @@
 
 #include <microhttpd.h>
 
-#include "clock.h"
-#include "late.h"
-#include "memory.h"
-#include "note.h"
+#include "base/clock.h"
+#include "base/late.h"
+#include "base/memory.h"
+#include "base/note.h"
 #include "output/address.h"
 #include "session/loop.h"
 #include "session/session.h"

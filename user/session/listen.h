@@ -4,8 +4,8 @@
 #ifndef NHMTAP_LISTEN_H
 #define NHMTAP_LISTEN_H
 
+#include "base/refusal.h"
 #include "output/text.h"
-#include "refusal.h"
 
 struct session;
 struct listen;

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/note.h"
 #include "collection/sideband.h"
-#include "memory.h"
 #include "naming/ksymbols.h"
 #include "record/code.h"
-#include "note.h"
 #include "unwind/unwinding.h"
 
 /* Notes of the last millisecond are not read yet: a CPU takes the time of a note before it writes it, so an

@@ -9,11 +9,11 @@
 
 #include <jansson.h>
 
+#include "base/refusal.h"
 #include "host/host.h"
 #include "naming/codes.h"
 #include "naming/mappings.h"
 #include "plan/target.h"
-#include "refusal.h"
 #include "session/loop.h"
 #include "session/notices.h"
 

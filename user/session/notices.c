@@ -11,7 +11,7 @@
 #include <linux/netlink.h>
 #include <sys/socket.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 #define KERNEL_NOTICES 1 /* the multicast group of the kernel's own notices: lib/kobject_uevent.c */
 

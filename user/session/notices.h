@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "cpus.h"
+#include "base/cpus.h"
 #include "session/loop.h"
 
 struct listener;

@@ -5,9 +5,9 @@
 #include <poll.h>
 #include <string.h>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/list.h"
 #include "host/privileges.h"
-#include "list.h"
 
 struct timespec now_of(clockid_t clock)
 {

@@ -9,11 +9,11 @@
 #include <time.h>
 #include <jansson.h>
 
+#include "base/refusal.h"
 #include "collection/child.h"
 #include "collection/self.h"
 #include "host/host.h"
 #include "output/output.h"
-#include "refusal.h"
 #include "session/control.h"
 #include "session/cpu_share.h"
 #include "session/limits.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 /* Whether the name is a metric's, modifiers ignored: "ipc:u" is the metric ipc, for user space only. */
 static bool names_metric(const struct host *host, const char *name)

@@ -4,18 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
-#include "record/bound.h"
-#include "stat/expectation_record.h"
-#include "stat/metric_record.h"
-#include "record/record.h"
-#include "record/type.h"
-#include "stat/plan.h"
 #include "activity/activity.h"
+#include "activity/missing.h"
 #include "activity/tally.h"
 #include "activity/why.h"
+#include "base/memory.h"
 #include "metric/moments.h"
 #include "option/command.h"
+#include "record/bound.h"
+#include "record/record.h"
+#include "record/type.h"
+#include "stat/expectation_record.h"
+#include "stat/metric_record.h"
+#include "stat/plan.h"
 
 /* Limit of names and units in records, in bytes. */
 #define NAME_MOST 200

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/list.h"
+#include "base/memory.h"
 #include "tables/compose.h"
 #include "tables/config.h"
 #include "tables/formula.h"
 #include "tables/loader.h"
 #include "tables/names.h"
-#include "list.h"
-#include "memory.h"
 
 /* Whether it is the draft of metrics over perf's own events, which belong to no CPU. */
 static bool is_generic(const struct draft *draft)
@@ -180,7 +181,7 @@ static int check_accesses(struct loader *loader, struct draft *draft)
 {
 	const char *const names[] = {draft->cpu.loads, draft->cpu.stores};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i] && !draft_find(draft, DRAFT_EVENTS, names[i]))
 			return fault_in(loader, "cpus.json", draft->cpu.name,
 					"\"accesses\" names %s, which is no event of the CPU", names[i]);

@@ -16,8 +16,8 @@
 
 #include <linux/types.h>
 
+#include "base/refusal.h"
 #include "tables/known_event.h"
-#include "refusal.h"
 
 struct composed {
 	__u64 config, config1;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "tables/names.h"
-#include "memory.h"
 
 static const struct {
 	size_t size;

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "embedded.h"
-#include "memory.h"
+#include "base/array.h"
+#include "base/embedded.h"
+#include "base/memory.h"
 
 struct pattern {
 	const char *text; /* a string of the schema */
@@ -266,7 +267,7 @@ static const char *name_of(const json_t *entry)
 	static const char *const keys[] = {"name", "id", "key"};
 	const char *name = NULL;
 
-	for (size_t i = 0; !name && i < sizeof(keys) / sizeof(keys[0]); i++)
+	for (size_t i = 0; !name && i < ARRAY_SIZE(keys); i++)
 		name = json_string_value(json_object_get(entry, keys[i]));
 	return name;
 }

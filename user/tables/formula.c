@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "base/memory.h"
 
 /* The most nested parentheses. A table may come from anywhere, and the stack is finite. */
 #define DEPTH_MAX 32

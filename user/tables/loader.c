@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "guarded.h"
-#include "json_file.h"
-#include "memory.h"
+#include "base/guarded.h"
+#include "base/json_file.h"
+#include "base/memory.h"
 #include "tables/names.h"
 
 int fault_in(struct loader *loader, const char *file, const char *label, const char *what, ...)
@@ -177,4 +177,15 @@ int check_entries(struct loader *loader, const json_t *entries, const char *key)
 	}
 	json_decref(seen);
 	return err;
+}
+
+const struct cpu_events *find_cpu(const struct loader *loader, const char *name)
+{
+	for (size_t i = 0; i < loader->nr_drafts; i++)
+		if (!strcmp(loader->drafts[i]->cpu.name, name))
+			return &loader->drafts[i]->cpu;
+	for (size_t i = 0; i < nr_known_cpus; i++)
+		if (!strcmp(known_cpus[i].name, name))
+			return &known_cpus[i];
+	return NULL;
 }

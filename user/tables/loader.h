@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <jansson.h>
 
+#include "base/refusal.h"
 #include "tables/draft.h"
 #include "tables/form.h"
-#include "refusal.h"
 
 #define GENERIC "generic" /* the folder of metrics over perf's own events */
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <linux/perf_event.h>
 
+#include "base/array.h"
+
 /* The sides of software events: perf_exclude_event(), kernel/events/core.c, compares them with the registers
  * that come with the event. Those of a fault are the faulting code's, those of the scheduler its own. */
 #define BOTH SIDES_BOTH, NULL, NULL
@@ -57,7 +59,7 @@ const struct generic_event generic_events[] = {
 		 "counts nothing: it is there for the output of BPF programs", "bpf_perf_event_output()"),
 	SOFTWARE("cgroup-switches", NULL, CGROUP_SWITCHES, OF_THE_SCHEDULER),
 };
-const size_t nr_generic_events = sizeof(generic_events) / sizeof(generic_events[0]);
+const size_t nr_generic_events = ARRAY_SIZE(generic_events);
 
 const struct generic_event *generic_event_of(__u32 type, __u64 config)
 {
@@ -85,10 +87,9 @@ struct word {
 	__u64 id;
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define CACHE(id)    PERF_COUNT_HW_CACHE_##id
-#define OP(id)	     (PERF_COUNT_HW_CACHE_OP_##id << 8)
-#define RESULT(id)   (PERF_COUNT_HW_CACHE_RESULT_##id << 16)
+#define CACHE(id)  PERF_COUNT_HW_CACHE_##id
+#define OP(id)	   (PERF_COUNT_HW_CACHE_OP_##id << 8)
+#define RESULT(id) (PERF_COUNT_HW_CACHE_RESULT_##id << 16)
 
 static const struct word caches[] = {
 	{"L1-dcache", CACHE(L1D)}, {"l1-d", CACHE(L1D)},
@@ -142,13 +143,13 @@ int cache_event_find(const char *name, __u64 *config)
 	const struct word *cache, *operation, *result;
 	const char *whole = name;
 
-	cache = next_word(&name, caches, COUNT(caches));
+	cache = next_word(&name, caches, ARRAY_SIZE(caches));
 	if (!cache)
 		return -1;
-	result = next_word(&name, results, COUNT(results));
-	operation = next_word(&name, operations, COUNT(operations));
+	result = next_word(&name, results, ARRAY_SIZE(results));
+	operation = next_word(&name, operations, ARRAY_SIZE(operations));
 	if (!result)
-		result = next_word(&name, results, COUNT(results));
+		result = next_word(&name, results, ARRAY_SIZE(results));
 	/* A cache alone may be a CPU's event in other letters: ITLB. */
 	if (*name || (!operation && !result && strcmp(whole, cache->text)))
 		return -1;

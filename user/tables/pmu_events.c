@@ -12,11 +12,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "guarded.h"
-#include "json_file.h"
-#include "memory.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "base/array.h"
+#include "base/guarded.h"
+#include "base/json_file.h"
+#include "base/memory.h"
 
 struct reader {
 	const char *path; /* the option's value */
@@ -79,7 +78,7 @@ static const char *fixed_terms(const char *name)
 		{"cpu_clk_unhalted.thread_any", "event=0x3c,any=1"},
 	};
 
-	for (size_t i = 0; i < COUNT(fixed); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
 		if (!strcasecmp(name, fixed[i][0]))
 			return fixed[i][1];
 	return NULL;
@@ -118,7 +117,7 @@ static char *terms_of(const json_t *entry, const char *name)
 		return NULL;
 	used = snprintf(terms, sizeof(terms), "event=0x%llx",
 			number(entry, "EventCode") | number(entry, "ExtSel") << 8);
-	for (size_t i = 0; i < COUNT(members); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
 		if (number(entry, members[i][0]))
 			used += snprintf(terms + used, sizeof(terms) - used, ",%s=%.40s", members[i][1],
 					 text(entry, members[i][0], value, sizeof(value)));
@@ -146,7 +145,7 @@ static bool is_core(const char *unit, const char **pmu)
 {
 	static const char *const hybrid[] = {"cpu_core", "cpu_atom"};
 
-	for (size_t i = 0; i < COUNT(hybrid); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(hybrid); i++)
 		if (!strcmp(unit, hybrid[i])) {
 			*pmu = hybrid[i];
 			return true;
@@ -361,7 +360,7 @@ static int read_path(struct reader *reader)
 		return refuse_path(reader, "it can't be read: %s", strerror(errno));
 	if (!S_ISDIR(facts.st_mode))
 		return read_file(reader, reader->path, NULL);
-	for (size_t i = 0; i < COUNT(below); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(below); i++) {
 		FILE *file;
 		int err, fd;
 

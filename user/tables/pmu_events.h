@@ -16,7 +16,7 @@
 #include <jansson.h>
 #include <linux/types.h>
 
-#include "refusal.h"
+#include "base/refusal.h"
 
 struct pmu_event {
 	const char *name;	 /* the file's spelling */

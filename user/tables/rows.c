@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tables/config.h"
 #include "tables/loader.h"
 #include "tables/names.h"
@@ -195,7 +196,7 @@ static __u8 kinds_of(const json_t *entry)
 	size_t i;
 
 	json_array_foreach(json_object_get(entry, "kinds"), i, kind)
-		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
 			if (!strcmp(json_string_value(kind), names[k]))
 				kinds |= 1 << k;
 	return kinds;
@@ -699,7 +700,7 @@ static int load_unit_kind(struct loader *loader, struct unit_kind *kind, const j
 	const json_t *counters = json_object_get(entry, "counters"),
 		     *fields = json_object_get(entry, "fields");
 
-	if (!kind->name && check_whole(loader, entry, members, sizeof(members) / sizeof(members[0])))
+	if (!kind->name && check_whole(loader, entry, members, ARRAY_SIZE(members)))
 		return -1;
 	kind->name = text(entry, "name");
 	if (json_object_get(entry, "description"))
@@ -752,7 +753,7 @@ static int begin_unit(struct loader *loader, struct known_unit *unit, const json
 
 	*unit = (struct known_unit){0};
 	if (!like)
-		return check_whole(loader, entry, members, sizeof(members) / sizeof(members[0]));
+		return check_whole(loader, entry, members, ARRAY_SIZE(members));
 	if (!cpu || at == cpu->nr_units)
 		return FAULT(loader, name,
 			     "is like that of \"%s\", which does not stand before it, nor is built in", like);
@@ -1036,7 +1037,7 @@ int load_table(struct loader *loader, struct draft *draft, const char *stem)
 	};
 	const json_t *table;
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (strcmp(kinds[i].kind, stem))
 			continue;
 		table = read_table(loader, stem);

@@ -8,21 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
+#include "base/memory.h"
 #include "tables/loader.h"
-#include "memory.h"
 
 /* --- CPUs ------------------------------------------------------------------------------------- */
-
-const struct cpu_events *find_cpu(const struct loader *loader, const char *name)
-{
-	for (size_t i = 0; i < loader->nr_drafts; i++)
-		if (!strcmp(loader->drafts[i]->cpu.name, name))
-			return &loader->drafts[i]->cpu;
-	for (size_t i = 0; i < nr_known_cpus; i++)
-		if (!strcmp(known_cpus[i].name, name))
-			return &known_cpus[i];
-	return NULL;
-}
 
 /* Lists a folder in the order of names. The caller frees each entry and the list. Returns the number of
  * entries, or -errno. */
@@ -133,7 +123,7 @@ static int take_away(struct loader *loader, struct draft *draft, const json_t *w
 	const json_t *name;
 	size_t i;
 
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
 		json_array_foreach(json_object_get(without, kinds[k].field), i, name) {
 			const char *gone = json_string_value(name);
 

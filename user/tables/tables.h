@@ -10,8 +10,8 @@
 #ifndef NHMTAP_TABLES_H
 #define NHMTAP_TABLES_H
 
+#include "base/refusal.h"
 #include "tables/known_event.h"
-#include "refusal.h"
 
 struct tables {
 	struct cpu_events *cpus; /* the CPUs that the folder defines or adds to */

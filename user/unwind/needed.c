@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "foreign.h"
-#include "memory.h"
+#include "base/memory.h"
+#include "naming/foreign.h"
 
 /* The most files that are read: a command has some tens of libraries. */
 #define FILES_MOST 256

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The unwind table of a file: how to step from a function to its caller, for each address. It is made from
- * .eh_frame in one pass. Whatever the section contains, nothing beyond it is read, and the table has at most
- * two rows for each of its bytes.
+ * The unwind table of a file: how to step from a function to its caller, for each address. The worker process
+ * makes it from .eh_frame: confined/eh_frame.h.
  */
 #ifndef NHMTAP_UNWIND_TABLE_H
 #define NHMTAP_UNWIND_TABLE_H
@@ -13,8 +12,6 @@
 
 #include "unwind.h"
 
-struct image;
-
 struct unwind_table {
 	__u64 base; /* address of the first page, in the file's own addresses */
 	struct unwind_page *pages;
@@ -24,21 +21,6 @@ struct unwind_table {
 	struct unwind_rule *rules;
 	size_t nr_rules;
 };
-
-/* A file's .eh_frame, its address at run time (before relocation), and the range of the file's code. */
-struct unwind_section {
-	const unsigned char *bytes;
-	size_t size;
-	__u64 address;
-	__u64 low, high; /* range of all code: first address, and the one after the last */
-	__u64 entry;	 /* the program's entry point, which has no caller; 0: none */
-};
-
-/* Makes the table. Returns NULL, or why there is none: a constant sentence. The caller must call
- * unwind_table_release(). */
-const char *unwind_table_of_section(struct unwind_table *table, const struct unwind_section *section);
-/* The same for a file; 64-bit files only. */
-const char *unwind_table_of_image(struct unwind_table *table, const struct image *image);
 
 /*
  * Uses a table that another process has made. Its pages, rules and rows, `counts` of each, follow each other

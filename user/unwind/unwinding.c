@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "collection/unwind_memory.h"
-#include "foreign.h"
-#include "memory.h"
+#include "aggregation/unwind_memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "naming/foreign.h"
+#include "unwind/cache.h"
 #include "unwind/needed.h"
-#include "unwind/tables.h"
 
 /* A list of mappings in the memory that programs read. Processes share it after a fork. */
 struct list {

@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "base/refusal.h"
 #include "host/host.h"
 #include "naming/mappings.h"
-#include "refusal.h"
 
 struct unwind_memory;
 struct unwinding;

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Asks the naming engine (tests/pure/names.c) and the tools that it is compared with."""
+import glob
+import json
+import os
+import re
+import subprocess
+
+from records import HERE
+
+USER = os.path.join(HERE, "..", "user")
+ENGINE = ("base/memory", "base/guarded", "naming/foreign", "base/interned", "unwind/table",
+          *(f"confined/{name}" for name in ("dwarf_image", "lines", "read_file", "served", "eh_frame")),
+          *(f"naming/{name}" for name in (
+    "naming", "named_source", "pool", "order", "spans", "symbols", "image", "debug_file", "maps", "demangle",
+    "message", "worker")))
+LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
+# Only the Makefile can build this: it knows the libraries' names.
+LATE = os.path.join(os.environ.get("NHMTAP_BUILD", "build"), "user", "base", "late.o")
+
+
+def build(path, program, *names):
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror",
+                    "-g", "-O1",
+                    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
+                    "-I", os.path.join(USER, "..", "bpf"), "-o", path, os.path.join(HERE, "pure", program),
+                    *(os.path.join(USER, f"{name}.c") for name in names), LATE, *LIBRARIES], check=True)
+
+
+def build_names(path):
+    build(path, "names.c", *ENGINE)
+
+
+def build_confined(path):
+    """Builds pure/confined.c with the sources of a worker."""
+    build(path, "confined.c", *(name for name in ENGINE if name != "confined/served"))
+
+
+def build_tables(path):
+    """Builds pure/table_memory.c: unwinding tables in memory, made by a worker, without BPF."""
+    build(path, "table_memory.c", *ENGINE, "unwind/cache")
+
+
+class Names:
+    """The engine as a process that answers each line with a line."""
+
+    def __init__(self, program, *options, before=()):
+        # If the engine fails, one of the tests would search forever.
+        self.process = subprocess.Popen(["timeout", "200", *before, program, *map(str, options)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer, self.process.stderr.read()
+        return json.loads(answer)
+
+    def file(self, path, offset, build_id="-"):
+        return self.ask(f"file {path} {build_id} {offset:x}")
+
+    def kernel(self, address):
+        return self.ask(f"kernel {address:x}")
+
+    def jit(self, path, address):
+        return self.ask(f"jit {path} {address:x}")
+
+    def memory(self):
+        return self.ask("memory")
+
+    def later(self, seconds):
+        self.ask(f"later {seconds}")
+
+    def forget(self, seconds):
+        self.ask(f"forget {seconds}")
+
+    def close(self):
+        """Ends the process. It must exit with status 0 and without leaks."""
+        self.process.stdin.close()
+        assert self.process.stdout.read() == ""
+        assert self.process.wait() == 0, self.process.stderr.read()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+def run(*command, **options):
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True,
+                          **options).stdout
+
+
+def symbols(path, *options):
+    """Returns the functions that nm lists: {name: [(address, size), …]}."""
+    found = {}
+    for line in run("nm", "-S", *options, path).splitlines():
+        match = re.fullmatch(r"([0-9a-f]+) ([0-9a-f]+) [tTwWi] (.*)", line)
+        if match:
+            found.setdefault(match[3].split("@")[0], []).append((int(match[1], 16), int(match[2], 16)))
+    return found
+
+
+def segments(path):
+    """Returns the segments of a file that have code: (offset, address, size)."""
+    found = []
+    for line in run("readelf", "-lW", path).splitlines():
+        match = re.match(r"\s+LOAD\s+(0x\w+) (0x\w+) 0x\w+ (0x\w+) 0x\w+ R.E", line)
+        if match:
+            found.append(tuple(int(part, 16) for part in match.groups()))
+    return found
+
+
+def offset_of(path, address):
+    for offset, begin, size in segments(path):
+        if begin <= address < begin + size:
+            return address - begin + offset
+    raise AssertionError(f"{address:#x} is in no code of {path}")
+
+
+def build_id(path):
+    return re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", path))[1]
+
+
+def addr2line(path, addresses):
+    """Returns the frames at each address by addr2line: [(function, file, line), …], innermost
+    first. "??" and 0 mean unknown."""
+    lines = run("addr2line", "-a", "-i", "-f", "-C", "-e", path,
+                input="".join(f"{address:#x}\n" for address in addresses)).splitlines()
+    answers, at = {}, 0
+    while at < len(lines):
+        frames = answers.setdefault(int(lines[at], 16), [])
+        at += 1
+        while at < len(lines) and not re.fullmatch("0x[0-9a-f]{8,16}", lines[at]):
+            file, _, line = lines[at + 1].split(" (disc")[0].rpartition(":")
+            frames.append((lines[at], file, int(line) if line.isdigit() else 0))
+            at += 2
+    return answers
+
+
+def llvm_symbolizer(path, addresses):
+    """Returns the lines of each address by LLVM: [(file, line), …], innermost first. "" and 0 mean
+    unknown."""
+    answers = run(sorted(glob.glob("/usr/lib/llvm-*/bin/llvm-symbolizer"))[0], "--inlines", "--output-style=JSON", "-e", path,
+                  input="".join(f"{address:#x}\n" for address in addresses))
+    return {int(answer["Address"], 16): [(frame["FileName"], frame["Line"]) for frame in answer["Symbol"]]
+            for answer in map(json.loads, answers.splitlines())}
+
+
+def places(name):
+    """Returns (file, line) of each frame."""
+    return [(frame.get("file", ""), frame["line"]) for frame in name["frames"]]
+
+
+def functions(name):
+    return [frame.get("symbol") for frame in name["frames"]]

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which file of the program needs which other one, by the objects' symbols: no circles, and a wall around what
+runs confined."""
+import os
+import subprocess
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ["NHMTAP_BUILD"]
+
+# Files that need each other, as sorted tuples of "folder/name", each with the reason. There are none.
+CIRCLES = {}
+# Needs that lead back, against those of the rest of their folders.
+BACKWARDS = {
+    ("naming", "record"): "inlined frames are written as JSON where they are found",
+}
+
+
+def needs():
+    """Returns {file: files whose functions or data it uses}, as "folder/name"."""
+    sources = [os.path.relpath(os.path.join(folder, name), ROOT)[:-2]
+               for folder, _, names in os.walk(os.path.join(ROOT, "user")) for name in names if name.endswith(".c")]
+    objects = {os.path.join(BUILD, f"{source}.o"): source.removeprefix("user/") for source in sources}
+    listed = subprocess.run(["nm", "-A", *objects], capture_output=True, text=True, check=True).stdout
+    owner, wanted = {}, {name: set() for name in objects.values()}
+    for line in listed.splitlines():
+        path, _, symbol = line.partition(":")
+        *_, kind, name = symbol.split()
+        if kind in "TDBR":
+            owner[name] = objects[path]
+        elif kind == "U":
+            wanted[objects[path]].add(name)
+    return {file: {owner[name] for name in names if name in owner} - {file} for file, names in wanted.items()}
+
+
+@pytest.fixture(scope="module")
+def files():
+    return needs()
+
+
+def circles(graph):
+    """Returns the largest sets of which each member leads to each other one."""
+    def reached(start):
+        found, queue = set(), [start]
+        while queue:
+            new = graph.get(queue.pop(), set()) - found
+            found |= new
+            queue += new
+        return found
+    after = {name: reached(name) for name in graph}
+    return {tuple(sorted({other for other in after[name] if name in after[other]})) for name in graph if name in after[name]}
+
+
+def test_no_files_need_each_other_but_those_with_a_reason(files):
+    assert circles(files) == set(CIRCLES)
+
+
+def test_no_folder_leads_back_to_one_that_needs_it(files):
+    folders = {}
+    for file, others in files.items():
+        folder = os.path.dirname(file)
+        folders.setdefault(folder, set()).update(os.path.dirname(other) for other in others)
+    graph = {folder: {other for other in others if other != folder and (folder, other) not in BACKWARDS}
+             for folder, others in folders.items()}
+    assert circles(graph) == set()
+    assert all(behind in folders[folder] for folder, behind in BACKWARDS), "no longer so: remove it from BACKWARDS"
+
+
+def test_everybody_may_lean_on_base_and_base_on_nobody(files):
+    outside = {other for file, others in files.items() if file.startswith("base/")
+               for other in others if not other.startswith("base/")}
+    assert outside == set()
+
+
+def test_nothing_calls_into_what_runs_confined(files):
+    """It is reached through the worker process alone: by messages."""
+    callers = {(file, other) for file, others in files.items() for other in others
+               if other.startswith("confined/") and not file.startswith("confined/")}
+    assert callers == set()

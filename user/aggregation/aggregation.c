@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "aggregation/aggregation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "aggregation/constants.h"
+#include "aggregation/libbpf_words.h"
+#include "aggregation/object.h"
+#include "aggregation/own_pids.h"
+#include "aggregation/unwind_memory.h"
+#include "aggregation/wakes.h"
+#include "base/memory.h"
+#include "plan/denial.h"
+#include "shared.h"
+
+struct aggregation {
+	struct bpf_object *object;
+	struct layout layout;
+	struct table_layout table;
+	unsigned int stack_frames;	    /* the most frames of a stack */
+	struct stack_areas *areas;	    /* NULL: there are no stacks */
+	const struct unwind_memory *unwind; /* NULL: stacks are not walked by tables */
+	struct table_reader *reader;
+	bool stream;
+	struct rings *rings; /* NULL: there is no stream */
+	struct attached {
+		int fd, link; /* the event's descriptor, and the link's own */
+	} * links;
+	size_t nr_links;
+};
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+int aggregation_open(struct aggregation **result, const char *name, const char *by, struct refusal *refusal)
+{
+	struct aggregation *aggregation = xcalloc(1, sizeof(*aggregation));
+	struct libbpf_words words;
+
+	libbpf_words_begin(&words);
+	aggregation->object = object_open(name);
+	libbpf_words_end(&words);
+	if (!aggregation->object ||
+	    layout_read(&aggregation->layout, &aggregation->table, bpf_object__btf(aggregation->object))) {
+		refuse(refusal, STATUS_REFUSED, "the aggregation '%s'", name);
+		because(refusal, "its BPF object can't be read: %s", words.last);
+		aggregation_close(aggregation);
+		return -1;
+	}
+	if (constants_tell_apart(aggregation->object, &aggregation->layout, by, refusal)) {
+		aggregation_close(aggregation);
+		return -1;
+	}
+	*result = aggregation;
+	return 0;
+}
+
+/* --- what else is asked for -------------------------------------------------------------------- */
+
+void aggregation_conceal(struct aggregation *aggregation, const char *name)
+{
+	struct layout *layout = &aggregation->layout;
+	struct member *key = layout_key(layout, name, strlen(name));
+	size_t kept = 0;
+
+	if (key)
+		key->shown = false;
+	for (size_t i = 0; i < layout->nr_by; i++)
+		if (strcmp(layout->by[i], name))
+			layout->by[kept++] = layout->by[i];
+	layout->nr_by = kept;
+}
+
+void aggregation_stream(struct aggregation *aggregation)
+{
+	aggregation->stream = true;
+	aggregation->layout.nr_by = 0;
+	for (size_t i = 0; i < aggregation->layout.nr_keys; i++) {
+		struct member *member = &aggregation->layout.keys[i];
+
+		member->streamed = member->shown;
+		member->shown = !member->optional;
+		if (member->shown)
+			aggregation->layout.by[aggregation->layout.nr_by++] = member->name;
+	}
+	constants_set(aggregation->object, "stream", true);
+}
+
+void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user, unsigned int frames,
+			bool chain)
+{
+	aggregation->stack_frames = frames;
+	constants_set(aggregation->object, "kernel_stacks", kernel);
+	constants_set(aggregation->object, "user_stacks", user);
+	constants_set(aggregation->object, "max_stack", frames);
+	constants_set(aggregation->object, "chain_marks", chain);
+}
+
+void aggregation_unwind(struct aggregation *aggregation, const struct unwind_memory *memory, bool precise)
+{
+	aggregation->unwind = memory;
+	constants_set(aggregation->object, "tables_walk", true);
+	constants_set(aggregation->object, "precise", precise);
+}
+
+void aggregation_distance(struct aggregation *aggregation, __u64 least, __u64 beyond)
+{
+	constants_set(aggregation->object, "period_least", least);
+	constants_set(aggregation->object, "period_beyond", beyond);
+}
+
+void aggregation_pace(struct aggregation *aggregation)
+{
+	constants_set(aggregation->object, "paced", true);
+	constants_set(aggregation->object, "timed", true);
+}
+
+void aggregation_weigh(struct aggregation *aggregation, __u64 opened, __u64 held)
+{
+	table_reader_weigh(aggregation->reader, opened, held);
+}
+
+void aggregation_carry(struct aggregation *aggregation, int cpu, __u64 count, __u64 most)
+{
+	table_reader_carry(aggregation->reader, cpu, count, most);
+}
+
+struct table_runs aggregation_runs(const struct aggregation *aggregation)
+{
+	return table_reader_runs(aggregation->reader);
+}
+
+bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample, __u64 *lost)
+{
+	return rings_next(aggregation->rings, before, sample, lost);
+}
+
+/* --- loading, attaching ----------------------------------------------------------------------- */
+
+size_t aggregation_bytes(const struct aggregation *aggregation, const struct host *host)
+{
+	size_t a_cpu = aggregation->table.size;
+
+	if (aggregation->stack_frames)
+		a_cpu += stack_areas_bytes(aggregation->object);
+	if (aggregation->stream)
+		a_cpu += rings_bytes(aggregation->layout.key_size);
+	return a_cpu * cpus_end(&host->possible);
+}
+
+static int map_memory(struct aggregation *aggregation, const struct host *host, struct refusal *refusal)
+{
+	int err = table_reader_map(aggregation->reader);
+
+	if (err)
+		return bpf_denied(refusal, host, "mapping the BPF program's tables", -err, "");
+	err = aggregation->areas ? stack_areas_map(aggregation->areas) : 0;
+	if (err)
+		return bpf_denied(refusal, host, "mapping the BPF program's stacks", -err, "");
+	err = aggregation->rings ? rings_map(aggregation->rings) : 0;
+	return err ? bpf_denied(refusal, host, "mapping the BPF program's rings", -err, "") : 0;
+}
+
+int aggregation_load(struct aggregation *aggregation, const struct host *host, struct refusal *refusal)
+{
+	int err, nr_cpus = cpus_end(&host->possible);
+	struct bpf_program *program;
+	struct libbpf_words words;
+
+	bpf_object__for_each_program(program, aggregation->object)
+		bpf_program__set_type(program, BPF_PROG_TYPE_PERF_EVENT);
+	if (aggregation->stream)
+		aggregation->rings =
+			rings_prepare(aggregation->object, nr_cpus, aggregation->layout.key_size);
+	aggregation->areas = stack_areas_prepare(aggregation->object, nr_cpus, aggregation->stack_frames);
+	aggregation->reader =
+		table_reader_prepare(aggregation->object, nr_cpus, &aggregation->layout, &aggregation->table,
+				     aggregation->areas, aggregation->stack_frames);
+	own_pids_set(aggregation->object);
+	unwind_memory_share(aggregation->unwind, aggregation->object);
+	libbpf_words_begin(&words);
+	err = bpf_object__load(aggregation->object);
+	libbpf_words_end(&words);
+	if (err)
+		return bpf_denied(refusal, host, "loading the BPF program", -err, words.last);
+	return map_memory(aggregation, host, refusal);
+}
+
+int aggregation_wake(struct aggregation *aggregation, struct wakes *wakes, bool *filling,
+		     const struct host *host, struct refusal *refusal)
+{
+	struct libbpf_words words;
+	int err;
+
+	libbpf_words_begin(&words);
+	err = wakes_add(wakes, aggregation->object, filling);
+	libbpf_words_end(&words);
+	if (!err || !strstr(words.last, "epoll"))
+		return err ? bpf_denied(refusal, host, "mapping the BPF program's ring", -err, words.last)
+			   : 0;
+	refuse(refusal, STATUS_REFUSED, "waiting for the BPF program's ring");
+	refusal->error = -err;
+	because(refusal, "epoll_create1(2) or epoll_ctl(2) is refused: %s", strerror(-err));
+	return instead(refusal, "allow both, in the seccomp profile or by fs.epoll.max_user_watches");
+}
+
+int aggregation_attach(struct aggregation *aggregation, int fd, const struct host *host,
+		       struct refusal *refusal)
+{
+	const struct bpf_program *program = bpf_object__next_program(aggregation->object, NULL);
+	/* Not bpf_program__attach_perf_event(): it enables the event at once, and its link closes the
+	 * descriptor, which belongs to libperf. */
+	int link = bpf_link_create(bpf_program__fd(program), fd, BPF_PERF_EVENT, NULL);
+
+	if (link < 0)
+		return bpf_denied(refusal, host, "attaching the BPF program", -link, "");
+	aggregation->links =
+		xrealloc(aggregation->links, (aggregation->nr_links + 1) * sizeof(*aggregation->links));
+	aggregation->links[aggregation->nr_links++] = (struct attached){fd, link};
+	return 0;
+}
+
+void aggregation_detach(struct aggregation *aggregation, int fd)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < aggregation->nr_links; i++)
+		if (aggregation->links[i].fd == fd)
+			close(aggregation->links[i].link);
+		else
+			aggregation->links[kept++] = aggregation->links[i];
+	aggregation->nr_links = kept;
+}
+
+void aggregation_close(struct aggregation *aggregation)
+{
+	if (!aggregation)
+		return;
+	for (size_t i = 0; i < aggregation->nr_links; i++)
+		close(aggregation->links[i].link);
+	rings_close(aggregation->rings);
+	table_reader_close(aggregation->reader);
+	stack_areas_close(aggregation->areas);
+	bpf_object__close(aggregation->object);
+	layout_release(&aggregation->layout);
+	free(aggregation->links);
+	free(aggregation);
+}
+
+const struct layout *aggregation_layout(const struct aggregation *aggregation)
+{
+	return &aggregation->layout;
+}
+
+void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct reading *reading)
+{
+	table_reader_read(aggregation->reader, most_keys, reading);
+}
+
+void aggregation_drain(struct aggregation *aggregation, size_t most_keys)
+{
+	table_reader_drain(aggregation->reader, most_keys);
+}
+
+size_t aggregation_kept(const struct aggregation *aggregation)
+{
+	return table_reader_kept(aggregation->reader);
+}
+
+const struct stacks *aggregation_kept_stacks(const struct aggregation *aggregation)
+{
+	return table_reader_stacks(aggregation->reader);
+}
+
+void aggregation_take(struct aggregation *aggregation, bool (*take)(void *context, const struct entry *entry),
+		      void *context)
+{
+	table_reader_take(aggregation->reader, take, context);
+}
+
+void aggregation_so_far(struct aggregation *aggregation, __u64 *samples, __u64 *lost)
+{
+	table_reader_so_far(aggregation->reader, samples, lost);
+}

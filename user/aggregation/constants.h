@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The constants (const volatile) of a BPF object, which user space sets before the object is loaded. A
+ * constant by_KEY switches the key KEY on.
+ */
+#ifndef NHMTAP_CONSTANTS_H
+#define NHMTAP_CONSTANTS_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+#include "aggregation/layout.h"
+#include "base/refusal.h"
+
+struct bpf_object;
+
+/* Sets the constant of this name; returns false if there is none. */
+bool constants_set(struct bpf_object *object, const char *name, __u64 value);
+
+/*
+ * Switches on the keys of `by` ("pid,ip"). Members of the layout's key that are off are marked as not shown,
+ * and layout->by is filled in: the keys that are on, in the order of the members, then those that are no
+ * member. Returns 0, or -1 with the refusal if there is no such key.
+ */
+int constants_tell_apart(struct bpf_object *object, struct layout *layout, const char *by,
+			 struct refusal *refusal);
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "aggregation/object.h"
+
+#include <stdio.h>
+
+#include <bpf/libbpf.h>
+
+#include "aggregation/libbpf_words.h"
+#include "base/embedded.h"
+
+struct bpf_object *object_open(const char *name)
+{
+	struct bpf_object_open_opts options = {.sz = sizeof(options), .object_name = name};
+	struct embedded file;
+	char file_name[64];
+
+	snprintf(file_name, sizeof(file_name), "%s.bpf.o", name);
+	file = embedded_find(file_name);
+	return bpf_object__open_mem(file.data, file.size, &options);
+}
+
+int object_load_quietly(struct bpf_object *object)
+{
+	struct libbpf_words unsaid;
+	int err;
+
+	libbpf_words_begin(&unsaid);
+	err = bpf_object__load(object);
+	libbpf_words_end(&unsaid);
+	return err;
+}

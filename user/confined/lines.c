@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "confined/lines.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <elfutils/libdw.h>
+
+#include "base/memory.h"
+#include "confined/dwarf_image.h"
+
+/* A function. */
+struct function {
+	Dwarf_Die die;
+	struct calls *calls; /* NULL: not read yet */
+};
+
+/* The inlined calls in a function. */
+struct calls {
+	struct spans spans; /* `what` is an index of `list` */
+	struct call {
+		Dwarf_Die die;
+		__u32 in; /* index of the call that it is inlined in; SPANS_NONE: the function itself */
+	} * list;
+	size_t nr, room;
+};
+
+struct unit {
+	Dwarf_Die die;
+	bool looked, rows;  /* the members below are set; it has a line table */
+	bool looked_inside; /* `nested` is set */
+	Dwarf_Files *files;
+	const char *folder;  /* where it was compiled */
+	struct spans spans;  /* of functions; `what` is an index of `functions` */
+	struct spans nested; /* of functions within functions: the same */
+	struct function *functions;
+	size_t nr, room;
+};
+
+struct lines {
+	struct image image, alternate;
+	Dwarf *dwarf, *alternate_dwarf;
+	struct spans spans; /* `what` is an index of `units` */
+	struct unit *units;
+	size_t nr, room;
+	size_t bytes, most;
+	size_t steps;	    /* steps that are left: see step() */
+	Dwarf_Off furthest; /* the last entry in the file visited by the current walk */
+};
+
+/* A list of ranges while it is collected. */
+struct ranges {
+	struct span *list;
+	size_t nr, room;
+};
+
+#define GROW(list, nr, room)                                                                                 \
+	do {                                                                                                 \
+		if ((nr) == (room)) {                                                                        \
+			(room) = (room) ? (room) + (room) / 2 : 16;                                          \
+			(list) = xrealloc(list, (room) * sizeof(*(list)));                                   \
+		}                                                                                            \
+	} while (0)
+
+/* Counts a step of the work, which is limited to a few times the size of the DWARF, because entries may refer
+ * to each other in any way. Returns false if no steps are left. */
+static bool step(struct lines *lines, size_t bytes)
+{
+	lines->steps -= bytes < lines->steps ? bytes : lines->steps;
+	return lines->steps;
+}
+
+/* Moves to the next sibling of this entry. If the entry does not say where its children end, libdw walks
+ * through all of them again, so as many steps are counted as they have bytes. */
+static bool next(struct lines *lines, Dwarf_Die *die)
+{
+	Dwarf_Off before = dwarf_dieoffset(die);
+	bool known = dwarf_hasattr(die, DW_AT_sibling), any;
+
+	if (!lines->steps)
+		return false;
+	any = !dwarf_siblingof(die, die);
+	if (any && dwarf_dieoffset(die) > lines->furthest)
+		lines->furthest = dwarf_dieoffset(die);
+	return step(lines, known ? 1 : (any ? dwarf_dieoffset(die) : lines->furthest) - before) && any;
+}
+
+#define RANGE_STEPS	   4 /* a range takes more memory than space in the file */
+#define RANGES_MOST(lines) ((lines)->most / (8 * sizeof(struct span)))
+
+/* Adds all ranges of code that belong to an entry. Returns whether it has any. */
+static bool add_ranges(struct lines *lines, struct ranges *ranges, Dwarf_Die *die, __u32 order, __u32 what)
+{
+	Dwarf_Addr base, low, high;
+	bool any = false;
+
+	for (ptrdiff_t at = 0; ranges->nr < RANGES_MOST(lines) && step(lines, RANGE_STEPS) &&
+			       (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;) {
+		GROW(ranges->list, ranges->nr, ranges->room);
+		ranges->list[ranges->nr++] = (struct span){low, high, order, what};
+		any = true;
+	}
+	return any;
+}
+
+static void take_ranges(struct lines *lines, struct spans *spans, struct ranges *ranges)
+{
+	spans_make(spans, ranges->list, ranges->nr);
+	lines->bytes += spans_bytes(spans);
+	free(ranges->list);
+}
+
+/* --- references, which may leave the file or go in circles -------------------------------------- */
+
+/* Whether an attribute refers to an alternate file that is not open. libdw would then open the file itself,
+ * whatever path it names. */
+static bool elsewhere(const struct lines *lines, const Dwarf_Die *of, Dwarf_Attribute *attribute)
+{
+	switch (dwarf_whatform(attribute)) {
+	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_GNU_strp_alt:
+	case DW_FORM_ref_sup4:
+	case DW_FORM_ref_sup8:
+	case DW_FORM_strp_sup:
+		return !lines->alternate_dwarf || dwarf_cu_getdwarf(of->cu) != lines->dwarf;
+	}
+	return false;
+}
+
+static const char *text_of(const struct lines *lines, Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr(die, name, &attribute) && !elsewhere(lines, die, &attribute)
+		       ? dwarf_formstring(&attribute)
+		       : NULL;
+}
+
+static bool follow(const struct lines *lines, Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die next;
+
+	if (!dwarf_attr(die, name, &attribute) || elsewhere(lines, die, &attribute) ||
+	    !dwarf_formref_die(&attribute, &next))
+		return false;
+	*die = next;
+	return true;
+}
+
+#define HOPS_MOST 16 /* three are usual: an instance, its abstract form, its declaration */
+
+static const char *function_name(const struct lines *lines, const Dwarf_Die *of)
+{
+	Dwarf_Die die = *of;
+	const char *plain = NULL;
+
+	for (int hops = 0; hops < HOPS_MOST; hops++) {
+		const char *linkage = text_of(lines, &die, DW_AT_linkage_name);
+
+		if (!linkage)
+			linkage = text_of(lines, &die, DW_AT_MIPS_linkage_name);
+		if (linkage)
+			return linkage;
+		if (!plain)
+			plain = text_of(lines, &die, DW_AT_name);
+		if (!follow(lines, &die, DW_AT_abstract_origin) && !follow(lines, &die, DW_AT_specification))
+			break;
+	}
+	return plain;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+#define UNIT_BYTES 1500 /* libdw's own memory for a unit */
+
+static void find_units(struct lines *lines)
+{
+	struct ranges ranges = {0};
+	Dwarf_CU *cu = NULL;
+	uint8_t type;
+	Dwarf_Die die;
+
+	while (lines->bytes <= lines->most &&
+	       !dwarf_get_units(lines->dwarf, cu, &cu, NULL, &type, &die, NULL)) {
+		lines->bytes += UNIT_BYTES;
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		GROW(lines->units, lines->nr, lines->room);
+		lines->units[lines->nr] = (struct unit){.die = die};
+		add_ranges(lines, &ranges, &die, 0, lines->nr++);
+	}
+	lines->bytes += lines->room * sizeof(*lines->units);
+	take_ranges(lines, &lines->spans, &ranges);
+}
+
+struct lines *lines_open(struct image *image, struct image *alternate, size_t most)
+{
+	__u64 size = dwarf_size(image) + (alternate ? dwarf_size(alternate) : 0);
+	struct lines *lines = xcalloc(1, sizeof(*lines));
+
+	lines->image = *image;
+	lines->alternate = alternate ? *alternate : (struct image){.fd = -1};
+	lines->bytes = sizeof(*lines) + size;
+	lines->most = most;
+	lines->steps = 4 * size + 1000;
+	if (size <= most)
+		lines->dwarf = dwarf_open(&lines->image);
+	if (!lines->dwarf) {
+		lines_close(lines);
+		return NULL;
+	}
+	if (alternate)
+		lines->alternate_dwarf = dwarf_open(&lines->alternate);
+	if (lines->alternate_dwarf)
+		dwarf_setalt(lines->dwarf, lines->alternate_dwarf);
+	find_units(lines);
+	if (lines->bytes <= most)
+		return lines;
+	lines_close(lines);
+	return NULL;
+}
+
+static void release_calls(struct calls *calls)
+{
+	if (!calls)
+		return;
+	spans_release(&calls->spans);
+	free(calls->list);
+	free(calls);
+}
+
+static void release_unit(struct unit *unit)
+{
+	for (size_t i = 0; i < unit->nr; i++)
+		release_calls(unit->functions[i].calls);
+	free(unit->functions);
+	spans_release(&unit->spans);
+	spans_release(&unit->nested);
+}
+
+void lines_close(struct lines *lines)
+{
+	if (!lines)
+		return;
+	for (size_t i = 0; i < lines->nr; i++)
+		release_unit(&lines->units[i]);
+	free(lines->units);
+	spans_release(&lines->spans);
+	dwarf_end(lines->dwarf);
+	dwarf_end(lines->alternate_dwarf);
+	image_close(&lines->image);
+	image_close(&lines->alternate);
+	free(lines);
+}
+
+size_t lines_bytes(const struct lines *lines)
+{
+	return lines->bytes;
+}
+
+/* --- the functions of a unit -------------------------------------------------------------------- */
+
+#define NESTED_MOST 1000 /* no compiler nests so deeply; a hostile file may: reading stops */
+
+/* Goes to the first child of an entry at this depth. Returns false if there is none, or if no
+ * steps are left. */
+static bool descend(struct lines *lines, Dwarf_Die *in, Dwarf_Die *die, int depth)
+{
+	if (depth > NESTED_MOST)
+		lines->steps = 0;
+	if (!lines->steps || dwarf_child(in, die))
+		return false;
+	if (dwarf_dieoffset(die) > lines->furthest)
+		lines->furthest = dwarf_dieoffset(die);
+	return true;
+}
+
+static bool holds_functions(int tag)
+{
+	return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
+	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
+}
+
+static bool holds_code(int tag)
+{
+	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
+	       tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+}
+
+/* A walk through a unit for its functions: either those outside of other functions, or those within (OpenMP's
+ * bodies, GNU C's nested functions, lambdas, methods of local classes). */
+struct walk {
+	struct unit *unit;
+	struct ranges ranges;
+	bool nested;
+};
+
+static void find_functions(struct lines *lines, struct walk *walk, Dwarf_Die *in, bool within, int depth)
+{
+	struct unit *unit = walk->unit;
+	Dwarf_Die die;
+
+	if (!descend(lines, in, &die, depth))
+		return;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if (holds_functions(tag) || (walk->nested && holds_code(tag)))
+			find_functions(lines, walk, &die, within || holds_code(tag), depth + 1);
+		if (tag != DW_TAG_subprogram || within != walk->nested ||
+		    !add_ranges(lines, &walk->ranges, &die, 0, unit->nr))
+			continue;
+		GROW(unit->functions, unit->nr, unit->room);
+		unit->functions[unit->nr++] = (struct function){.die = die};
+	} while (next(lines, &die));
+}
+
+static void take_functions(struct lines *lines, struct unit *unit, struct spans *spans, bool nested)
+{
+	struct walk walk = {unit, .nested = nested};
+	size_t room = unit->room;
+
+	lines->furthest = dwarf_dieoffset(&unit->die);
+	find_functions(lines, &walk, &unit->die, false, 0);
+	lines->bytes += (unit->room - room) * sizeof(*unit->functions);
+	take_ranges(lines, spans, &walk.ranges);
+}
+
+/* The number of the function at an address, or SPANS_NONE. The unit is walked through a second time only for
+ * an address that is in none of the functions found first: that takes longer, and few are nested. */
+static __u32 function_at(struct lines *lines, struct unit *unit, __u64 address)
+{
+	__u32 number = spans_find(&unit->spans, address);
+
+	if (number != SPANS_NONE)
+		return number;
+	if (!unit->looked_inside)
+		take_functions(lines, unit, &unit->nested, true);
+	unit->looked_inside = true;
+	return spans_find(&unit->nested, address);
+}
+
+/* libdw's own memory per row of the line table, and per file name. */
+#define ROW_BYTES	    48
+#define FILE_BYTES	    64
+#define ROW_BYTES_MEANWHILE 100 /* per row, while libdw reads them; a row may take one byte */
+
+/* Whether the unit's line table is small enough to be read. */
+static bool bearable(const struct lines *lines, Dwarf_Die *unit)
+{
+	Dwarf_Attribute attribute;
+	GElf_Shdr header;
+	Elf_Scn *section;
+	Elf_Data *data;
+	Dwarf_Word at;
+	__u32 size;
+
+	if (!dwarf_attr(unit, DW_AT_stmt_list, &attribute) || dwarf_formudata(&attribute, &at))
+		return false;
+	section = image_section(&lines->image, ".debug_line", &header);
+	if (!section)
+		section = image_section(&lines->image, ".zdebug_line", &header);
+	data = section ? elf_getdata(section, NULL) : NULL;
+	if (!data || !data->d_buf || at > data->d_size || data->d_size - at < sizeof(size))
+		return false;
+	memcpy(&size, (char *)data->d_buf + at, sizeof(size));
+	if (size > data->d_size - at) /* 64-bit DWARF, or invalid */
+		size = data->d_size - at;
+	return size <= lines->most / ROW_BYTES_MEANWHILE;
+}
+
+static void look_at_unit(struct lines *lines, struct unit *unit)
+{
+	size_t nr_rows = 0, nr_files = 0;
+	Dwarf_Lines *rows;
+
+	unit->looked = true;
+	unit->rows = bearable(lines, &unit->die) && !dwarf_getsrclines(&unit->die, &rows, &nr_rows);
+	if (unit->rows && dwarf_getsrcfiles(&unit->die, &unit->files, &nr_files))
+		unit->files = NULL;
+	unit->folder = text_of(lines, &unit->die, DW_AT_comp_dir);
+	lines->bytes += nr_rows * ROW_BYTES + nr_files * FILE_BYTES;
+	take_functions(lines, unit, &unit->spans, false);
+}
+
+/* --- what is inlined in a function -------------------------------------------------------------- */
+
+static void find_calls(struct lines *lines, struct calls *calls, struct ranges *ranges, Dwarf_Die *in_die,
+		       __u32 in, int depth)
+{
+	Dwarf_Die die;
+
+	if (!descend(lines, in_die, &die, depth))
+		return;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_inlined_subroutine) {
+			__u32 number = calls->nr;
+
+			GROW(calls->list, calls->nr, calls->room);
+			calls->list[calls->nr++] = (struct call){die, in};
+			add_ranges(lines, ranges, &die, depth, number);
+			find_calls(lines, calls, ranges, &die, number, depth + 1);
+		} else if (tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+			   tag == DW_TAG_catch_block) {
+			find_calls(lines, calls, ranges, &die, in, depth + 1);
+		}
+	} while (next(lines, &die));
+}
+
+static struct calls *calls_of(struct lines *lines, struct function *function)
+{
+	struct ranges ranges = {0};
+
+	if (function->calls)
+		return function->calls;
+	function->calls = xcalloc(1, sizeof(*function->calls));
+	lines->furthest = dwarf_dieoffset(&function->die);
+	find_calls(lines, function->calls, &ranges, &function->die, SPANS_NONE, 0);
+	lines->bytes += sizeof(*function->calls) + function->calls->room * sizeof(*function->calls->list);
+	take_ranges(lines, &function->calls->spans, &ranges);
+	return function->calls;
+}
+
+/* --- an address ------------------------------------------------------------------------------- */
+
+static unsigned int number_of(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+
+	return dwarf_attr(die, name, &attribute) && !dwarf_formudata(&attribute, &number) ? number : 0;
+}
+
+static void set_file(const struct unit *unit, const char *file, struct source_place *place)
+{
+	if (file && !strcmp(file, "???")) /* libdw's name for an unknown file */
+		file = NULL;
+	place->file = file;
+	place->folder = file && file[0] != '/' ? unit->folder : NULL;
+}
+
+static void set_row(const struct unit *unit, __u64 address, struct source_place *place)
+{
+	Dwarf_Die die = unit->die;
+	Dwarf_Line *row = unit->rows ? dwarf_getsrc_die(&die, address) : NULL;
+	int line;
+
+	if (!row)
+		return;
+	set_file(unit, dwarf_linesrc(row, NULL, NULL), place);
+	place->line = dwarf_lineno(row, &line) ? 0 : line;
+}
+
+/* Sets the place that the inlined function is called from, in the function around it. */
+static void set_call(const struct unit *unit, struct call *call, struct source_place *place)
+{
+	Dwarf_Word file = number_of(&call->die, DW_AT_call_file);
+
+	set_file(unit, unit->files ? dwarf_filesrc(unit->files, file, NULL, NULL) : NULL, place);
+	place->line = number_of(&call->die, DW_AT_call_line);
+}
+
+static __u64 entry_of(Dwarf_Die *die)
+{
+	Dwarf_Addr entry;
+
+	return dwarf_entrypc(die, &entry) ? 0 : entry;
+}
+
+size_t lines_find(struct lines *lines, __u64 address, struct source_place *places, size_t most)
+{
+	__u32 number = spans_find(&lines->spans, address), call;
+	struct source_place place = {0};
+	struct function *function;
+	struct calls *calls;
+	struct unit *unit;
+	size_t nr = 0;
+
+	if (number == SPANS_NONE)
+		return 0;
+	unit = &lines->units[number];
+	if (!unit->looked)
+		look_at_unit(lines, unit);
+	set_row(unit, address, &place);
+	number = function_at(lines, unit, address);
+	if (number == SPANS_NONE) {
+		places[0] = place;
+		return 1;
+	}
+	function = &unit->functions[number];
+	calls = calls_of(lines, function);
+	for (call = spans_find(&calls->spans, address); call != SPANS_NONE; call = calls->list[call].in) {
+		if (nr == most - 1) { /* drops the innermost */
+			memmove(places, places + 1, (nr - 1) * sizeof(*places));
+			nr--;
+		}
+		place.function = function_name(lines, &calls->list[call].die);
+		places[nr++] = place;
+		place = (struct source_place){0};
+		set_call(unit, &calls->list[call], &place);
+	}
+	place.function = function_name(lines, &function->die);
+	place.entry = entry_of(&function->die);
+	places[nr++] = place;
+	return nr;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "confined/read_file.h"
+
+#include <stdlib.h>
+
+#include "confined/dwarf_image.h"
+
+static void load_symbols(struct symbols *symbols, const struct image *image, const struct image *debug,
+			 size_t most)
+{
+	struct image mini;
+
+	if (!image_add_symbols(image, SHT_SYMTAB, symbols, most) &&
+	    !(debug && image_add_symbols(debug, SHT_SYMTAB, symbols, most))) {
+		image_add_symbols(image, SHT_DYNSYM, symbols, most);
+		if (image_mini(image, &mini, most)) {
+			image_add_symbols(&mini, SHT_SYMTAB, symbols, most);
+			image_close(&mini);
+		}
+	}
+	image_add_plt(image, symbols, most);
+	symbols_finish(symbols, image_end_of_code, image);
+}
+
+/* Takes ownership of the image with the DWARF, and clears it, so that closing it again does nothing. */
+static struct lines *load_lines(struct image *image, const struct debug_folders *debug, size_t most,
+				bool *unreadable)
+{
+	char build_id[2 * BUILD_ID_MAX + 1];
+	const char *name = dwarf_alternate(image, build_id);
+	struct image alternate;
+	bool shares =
+		name && alternate_open(&alternate, name, build_id, debug->place, debug->folder, debug->open);
+	struct lines *lines;
+
+	*unreadable = dwarf_size(image) <= most && dwarf_unreadable(image);
+	lines = lines_open(image, shares ? &alternate : NULL, most);
+	*image = (struct image){.fd = -1};
+	return lines;
+}
+
+/* Lines get three quarters of what the symbols leave. If a source exceeded the limit alone, it would be
+ * dropped and read again at each call. */
+static size_t left_for_lines(const struct symbols *symbols, size_t memory)
+{
+	size_t taken = symbols_bytes(symbols);
+
+	return taken < memory ? (memory - taken) / 4 * 3 : 0;
+}
+
+void read_file(struct read_file *file, struct image *image, bool lines, size_t most,
+	       const struct debug_folders *folders)
+{
+	struct image debug = {.fd = -1};
+	bool own_lines = dwarf_in(image), other;
+	GElf_Shdr header;
+
+	*file = (struct read_file){0};
+	other = (!image_section(image, ".symtab", &header) || (lines && !own_lines)) &&
+		debug_file_open(&debug, image, folders->place, folders->folder, folders->open);
+	file->segments = image_segments(image, &file->nr_segments);
+	load_symbols(&file->symbols, image, other ? &debug : NULL, most / 4);
+	if (lines && own_lines)
+		file->lines = load_lines(image, folders, left_for_lines(&file->symbols, most),
+					 &file->lines_unreadable);
+	else if (lines && other && dwarf_in(&debug))
+		file->lines = load_lines(&debug, folders, left_for_lines(&file->symbols, most),
+					 &file->lines_unreadable);
+	image_close(image);
+	image_close(&debug);
+}
+
+void read_file_release(struct read_file *file)
+{
+	symbols_release(&file->symbols);
+	free(file->segments);
+	lines_close(file->lines);
+	*file = (struct read_file){0};
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Reads the symbols and lines of an ELF file and its debug file. */
+#ifndef NHMTAP_READ_FILE_H
+#define NHMTAP_READ_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "confined/lines.h"
+#include "naming/debug_file.h"
+#include "naming/symbols.h"
+
+struct read_file {
+	struct symbols symbols;
+	struct segment *segments; /* the loaded segments with code */
+	size_t nr_segments;
+	struct lines *lines;   /* NULL: there are none */
+	bool lines_unreadable; /* see dwarf_unreadable() */
+};
+
+/* Where debug files are searched: see debug_file_open(). */
+struct debug_folders {
+	const struct place *place;
+	const char *folder;
+	open_debug_fn open;
+};
+
+/* Reads the image, and closes it. Lines are only read if `lines` is set. All results together take about
+ * `most` bytes at most. */
+void read_file(struct read_file *file, struct image *image, bool lines, size_t most,
+	       const struct debug_folders *folders);
+void read_file_release(struct read_file *file);
+
+#endif

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The code that runs in the worker process: see worker.h. Whatever a file contains, the worst that can happen
+ * is a wrong answer, or none. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <malloc.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#include "base/array.h"
+#include "base/late.h"
+#include "base/memory.h"
+#include "confined/dwarf_image.h"
+#include "confined/eh_frame.h"
+#include "confined/lines.h"
+#include "confined/read_file.h"
+#include "naming/debug_file.h"
+#include "naming/maps.h"
+#include "naming/message.h"
+#include "unwind/table.h"
+
+/* --- what is left to it ------------------------------------------------------------------------- */
+
+/* Other system calls fail with EPERM instead of ending the worker, because libraries try calls that they can
+ * do without. */
+static const int allowed[] = {
+	SCMP_SYS(read),		SCMP_SYS(pread64),     SCMP_SYS(lseek),		SCMP_SYS(fstat),
+	SCMP_SYS(close),	SCMP_SYS(sendmsg),     SCMP_SYS(recvmsg),	SCMP_SYS(write),
+	SCMP_SYS(brk),		SCMP_SYS(munmap),      SCMP_SYS(mremap),	SCMP_SYS(madvise),
+	SCMP_SYS(futex),	SCMP_SYS(setitimer),   SCMP_SYS(clock_gettime), SCMP_SYS(getrandom),
+	SCMP_SYS(rt_sigreturn), SCMP_SYS(exit),	       SCMP_SYS(exit_group),	SCMP_SYS(restart_syscall),
+/* fstat(3) of older glibc uses it. It also takes paths, which gives away no more than stat(2) does. */
+#if !__GLIBC_PREREQ(2, 39)
+	SCMP_SYS(newfstatat),
+#endif
+#ifdef __SANITIZE_ADDRESS__
+	SCMP_SYS(sigaltstack),	SCMP_SYS(sched_yield), SCMP_SYS(gettid),	SCMP_SYS(getpid),
+#endif
+};
+
+#define MEMORY_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING) /* for memory that is passed to nhmtap */
+
+/* Only some commands: with F_SETOWN and F_SETSIG, the kernel would send signals to any process of the same
+ * user. */
+static int allow_fcntl(scmp_filter_ctx filter)
+{
+	static const int commands[] = {F_GETFD, F_GETFL, F_ADD_SEALS};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+					SCMP_A1(SCMP_CMP_EQ, commands[i], 0));
+	return err;
+}
+
+/* Allows anonymous memory only, and never executable. */
+static int allow_memory(scmp_filter_ctx filter)
+{
+	int err = 0;
+
+	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+				SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+				SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
+	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+				SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(memfd_create), 1,
+				SCMP_A1(SCMP_CMP_EQ, MEMORY_FLAGS, 0));
+	return err;
+}
+
+/* Sets a limit to what is wanted, or to the session's own hard limit if that is lower. */
+static void bound(int what, rlim_t wanted)
+{
+	struct rlimit limit = {wanted, wanted};
+
+	if (setrlimit(what, &limit) && !getrlimit(what, &limit)) {
+		limit.rlim_cur = limit.rlim_max = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+		setrlimit(what, &limit);
+	}
+}
+
+/* Raises the limit of descriptors to the hard limit, because files with lines stay open. */
+static void lift_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit))
+		setrlimit(RLIMIT_NOFILE, &(struct rlimit){limit.rlim_max, limit.rlim_max});
+}
+
+/*
+ * Limits the worker's own memory, as far as it is writable, and the memory that is passed on. The latter
+ * counts as a file, so RLIMIT_FSIZE is set, and does not depend on the session's own limit. A sanitizer's
+ * memory is not limited.
+ */
+static void bound_memory(size_t memory)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	bound(RLIMIT_DATA, memory);
+#endif
+	bound(RLIMIT_FSIZE, memory);
+	bound(RLIMIT_CORE, 0);
+}
+
+/* Drops all rights that the worker does not need. Returns NULL, or why that is not possible. */
+static const char *confine(size_t memory)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct none[2] = {0};
+	scmp_filter_ctx filter;
+	int err = 0;
+
+	if (late_libseccomp())
+		return NEVER_LIBRARY;
+	prctl(PR_SET_NAME, WORKER_NAME);
+	bound_memory(memory);
+	lift_descriptors();
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	/* The process can't be read through /proc/PID, and there is no core file. */
+	if (setresgid(getgid(), getgid(), getgid()) || setresuid(getuid(), getuid(), getuid()) ||
+	    syscall(SYS_capset, &header, none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_DUMPABLE, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL))
+		return NEVER_SECCOMP;
+	filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	if (!filter)
+		return NEVER_SECCOMP;
+	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
+		err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+	err |= allow_fcntl(filter);
+	err |= allow_memory(filter);
+	err |= seccomp_load(filter);
+	seccomp_release(filter);
+	return err ? NEVER_SECCOMP : NULL;
+}
+
+/* Signals of the terminal are for the session. SIGPROF, of the timer, ends a loop that takes too long. */
+static void block_signals(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGPROF);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	signal(SIGPROF, SIG_DFL);
+}
+
+/* Limits of CPU time per request. Reading a large program's symbols takes less than a second. A name has less
+ * time, because records wait for it. */
+#define FILE_S 10
+#define NAME_S 2
+
+static void set_timer(int seconds)
+{
+	setitimer(ITIMER_PROF, &(struct itimerval){.it_value = {.tv_sec = seconds}}, NULL);
+}
+
+/* --- messages ------------------------------------------------------------------------------------- */
+
+/* The last request. The process that started the worker is trusted, so requests are not checked. */
+static union {
+	struct ask ask;
+	char bytes[sizeof(struct ask) + ASK_TEXT_MOST + 1];
+} asked;
+static size_t asked_size;
+
+static bool receive(int *fd)
+{
+	asked_size = message_receive(WORKER_FD, asked.bytes, sizeof(asked) - 1, fd);
+	asked.bytes[asked_size] = '\0';
+	return asked_size >= sizeof(asked.ask);
+}
+
+/* The text of this number after the request. */
+static const char *asked_text(int number)
+{
+	const char *at = (const char *)(&asked.ask + 1), *end = asked.bytes + asked_size;
+
+	while (number-- && at < end)
+		at += strlen(at) + 1;
+	return at < end ? at : "";
+}
+
+#define NO_DESCRIPTOR "the file can't be opened"
+#define NO_ROOM	      "what was read of the file can't be passed on"
+
+struct reply {
+	struct answer answer;
+	struct told_frame frames[FRAMES_MAX];
+	char text[MESSAGE_MOST - sizeof(struct answer) - FRAMES_MAX * sizeof(struct told_frame)];
+	int fd; /* of memory that is passed with it; -1: none */
+};
+
+static __u32 put_text(struct reply *reply, const char *text)
+{
+	size_t size = text ? strlen(text) + 1 : 0;
+	__u32 at = reply->answer.nr_text;
+
+	if (!size || size > sizeof(reply->text) - at)
+		return -1;
+	memcpy(reply->text + at, text, size);
+	reply->answer.nr_text += size;
+	return at;
+}
+
+static void send_reply(struct reply *reply)
+{
+	struct iovec parts[] = {{&reply->answer, sizeof(reply->answer)},
+				{reply->frames, reply->answer.nr_frames * sizeof(reply->frames[0])},
+				{reply->text, reply->answer.nr_text}};
+
+	if (!message_send(WORKER_FD, parts, 3, reply->fd))
+		_exit(1);
+	if (reply->fd >= 0)
+		close(reply->fd);
+}
+
+static void put_why(struct reply *reply, const char *why)
+{
+	snprintf(reply->answer.why, sizeof(reply->answer.why), "%s", why ? why : "");
+}
+
+/* Asks nhmtap to open a debug file, since the worker may open none. */
+static int open_debug(bool ours, const char *path)
+{
+	static struct reply reply;
+	struct ask kept = asked.ask;
+	int fd;
+
+	reply = (struct reply){.answer = {.kind = ANSWER_OPEN, .ours = ours}, .fd = -1};
+	put_text(&reply, path);
+	send_reply(&reply);
+	if (!receive(&fd))
+		_exit(0);
+	asked.ask = kept;
+	return fd;
+}
+
+/* Passes lists in one piece of sealed memory, so that they can't change any more. */
+struct list {
+	const void *items;
+	size_t nr, size;
+};
+
+static void put_memory(struct reply *reply, const struct list *lists, size_t nr)
+{
+	static const __u64 end = 0;
+	int fd = memfd_create(WORKER_NAME, MEMORY_FLAGS);
+	bool whole = fd >= 0;
+
+	for (size_t i = 0; i <= nr && whole; i++) {
+		const char *at = i < nr ? lists[i].items : (const char *)&end;
+		size_t left = i < nr ? lists[i].nr * lists[i].size : sizeof(end);
+
+		if (i < nr)
+			reply->answer.counts[i] = lists[i].nr;
+		while (left && whole) {
+			ssize_t put = write(fd, at, left);
+
+			whole = put > 0;
+			at += whole ? put : 0;
+			left -= whole ? put : 0;
+		}
+	}
+	reply->fd = fd;
+	if (!whole || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)) {
+		put_why(reply, NO_ROOM);
+		if (fd >= 0)
+			close(fd);
+		reply->fd = -1;
+	}
+}
+
+static void put_symbols(struct reply *reply, const struct symbols *symbols, const struct segment *segments,
+			size_t nr_segments)
+{
+	const struct list lists[] = {{segments, nr_segments, sizeof(*segments)},
+				     {symbols->spans.list, symbols->spans.nr, sizeof(*symbols->spans.list)},
+				     {symbols->list, symbols->nr, sizeof(*symbols->list)},
+				     {symbols->strings, symbols->strings_size, 1}};
+
+	put_memory(reply, lists, 4);
+}
+
+/* --- a file --------------------------------------------------------------------------------------- */
+
+static struct image opened; /* the file for ASK_LOAD */
+static bool is_open;
+
+static struct known {
+	struct known *next;
+	__u32 id;
+	struct lines *lines;
+} * all_lines;
+
+/* The pointer to the lines of a file in the list; it points to NULL if there are none. */
+static struct known **known_at(__u32 id)
+{
+	struct known **at = &all_lines;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	return at;
+}
+
+static void answer_open(struct reply *reply, int fd)
+{
+	const char *why;
+
+	if (is_open)
+		image_close(&opened);
+	why = fd < 0 ? image_from_vdso(&opened) : image_from_file(&opened, fd);
+	is_open = !why;
+	put_why(reply, why);
+	if (!why)
+		image_build_id(&opened, reply->answer.build_id);
+}
+
+static void answer_load(struct reply *reply, int fd)
+{
+	const struct ask ask = asked.ask;
+	static struct place place;
+	char debug_dir[PATH_MAX];
+	struct read_file file;
+
+	if (!is_open)
+		_exit(1);
+	snprintf(place.root, sizeof(place.root), "%s", asked_text(0));
+	snprintf(place.path, sizeof(place.path), "%s", asked_text(1));
+	snprintf(debug_dir, sizeof(debug_dir), "%s", asked_text(2));
+	read_file(&file, &opened, ask.lines, ask.most,
+		  &(struct debug_folders){&place, debug_dir, open_debug});
+	is_open = false;
+	put_symbols(reply, &file.symbols, file.segments, file.nr_segments);
+	reply->answer.lines_unreadable = file.lines_unreadable;
+	if (file.lines && reply->fd >= 0) {
+		struct known *known = xmalloc(sizeof(*known));
+
+		*known = (struct known){all_lines, ask.id, file.lines};
+		all_lines = known;
+		reply->answer.has_lines = true;
+		reply->answer.lines_bytes = lines_bytes(file.lines);
+		file.lines = NULL;
+	}
+	read_file_release(&file);
+}
+
+static void answer_map(struct reply *reply, int fd)
+{
+	struct symbols symbols = {0};
+
+	put_why(reply, jit_symbols(&symbols, fd, asked.ask.most));
+	if (!reply->answer.why[0])
+		put_symbols(reply, &symbols, NULL, 0);
+	symbols_release(&symbols);
+}
+
+static void answer_table(struct reply *reply, int fd)
+{
+	struct unwind_table table = {0};
+	struct image image;
+	const char *why = fd < 0 ? image_from_vdso(&image) : image_from_file(&image, fd);
+
+	if (!why) {
+		why = unwind_table_of_image(&table, &image);
+		image_close(&image);
+	}
+	put_why(reply, why);
+	if (!why) {
+		const struct list lists[] = {{table.pages, table.nr_pages, sizeof(*table.pages)},
+					     {table.rules, table.nr_rules, sizeof(*table.rules)},
+					     {table.rows, table.nr_rows, sizeof(*table.rows)}};
+
+		put_memory(reply, lists, 3);
+		reply->answer.base = table.base;
+	}
+	unwind_table_release(&table);
+}
+
+/* --- names ---------------------------------------------------------------------------------------- */
+
+static __u32 put_file(struct reply *reply, const struct source_place *place)
+{
+	char path[2 * PATH_MAX];
+
+	if (!place->folder ||
+	    snprintf(path, sizeof(path), "%s/%s", place->folder, place->file) >= (int)sizeof(path))
+		return put_text(reply, place->file);
+	return put_text(reply, path);
+}
+
+static void answer_name(struct reply *reply, int fd)
+{
+	struct source_place places[FRAMES_MAX] = {0};
+	const struct known *known = *known_at(asked.ask.id);
+	size_t nr = known ? lines_find(known->lines, asked.ask.address, places, FRAMES_MAX) : 0;
+
+	if (nr == 1 && !places[0].function && !places[0].file)
+		nr = 0;
+	for (size_t i = 0; i < nr; i++)
+		reply->frames[i] =
+			(struct told_frame){put_text(reply, places[i].function), put_file(reply, &places[i]),
+					    places[i].line, 0, places[i].entry};
+	reply->answer.nr_frames = nr;
+	reply->answer.lines_bytes = known ? lines_bytes(known->lines) : 0;
+}
+
+static void forget(void)
+{
+	struct known **at = known_at(asked.ask.id), *known = *at;
+
+	if (!known)
+		return;
+	*at = known->next;
+	lines_close(known->lines);
+	free(known);
+}
+
+/* --- its life ------------------------------------------------------------------------------------- */
+
+static void __attribute__((noreturn)) serve(void)
+{
+	static void (*const answers[])(struct reply * reply, int fd) = {
+		[ASK_OPEN] = answer_open, [ASK_LOAD] = answer_load,   [ASK_MAP] = answer_map,
+		[ASK_NAME] = answer_name, [ASK_TABLE] = answer_table,
+	};
+	static struct reply reply;
+	int fd;
+
+	while (receive(&fd)) {
+		set_timer(asked.ask.kind == ASK_NAME ? NAME_S : FILE_S);
+		reply.answer = (struct answer){.kind = ANSWER_DONE};
+		reply.fd = -1;
+		if (asked.ask.kind == ASK_FORGET) {
+			forget();
+			continue;
+		}
+		if (asked.ask.kind >= ARRAY_SIZE(answers))
+			_exit(1);
+		if (fd == FD_CUT)
+			put_why(&reply, NO_DESCRIPTOR);
+		else
+			answers[asked.ask.kind](&reply, fd);
+		set_timer(0);
+		send_reply(&reply);
+	}
+	_exit(0);
+}
+
+static void __attribute__((noreturn)) refuse_all(const char *why)
+{
+	static struct reply reply = {.answer = {.kind = ANSWER_NEVER}, .fd = -1};
+	int fd;
+
+	put_why(&reply, why);
+	if (receive(&fd))
+		send_reply(&reply);
+	_exit(1);
+}
+
+/* Called if memory runs out, because of lines read before or of the current request. */
+static void tell_no_memory(void *context)
+{
+	static struct reply reply = {.answer = {.kind = ANSWER_MEMORY}, .fd = -1};
+
+	send_reply(&reply);
+}
+
+/* Memory that was freed is kept for the next file, because the kernel would have to clear each page again. */
+#define KEPT_MOST (16UL << 20)
+
+static void keep_memory(size_t memory)
+{
+	int kept = memory / 32 < KEPT_MOST ? memory / 32 : KEPT_MOST;
+
+	mallopt(M_MMAP_THRESHOLD, kept);
+	mallopt(M_TRIM_THRESHOLD, kept);
+	mallopt(M_TOP_PAD, kept / 16);
+}
+
+/* Runs before main(), so that test programs, which have other main functions, can start workers as well. */
+static void __attribute__((constructor)) begin(int argc, char **argv)
+{
+	const char *never;
+	size_t memory;
+
+	if (argc != 2 || strcmp(argv[0], WORKER_NAME))
+		return;
+	memory = strtoull(argv[1], NULL, 10);
+	block_signals();
+	keep_memory(memory);
+	never = confine(memory);
+	if (never)
+		refuse_all(never);
+	memory_last_words(tell_no_memory, NULL);
+	serve();
+}

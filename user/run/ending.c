@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "run/parts.h"
+
+#include <signal.h>
+
+#include "activity/life.h"
+#include "base/clock.h"
+#include "base/note.h"
+#include "base/visible.h"
+
+/* Most commands end within this time after a signal, and then the last interval is the only one. What was
+ * measured until now is written before containers and services are killed, ten seconds after SIGTERM or
+ * later. */
+#define SOON_NS 200000000ULL
+
+/* When a person is told that the command has not ended. */
+#define LATE_NS 2000000000ULL
+
+/* The command, for a signal handler: it gets the signal that ends the wait for it. 0: there is none, or it
+ * has ended. */
+static volatile pid_t waited_for;
+
+static void on_late(void *context)
+{
+	struct run *run = context;
+
+	run->grace = NULL;
+	if (!run->request->quiet)
+		say("nhmtap: the command (process %d) has not ended yet and is still measured; a second "
+		    "signal ends nhmtap at once",
+		    run->session.child.pid);
+}
+
+/* Whether each output can hold an interval more than was asked for. */
+static bool may_write_interval(const struct run *run)
+{
+	for (size_t i = 0; i < run->session.nr_streams; i++) {
+		const struct stream *stream = &run->session.streams[i];
+
+		if (stream->format->whole && !stream->sink.documents)
+			return false;
+	}
+	return !run->unwritable && !run->members[0]->asked->options.repeats;
+}
+
+/* The command needs its time to end. If something kills nhmtap before, what it did until now is written. */
+static void on_soon_over(void *context)
+{
+	struct run *run = context;
+	struct session *session = &run->session;
+
+	run->grace = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + LATE_NS - SOON_NS, on_late, run);
+	if (!may_write_interval(run))
+		return;
+	for (size_t i = 0; i < session->nr_streams; i++)
+		session->streams[i].intervals = true;
+	for (size_t i = 0; i < run->nr; i++)
+		if (run->members[i]->going)
+			activity_report(&run->members[i]->activity, false);
+	flush(run);
+}
+
+bool has_command(const struct session *session)
+{
+	return session->child.pid && !session->child.exited;
+}
+
+void end_session(struct run *run, const char *reason, int number)
+{
+	struct session *session = &run->session;
+
+	if (!session->reason)
+		session->reason = reason;
+	if (!has_command(session)) {
+		loop_stop(session->loop);
+		return;
+	}
+	if (number)
+		kill(session->child.pid, number);
+	waited_for = session->child.pid;
+	if (!run->grace)
+		run->grace = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + SOON_NS, on_soon_over, run);
+}
+
+pid_t command_waited_for(void)
+{
+	return waited_for;
+}
+
+static void add_spent(struct spent *sum, const struct spent *spent)
+{
+	sum->elapsed_ns += spent->elapsed_ns;
+	sum->user_ns += spent->user_ns;
+	sum->system_ns += spent->system_ns;
+}
+
+void on_command_ended(struct run *run)
+{
+	struct session *session = &run->session;
+	bool known = session->child.exited;
+
+	if (!child_reap(&session->child) || !session->child.pid || run->draining)
+		return;
+	waited_for = 0;
+	if (!known) {
+		note("process %d has ended, status %d", session->child.pid, child_status(&session->child));
+		add_spent(&session->spent, &session->child.spent);
+	}
+	if (!session->reason)
+		session->reason = "exited";
+	loop_stop(session->loop);
+}
+
+/* --- what waits in the streams ------------------------------------------------------------------ */
+
+/* How long to wait for readers, after the signal that ended the session; at least DRAIN_LEAST_NS after
+ * everything is in the queues, since a command may take long to end. */
+#define DRAIN_NS       2000000000ULL
+#define DRAIN_LEAST_NS 500000000ULL
+
+/* The time is over. A server that is not connected is given up. One that is connected is waited for, unless a
+ * signal has come. */
+static void on_drain_over(void *context)
+{
+	struct run *run = context;
+	struct session *session = &run->session;
+
+	run->over = NULL;
+	for (size_t i = 0; !session->ended_by && i < session->nr_streams; i++) {
+		struct sink *sink = &session->streams[i].sink;
+
+		if (sink_is_remote(sink) && sink->stopped && sink_has_left(sink))
+			sink->error = sink->stopped;
+	}
+	if (session->ended_by || !session_waits(session))
+		loop_stop(session->loop);
+	else
+		run->over = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + DRAIN_NS, on_drain_over, run);
+}
+
+void limit_drain(struct run *run)
+{
+	__u64 least = clock_ns(CLOCK_MONOTONIC) + DRAIN_LEAST_NS, until = run->ended_ns + DRAIN_NS;
+
+	loop_remove(run->session.loop, &run->over);
+	run->over = loop_at(run->session.loop, until > least ? until : least, on_drain_over, run);
+}
