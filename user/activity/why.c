@@ -136,9 +136,9 @@ static const char *why_given_up(const struct activity *activity, size_t i, const
 
 /* begin_new_exec(), fs/exec.c. */
 #define CUT                                                                                                  \
-	"the command executed a program that changes its user or group (setuid, setgid) or that it may not " \
-	"read: the kernel ends the counting of such a process; -a counts it, as would root who runs the "    \
-	"program itself"
+	"the command executed a program that changes its rights (setuid, setgid, file capabilities) or "     \
+	"that "                                                                                              \
+	"it may not read: the kernel ends the counting of such a process; -a counts it"
 
 /* Why it was not enabled for any time. */
 static const char *why_not_enabled(const struct activity *activity)
