@@ -342,20 +342,22 @@ static size_t most_bytes(const struct activity *activity)
 	return MERGED_KEYS_MOST * (key_bytes(activity) + entry_bytes(activity));
 }
 
-static size_t nr_sampled(const struct state *state)
+/* The number of events whose samples are aggregated, or one: a trace has none. By the plan, because other
+ * activities than those of sampling.c have a state of their own. */
+static size_t nr_sampled(const struct activity *activity)
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < state->nr; i++)
-		nr += state->aggregations[i] != NULL;
-	return nr;
+	for (size_t i = 0; i < activity->plan.events.nr; i++)
+		nr += !activity->plan.events.list[i].companion;
+	return nr ? nr : 1;
 }
 
 void sampling_want(const struct activity *activity, struct limits *limits)
 {
 	const struct state *state = activity->state;
 	const struct options *options = activity->options;
-	size_t events = nr_sampled(state);
+	size_t events = nr_sampled(activity);
 
 	for (size_t i = 0; i < state->nr; i++)
 		if (state->aggregations[i]) {
@@ -394,7 +396,7 @@ static size_t entries_fitting(const struct activity *activity)
 	size_t most = activity->options->call_graph ? STACK_ENTRIES_MOST : ENTRIES_MOST;
 
 	return activity->session->limits.memory ? share_bytes(activity) / 2 / entry_bytes(activity)
-						: most / nr_sampled(activity->state);
+						: most / nr_sampled(activity);
 }
 
 /* Most keys of an event that are kept in an interval. */
@@ -403,8 +405,7 @@ static size_t most_keys(const struct activity *activity)
 	size_t left;
 
 	if (!activity->session->limits.memory)
-		return (activity->options->call_graph ? STACK_KEYS_MOST : KEYS_MOST) /
-		       nr_sampled(activity->state);
+		return (activity->options->call_graph ? STACK_KEYS_MOST : KEYS_MOST) / nr_sampled(activity);
 	left = share_bytes(activity) - sampling_most_entries(activity, SIZE_MAX) * entry_bytes(activity);
 	return left / key_bytes(activity) < MERGED_KEYS_MOST ? left / key_bytes(activity) : MERGED_KEYS_MOST;
 }
