@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/note.h"
 #include "base/visible.h"
+#include "naming/foreign.h"
 #include "plan/unwind.h"
 #include "record/entry.h"
 #include "record/fold.h"
@@ -139,7 +140,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 }
 
 /* Number of processes and threads created since boot: /proc/stat, "processes" (total_forks,
- * kernel/fork.c). */
+ * kernel/fork.c). Without nhmtap's own helpers, which have none of the counters. */
 static __u64 forks_so_far(void)
 {
 	FILE *file = fopen("/proc/stat", "re");
@@ -153,7 +154,7 @@ static __u64 forks_so_far(void)
 	free(line);
 	if (file)
 		fclose(file);
-	return forks;
+	return forks - foreign_started();
 }
 
 int sampling_attach_at(struct activity *activity, size_t place, struct refusal *refusal)

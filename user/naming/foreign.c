@@ -299,6 +299,13 @@ static void forget(struct helper *helper)
 	free(helper);
 }
 
+static __u64 started;
+
+__u64 foreign_started(void)
+{
+	return __atomic_load_n(&started, __ATOMIC_RELAXED);
+}
+
 /* Called with the lock. */
 static struct helper *start(void)
 {
@@ -316,6 +323,7 @@ static struct helper *start(void)
 		close(ends[0]);
 		return NULL;
 	}
+	__atomic_fetch_add(&started, 1, __ATOMIC_RELAXED);
 	helper = xcalloc(1, sizeof(*helper));
 	helper->pid = pid;
 	helper->socket = ends[0];

@@ -80,4 +80,7 @@ bool foreign_is_stuck(dev_t device);
 /* CPU time of the helpers so far. */
 __u64 foreign_cpu_ns(void);
 
+/* How many helpers were started so far. */
+__u64 foreign_started(void);
+
 #endif
