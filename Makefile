@@ -208,7 +208,7 @@ asked         = $(if $(filter tests%,$(T)),$(T),tests $(T))
 needs_machine = $(if $(filter 1,$(SANITIZE)),,$(filter tests tests/ tests/machine%,$(asked)))
 # What is thorough is left to CI. There every test runs once: the plain ones in the usual build, all
 # others in one with sanitizers. With T, all selected tests are run in the usual build.
-few           = $(if $(filter 1,$(SANITIZE)),-m 'not plain',$(if $(T),,$(if $(CI),-m plain,-m 'not thorough')))
+few           = $(if $(filter 1,$(SANITIZE)),--ignore tests/machine -m 'not plain',$(if $(T),,$(if $(CI),-m plain,-m 'not thorough')))
 
 test: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) $(if $(needs_machine),machine) ## test: install, build, and test; with CI=1 every test, most of them under ASan and UBSan; T=tests/pure/test_plan.py runs that and nothing else
 	$(pytest) $(asked) $(few)

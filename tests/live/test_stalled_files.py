@@ -44,7 +44,7 @@ class Stalling:
     def __init__(self, folder, file):
         self.folder = folder
         folder.mkdir()
-        self.server = subprocess.Popen([sys.executable, os.path.join(HERE, "stalling_server.py"), folder, file],
+        self.server = subprocess.Popen([sys.executable, os.path.join(HERE, "lib", "stalling_server.py"), folder, file],
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.server.stdout.readline()
         self.program = subprocess.Popen([folder / file.name], stdout=subprocess.PIPE)

@@ -296,6 +296,9 @@ def test_a_cgroup_of_several_spellings_is_measured_once(nhmtap, cgroup, command_
     names = names.replace("{0}{0}", "{0}").format(path, path[1:], mount=cgroups.mount())
     with Puppet(before=cgroups.inside(folder + "/inner")) as puppet:
         process = nhmtap.attach(*command_, "-I", "60000", "-G", names)
+        # What patterns find is told when it is measured, after the start.
+        while all("*" in name for name in names.split(",")) and '"appeared"' not in process.began:
+            process.began += os.read(process.stdout.fileno(), 1).decode()
         puppet.do("faults=300")
         result = nhmtap.interrupt(process)
     assert total(result) == 300

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "activity/call_stacks.h"
 
-#include "activity/sampling.h"
 #include "base/list.h"
-#include "record/called.h"
 
 static int refuse_without_stacks(const char *option, struct refusal *refusal)
 {
@@ -32,24 +30,4 @@ unsigned int call_stacks_detail(const struct activity *activity)
 								      : FRAME_DETAIL;
 
 	return detail | (session_shows_linkage_names(activity->session) ? CODE_LINKAGE : 0);
-}
-
-struct called *call_stacks_new(const struct activity *activity, struct codes *codes,
-			       const struct layout *layout)
-{
-	return called_new(&activity->session->host, codes, call_stacks_detail(activity),
-			  sampling_unwinds(activity), layout);
-}
-
-void call_stacks_put(const struct activity *activity, json_t *record, const struct layout *layout,
-		     struct reading *reading)
-{
-	struct codes *codes = reader_codes(activity->reader);
-	struct called **early = sampling_called(activity, layout);
-	struct called *called = *early ? *early : call_stacks_new(activity, codes, layout);
-
-	*early = NULL;
-	called_add(called, reading);
-	called_put(called, record, sampling_most_entries(activity, called_count(called)));
-	called_release(called);
 }

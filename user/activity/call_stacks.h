@@ -3,12 +3,8 @@
 #ifndef NHMTAP_CALL_STACKS_H
 #define NHMTAP_CALL_STACKS_H
 
-#include <jansson.h>
-
 #include "activity/activity.h"
-#include "aggregation/aggregation.h"
 #include "naming/codes.h"
-#include "record/called.h"
 
 /* All details of a frame, for outputs that can show them. */
 #define FRAME_DETAIL (CODE_PLACE | CODE_SYMBOL | CODE_LINE)
@@ -19,14 +15,5 @@ int call_stacks_choose(struct activity *activity, struct refusal *refusal);
 
 /* The details by which frames are distinguished: enum code_detail. */
 unsigned int call_stacks_detail(const struct activity *activity);
-
-/* Entries with stacks of an activity, to be filled before the end of an interval. The caller calls
- * called_release(). */
-struct called *call_stacks_new(const struct activity *activity, struct codes *codes,
-			       const struct layout *layout);
-
-/* Puts entries with stacks into a record: a put_fn. */
-void call_stacks_put(const struct activity *activity, json_t *record, const struct layout *layout,
-		     struct reading *reading);
 
 #endif

@@ -19,6 +19,7 @@
 #include "base/visible.h"
 #include "naming/foreign.h"
 #include "plan/unwind.h"
+#include "record/called.h"
 #include "record/entry.h"
 #include "record/fold.h"
 #include "record/record.h"
@@ -455,11 +456,26 @@ static size_t event_of(const struct state *state, const struct layout *layout)
 	return i;
 }
 
-struct called **sampling_called(const struct activity *activity, const struct layout *layout)
+/* Entries with stacks, to be filled before the end of an interval. */
+static struct called *new_called(const struct activity *activity, struct codes *codes,
+				 const struct layout *layout)
 {
-	struct state *state = activity->state;
+	return called_new(&activity->session->host, codes, call_stacks_detail(activity),
+			  sampling_unwinds(activity), layout);
+}
 
-	return &state->called[event_of(state, layout)];
+void sampling_put_stacks(const struct activity *activity, json_t *record, const struct layout *layout,
+			 struct reading *reading)
+{
+	struct codes *codes = reader_codes(activity->reader);
+	struct state *state = activity->state;
+	struct called **early = &state->called[event_of(state, layout)];
+	struct called *called = *early ? *early : new_called(activity, codes, layout);
+
+	*early = NULL;
+	called_add(called, reading);
+	called_put(called, record, sampling_most_entries(activity, called_count(called)));
+	called_release(called);
 }
 
 static void put_entries(const struct activity *activity, json_t *record, const struct layout *layout,
@@ -495,14 +511,14 @@ static bool names_early(const struct activity *activity)
 
 	if (!activity->reader || sampling->follow)
 		return false;
-	return sampling->put == call_stacks_put || (activity->keys.detail && !sampling->put);
+	return sampling->put == sampling_put_stacks || (activity->keys.detail && !sampling->put);
 }
 
 static bool names_stacks(const struct activity *activity)
 {
 	const struct sampling *sampling = activity->details;
 
-	return sampling->put == call_stacks_put;
+	return sampling->put == sampling_put_stacks;
 }
 
 struct early {
@@ -535,7 +551,7 @@ static void begin_early(struct activity *activity, size_t i, struct early *early
 		return;
 	}
 	if (!state->called[i])
-		state->called[i] = call_stacks_new(activity, early->codes, layout);
+		state->called[i] = new_called(activity, early->codes, layout);
 	early->called = state->called[i];
 	called_from(early->called, aggregation_kept_stacks(state->aggregations[i]));
 }

@@ -49,10 +49,9 @@ struct sampling {
 /* Whether stacks of user code are walked by unwind tables. */
 bool sampling_unwinds(const struct activity *activity);
 
-/* The entries with stacks of the event with this layout that were named before the end of the interval;
- * points to NULL if there are none. Who takes them sets it to NULL. */
-struct called;
-struct called **sampling_called(const struct activity *activity, const struct layout *layout);
+/* Puts entries with stacks into a record: a put_fn. */
+void sampling_put_stacks(const struct activity *activity, json_t *record, const struct layout *layout,
+			 struct reading *reading);
 
 /* How many of `nr` entries a record gets: all of them, or for output that people read as many as fit a
  * screen, unless --top says otherwise; and no more than --memory allows. */

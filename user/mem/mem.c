@@ -350,7 +350,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.stream_keys = "ip,pid,tid,cpu,comm",
 		.code_keys = stack_code_keys,
 		.ahead = "frames",
-		.put = call_stacks_put,
+		.put = sampling_put_stacks,
 		.places = true,
 		.names = FRAME_DETAIL,
 		.knows_throttling = true,
