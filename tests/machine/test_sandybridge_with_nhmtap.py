@@ -78,7 +78,7 @@ def of_line(found, address):
 def test_words_that_share_a_line_are_shown_with_who_reads_and_who_writes_which(sandybridge):
     # Every nth of all loads would be in step with the threads' turns; the tagged loads, one in 16,
     # are not.
-    found = nhmtap(sandybridge, "mem", "--shared", "--side", "u", "--ldlat", 20, "-c", 32, "--", "apart", 0, 1)
+    found = nhmtap(sandybridge, "mem", "--shared", "--side", "u", "--ldlat", 20, "-c", 33, "--", "apart", 0, 1)
     at, numbers = known.addresses("apart"), known.numbers("apart")
     line, accesses = of_line(found, at["words"])
     expected = {(kind, cpu, numbers[f"{side}_offset"], at[f"{side}_{kind}"])
@@ -96,7 +96,7 @@ def test_words_that_share_a_line_are_shown_with_who_reads_and_who_writes_which(s
 
 
 def test_a_word_that_two_threads_write_in_turn_has_both_as_readers_and_as_writers(sandybridge):
-    found = nhmtap(sandybridge, "mem", "--shared", "--side", "u", "--ldlat", 20, "-c", 32, "--", "bounce", 0, 1)
+    found = nhmtap(sandybridge, "mem", "--shared", "--side", "u", "--ldlat", 20, "-c", 33, "--", "bounce", 0, 1)
     line, accesses = of_line(found, known.addresses("bounce")["line"])
     assert {access[:3] for access in accesses} == {(kind, cpu, 0) for kind in ("load", "store") for cpu in (0, 1)}
     assert (line["readers"], line["writers"], line["offsets_in_common"]) == (2, 2, 1)
