@@ -504,6 +504,13 @@ static void put_entries(const struct activity *activity, json_t *record, const s
 
 /* --- names before the end of an interval -------------------------------------------------------- */
 
+static bool names_stacks(const struct activity *activity)
+{
+	const struct sampling *sampling = activity->details;
+
+	return sampling->put == sampling_put_stacks;
+}
+
 /* Whether keys may be replaced by their names while the interval goes on. */
 static bool names_early(const struct activity *activity)
 {
@@ -511,14 +518,7 @@ static bool names_early(const struct activity *activity)
 
 	if (!activity->reader || sampling->follow)
 		return false;
-	return sampling->put == sampling_put_stacks || (activity->keys.detail && !sampling->put);
-}
-
-static bool names_stacks(const struct activity *activity)
-{
-	const struct sampling *sampling = activity->details;
-
-	return sampling->put == sampling_put_stacks;
+	return names_stacks(activity) || (activity->keys.detail && !sampling->put);
 }
 
 struct early {

@@ -51,21 +51,13 @@ void place_of(struct place *place, const char *path, const char *root)
 static int open_in(const char *folder, const char *path, __u64 resolve, const struct guard *guard,
 		   struct stat *stat)
 {
-	struct foreign_answer *answer = xmalloc(sizeof(*answer));
-	int err = foreign_ask(&(struct foreign_question){.want = FOREIGN_READ,
-							 .folder = folder,
-							 .path = path,
-							 .resolve = resolve,
-							 .guard = *guard,
-							 .wait_ms = FOREIGN_PATIENT_MS},
-			      answer);
-	int fd = err ? -1 : answer->fd;
-
-	if (!err && stat)
-		*stat = answer->stat;
-	free(answer);
-	errno = err;
-	return fd;
+	return foreign_open_as(&(struct foreign_question){.want = FOREIGN_READ,
+							  .folder = folder,
+							  .path = path,
+							  .resolve = resolve,
+							  .guard = *guard,
+							  .wait_ms = FOREIGN_PATIENT_MS},
+			       stat);
 }
 
 static int open_below(const char *root, const char *path, const struct guard *guard, struct stat *stat)

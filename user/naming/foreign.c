@@ -554,22 +554,26 @@ int foreign_ask(const struct foreign_question *question, struct foreign_answer *
 	return 0;
 }
 
-int foreign_open(const char *path, unsigned int wait_ms, struct stat *stat)
+int foreign_open_as(const struct foreign_question *question, struct stat *stat)
 {
 	struct foreign_answer *answer = xmalloc(sizeof(*answer));
-	int err = foreign_ask(
-		&(struct foreign_question){.want = FOREIGN_READ,
-					   .path = path,
-					   .guard = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST},
-					   .wait_ms = wait_ms},
-		answer);
-	int fd = err ? -1 : answer->fd;
+	int err = foreign_ask(question, answer), fd = err ? -1 : answer->fd;
 
 	if (!err && stat)
 		*stat = answer->stat;
 	free(answer);
 	errno = err;
 	return fd;
+}
+
+int foreign_open(const char *path, unsigned int wait_ms, struct stat *stat)
+{
+	return foreign_open_as(
+		&(struct foreign_question){.want = FOREIGN_READ,
+					   .path = path,
+					   .guard = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST},
+					   .wait_ms = wait_ms},
+		stat);
 }
 
 /* --- what is known -------------------------------------------------------------------------------- */

@@ -58,6 +58,9 @@ void foreign_hurry(bool hurry);
  * be no helper; otherwise see guarded_open(). */
 int foreign_ask(const struct foreign_question *question, struct foreign_answer *answer);
 
+/* Asks, and returns the answer's descriptor, or -1 with errno. `stat` may be NULL. */
+int foreign_open_as(const struct foreign_question *question, struct stat *stat);
+
 /* Opens a file to be read, as FOREIGN_READ, if any owner is accepted. Returns the descriptor, or -1 with
  * errno. */
 int foreign_open(const char *path, unsigned int wait_ms, struct stat *stat);
