@@ -282,6 +282,8 @@ static void look_for_patterns(struct activity *activity)
 	 */
 	cgroups_walk(activity->session->host.cgroup_mount, root, cgroup_pattern_root(root), on_cgroup,
 		     activity);
+	if (watch->notices)
+		cgroup_notices_keep(watch->notices);
 	for (size_t i = 0; i < watch->nr; i++)
 		if (target->cgroups[i].found && !target->cgroups[i].gone && !watch->list[i].seen &&
 		    watch->list[i].id < CGROUP_NO_CGROUP)

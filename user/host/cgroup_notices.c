@@ -2,6 +2,7 @@
 #include "host/cgroup_notices.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,10 @@
 struct cgroup_notices {
 	int fd;
 	struct watched {
-		int watch; /* inotify's number */
+		int watch;  /* inotify's number */
+		bool again; /* asked for since the last cgroup_notices_keep() */
 		char *folder;
-	} * list;
+	} * list; /* by number */
 	size_t nr, room;
 };
 
@@ -47,29 +49,66 @@ int cgroup_notices_fd(const struct cgroup_notices *notices)
 	return notices->fd;
 }
 
+/* Returns the index of the first folder whose number is not less. */
+static size_t place_of(const struct cgroup_notices *notices, int watch)
+{
+	size_t low = 0, high = notices->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (notices->list[middle].watch < watch)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static struct watched *find(const struct cgroup_notices *notices, int watch)
 {
-	for (size_t i = 0; i < notices->nr; i++)
-		if (notices->list[i].watch == watch)
-			return &notices->list[i];
-	return NULL;
+	size_t place = place_of(notices, watch);
+
+	return place < notices->nr && notices->list[place].watch == watch ? &notices->list[place] : NULL;
+}
+
+static struct watched *add(struct cgroup_notices *notices, int watch, const char *folder)
+{
+	size_t place = place_of(notices, watch);
+	struct watched *added;
+
+	notices->list = xroom(notices->list, notices->nr, &notices->room, sizeof(*notices->list));
+	added = &notices->list[place];
+	memmove(added + 1, added, (notices->nr++ - place) * sizeof(*added));
+	*added = (struct watched){.watch = watch, .folder = xstrdup(folder)};
+	return added;
 }
 
 void cgroup_notices_watch(struct cgroup_notices *notices, const char *folder)
 {
 	int watch = inotify_add_watch(notices->fd, folder, IN_CREATE | IN_ONLYDIR);
 
-	if (watch < 0 || find(notices, watch))
+	if (watch < 0)
 		return;
-	notices->list = xroom(notices->list, notices->nr, &notices->room, sizeof(*notices->list));
-	notices->list[notices->nr++] = (struct watched){watch, xstrdup(folder)};
+	(find(notices, watch) ?: add(notices, watch, folder))->again = true;
 }
 
-/* The folder was removed, and its watch with it. */
-static void forget(struct cgroup_notices *notices, struct watched *watched)
+void cgroup_notices_keep(struct cgroup_notices *notices)
 {
-	free(watched->folder);
-	*watched = notices->list[--notices->nr];
+	size_t kept = 0;
+
+	for (size_t i = 0; i < notices->nr; i++) {
+		struct watched *watched = &notices->list[i];
+
+		if (watched->again) {
+			watched->again = false;
+			notices->list[kept++] = *watched;
+		} else {
+			inotify_rm_watch(notices->fd, watched->watch);
+			free(watched->folder);
+		}
+	}
+	notices->nr = kept;
 }
 
 static void take(struct cgroup_notices *notices, const struct inotify_event *event,
@@ -78,13 +117,7 @@ static void take(struct cgroup_notices *notices, const struct inotify_event *eve
 	struct watched *watched = find(notices, event->wd);
 	char folder[PATH_MAX + NAME_MAX + 2];
 
-	if (!watched)
-		return;
-	if (event->mask & IN_IGNORED) {
-		forget(notices, watched);
-		return;
-	}
-	if (!(event->mask & IN_CREATE) || !(event->mask & IN_ISDIR) || !event->len)
+	if (!watched || !(event->mask & IN_CREATE) || !(event->mask & IN_ISDIR) || !event->len)
 		return;
 	snprintf(folder, sizeof(folder), "%s/%s", watched->folder, event->name);
 	made(context, folder);

@@ -13,8 +13,12 @@ void cgroup_notices_close(struct cgroup_notices *notices);
 /* The descriptor that is readable when there are notices. */
 int cgroup_notices_fd(const struct cgroup_notices *notices);
 
-/* Watches a folder, until it is removed; does nothing if it is watched already. */
+/* Watches a folder, if it is not watched already. */
 void cgroup_notices_watch(struct cgroup_notices *notices, const char *folder);
+
+/* Ends the watches of folders that cgroup_notices_watch() was not called for since the last call. Of a
+ * removed cgroup the kernel sends no IN_IGNORED: its inode stays as long as the watch (fs/kernfs/dir.c). */
+void cgroup_notices_keep(struct cgroup_notices *notices);
 
 /* Calls `made` for each cgroup that was made in a watched folder since the last call. */
 void cgroup_notices_take(struct cgroup_notices *notices, void (*made)(void *context, const char *folder),
