@@ -55,8 +55,11 @@ REGISTER_RECORD(pulse_record);
 
 static void pulse_table(struct text *text, const struct stream *stream, const json_t *record)
 {
+	const json_t *entries = json_object_get(record, "entries");
+	struct whole whole = whole_of(entries, NULL);
+
 	text_add(text, "pulse: ");
-	rows_of_entries(text, json_object_get(record, "entries"), 1);
+	rows_of_entries(text, entries, &whole);
 }
 REGISTER_TABLE(pulse, pulse_table);
 
