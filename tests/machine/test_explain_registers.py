@@ -109,8 +109,9 @@ SANDYBRIDGES_OWN = {
         dTLB-loads dTLB-store-misses:u iTLB-loads iTLB-load-misses branch-load-misses"""),
     "off-core responses": ([], """
         OFFCORE_RESPONSE.DEMAND_DATA_RD.LLC_HIT.HITM_OTHER_CORE OFFCORE_RESPONSE.ALL_READS.ANY_RESPONSE:u
-        OFFCORE_RESPONSE.DEMAND_RFO.LLC_MISS.DRAM:k OFFCORE_RESPONSE_1.PF_LLC_CODE_RD.LLC_HIT.SNOOP_MISS
-        OFFCORE_RESPONSE.OTHER.PORTIO_MMIO_UC OFFCORE_RESPONSE.STREAMING_STORES.ANY_RESPONSE
+        OFFCORE_RESPONSE.DEMAND_RFO.LLC_MISS.DRAM:k OFFCORE_RESPONSE.DEMAND_RFO.LLC_MISS.REMOTE_DRAM:k
+        OFFCORE_RESPONSE_1.PF_LLC_CODE_RD.LLC_HIT.SNOOP_MISS OFFCORE_RESPONSE.OTHER.PORTIO_MMIO_UC
+        OFFCORE_RESPONSE.STREAMING_STORES.ANY_RESPONSE
         cpu/event=0xb7,umask=1,offcore_rsp=0x3f807f8fff/ LLC-loads LLC-store-misses node-loads
         node-prefetch-misses:k"""),
     "precise samples": (["-c", "1000003"], """
@@ -123,8 +124,11 @@ SANDYBRIDGES_OWN = {
     "LBR, calls": (["-c", "1000003", "--filter", "call,u"], "cycles BR_INST_RETIRED.NEAR_CALL:up"),
     "LBR, any calls and returns": (["-c", "1000003", "--filter", "any_call,any_ret"], "cycles:u branches"),
 }
-# Linux uses the bits of remote suppliers for these, which the single-socket model lacks: EINVAL.
-ONLY_OF_TWO_SOCKETS = {"LLC-store-misses", "node-loads", "node-prefetch-misses:k"}
+# The bits of remote suppliers, which Linux uses for generic events too, are missing from the
+# single-socket model: EINVAL. Its LLC_MISS.DRAM would be local memory alone on two sockets.
+LACKING = {"sandybridge": {"LLC-store-misses", "node-loads", "node-prefetch-misses:k",
+                           "OFFCORE_RESPONSE.DEMAND_RFO.LLC_MISS.REMOTE_DRAM:k"},
+           "sandybridge-ep": {"OFFCORE_RESPONSE.DEMAND_RFO.LLC_MISS.DRAM:k"}}
 
 ARCHITECTURES_OWN = {
     "the architecture": ([], """
@@ -168,8 +172,7 @@ def events_of(machine):
         return {facility: (options, events.split())
                 for facility, (options, events) in ARCHITECTURES[machine][2].items()}
     if machine in SANDYBRIDGES:
-        without = ONLY_OF_TWO_SOCKETS if machine == "sandybridge" else set()
-        return {facility: (options, [event for event in events.split() if event not in without])
+        return {facility: (options, [event for event in events.split() if event not in LACKING[machine]])
                 for facility, (options, events) in SANDYBRIDGES_OWN.items()}
     if machine in KERNELS:
         return {facility: (options, events.split()) for facility, (options, events) in EVENTS.items()}
