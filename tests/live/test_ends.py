@@ -10,6 +10,7 @@ import termios
 import time
 
 import pytest
+from fifos import open_fifo
 from puppet import Puppet, command
 from records import NHMTAP, Result, parse
 
@@ -190,7 +191,7 @@ def test_a_command_is_measured_and_waited_for_until_it_has_ended(nhmtap, control
     wait_for(process, kind)  # what it did until now is written, though there is no -I
     assert process.stderr.readline() == "told\n"
     assert process.poll() is None
-    with open(slow[0], "w", encoding="ascii"):
+    with open_fifo(slow[0], "w"):
         pass
     result = nhmtap.finish(process)
     end = result.one("end")
@@ -206,7 +207,7 @@ def test_a_command_that_takes_long_is_told_of(nhmtap, slow):
     process.terminate()
     assert process.stderr.readline() == "told\n"
     assert "has not ended yet and is still measured" in process.stderr.readline()
-    with open(slow[0], "w", encoding="ascii"):
+    with open_fifo(slow[0], "w"):
         pass
     assert nhmtap.finish(process).status == 3
 
@@ -232,7 +233,7 @@ def test_what_is_one_profile_is_written_once_and_what_goes_on_at_once(nhmtap, tm
     else:
         while size() == before:
             time.sleep(0.01)
-    with open(slow[0], "w", encoding="ascii"):
+    with open_fifo(slow[0], "w"):
         pass
     result = nhmtap.finish(process)
     assert result.status == 3
@@ -248,7 +249,7 @@ def test_commands_of_control_are_followed_while_the_command_is_waited_for(nhmtap
     assert process.stderr.readline() == "told\n"
     control.do("ping")
     control.do("snapshot")
-    with open(slow[0], "w", encoding="ascii"):
+    with open_fifo(slow[0], "w"):
         pass
     assert nhmtap.finish(process).status == 3
 

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+from fifos import open_fifo
 from records import NHMTAP, Result, program
 
 FAULTS = ["-e", "page-faults:u", "-c", "1", "--by", "symbol"]
@@ -120,7 +121,7 @@ def test_its_end_is_waited_for_and_the_session_goes_on(nhmtap, tmp_path):
         worker = worker_of(process)
         os.kill(worker, signal.SIGKILL)
         until(is_gone, worker)
-        with open(fifo, "w", encoding="ascii") as file:
+        with open_fifo(fifo, "w") as file:
             file.write("\n")
         result = nhmtap.finish(process)
         assert result.status == 7, result.err

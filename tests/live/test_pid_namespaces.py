@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+from fifos import open_fifo
 from records import frames_of, program
 from running import wait_for
 
@@ -150,7 +151,7 @@ def test_of_two_processes_with_one_number_each_goes_by_its_own_names_or_by_none(
         container = subprocess.Popen([*INSIDE, "sh", "-c", script, "sh", str(process.pid),
                                       *(profile if where == "inside" else ["true"])])
         other = subprocess.Popen(profile) if where == "outside" else None
-        with open(tmp_path / "go", "w", encoding="ascii") as go:
+        with open_fifo(tmp_path / "go", "w") as go:
             wait_for(lambda: (tmp_path / "said").exists() and (tmp_path / "said").read_text())
             wait_for((tmp_path / "begun").exists)
             process.communicate("\n")

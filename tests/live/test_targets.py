@@ -5,6 +5,7 @@ import subprocess
 
 import cgroups
 import pytest
+from fifos import open_fifo
 from puppet import Puppet, command, ids, pinned, touched, wait_asleep
 from records import program
 from running import total
@@ -167,7 +168,7 @@ def test_a_command_says_how_long_processes_are_measured(nhmtap, tmp_path, comman
     with Puppet() as puppet:
         process = nhmtap.attach(command_, *(EVERY_FAULT if command_ == "profile" else EVERY_FAULT[:2]),
                                 *options, puppet.pid, "--", "sh", "-c", f"cat {tmp_path}/fifo; exit 6")
-        with open(tmp_path / "fifo", "w", encoding="ascii"):
+        with open_fifo(tmp_path / "fifo", "w"):
             puppet.do("faults=500")
             counted = puppet.pid
             assert process.poll() is None
@@ -185,7 +186,7 @@ def test_a_command_goes_on_being_waited_for_when_the_processes_have_ended(nhmtap
         process = nhmtap.attach("stat", "-e", "page-faults", "-I", "50", "-p", puppet.pid, "--",
                                 "sh", "-c", f"cat {tmp_path}/fifo; exit 6")
         puppet.do("faults=500")
-    with open(tmp_path / "fifo", "w", encoding="ascii"):
+    with open_fifo(tmp_path / "fifo", "w"):
         for _ in range(3):  # intervals go on
             process.began += process.stdout.readline()
         assert process.poll() is None

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from fifos import open_fifo
 from puppet import command
 from records import NHMTAP, program
 from terminal import Terminal
@@ -66,7 +67,7 @@ def test_a_message_takes_the_place_of_the_line(tmp_path):
     os.mkfifo(tmp_path / "control")
     with Terminal(NHMTAP, "stat", "-a", "--control", f"fifo:{tmp_path}/control", "-o", tmp_path / "out") as seen:
         seen.until(lambda screen: "written" in screen)
-        with open(tmp_path / "control", "w", encoding="ascii") as control:
+        with open_fifo(tmp_path / "control", "w") as control:
             control.write("dance\nstop\n")
         said = seen.end().strip()
     assert said == ("nhmtap: option --control: there is no command 'dance'. "

@@ -12,6 +12,7 @@ import pytest
 import chain
 import hosts
 from chain import Chain, is_whole
+from fifos import open_fifo
 from records import frames_of
 from sessions import DAY, Session, until
 from stacks import by_perf, named
@@ -107,8 +108,8 @@ class Fed:
     """One of the programs, started by the session's shell with its FIFOs as input and output."""
 
     def __init__(self, fifos):
-        self.told = open(fifos[0], "w", buffering=1, encoding="ascii")
-        self.said = open(fifos[1], encoding="ascii")
+        self.told = open_fifo(fifos[0], "w")
+        self.said = open_fifo(fifos[1], "r")
         assert self.said.readline() == "ready\n"
 
     def __enter__(self):
@@ -148,7 +149,7 @@ def test_a_table_that_found_no_room_is_made_once_there_is_some_though_its_file_i
     os.mkfifo(tmp_path / "step")
     programs = "".join(f"{program} < {told} > {said} & " for program, (told, said) in zip((small.one, small.other), fifos))
     with small.watch(f"{programs} while read step; do /bin/true; done < {tmp_path}/step") as session:
-        with Fed(fifos[0]) as one, Fed(fifos[1]) as other, open(tmp_path / "step", "w", buffering=1, encoding="ascii") as step:
+        with Fed(fifos[0]) as one, Fed(fifos[1]) as other, open_fifo(tmp_path / "step", "w") as step:
             until(lambda: one.has_table(session) or other.has_table(session))
             first, second = (one, other) if one.has_table(session) else (other, one)
             first.told.close()
