@@ -12,6 +12,7 @@ import sys
 import time
 
 import pytest
+from fifos import open_fifo
 from puppet import command
 from records import HERE, NHMTAP
 from suites import PACKAGE
@@ -168,7 +169,7 @@ def test_after_an_interrupt_the_command_has_the_time_that_it_needs(tmp_path):
         caller.send_signal(signal.SIGINT)
         assert caller.stdout.readline() == "told\n"
         time.sleep(0.5)  # longer than GRACE_S
-        with open(tmp_path / "fifo", "w", encoding="ascii"):
+        with open_fifo(tmp_path / "fifo", "w"):
             pass
         out, err = caller.communicate(timeout=120)
     assert out == "flushed\n" and "KeyboardInterrupt" in err
@@ -237,6 +238,30 @@ def test_an_exception_in_the_starting_ends_nhmtap_too(monkeypatch):
     with pytest.raises(Mine):
         module.stat(["sleep", "1000"], "cs")
     gone(*started)
+
+
+# SIGINT comes when nhmtap has been started and Popen has not stored its pid.
+INTERRUPTED_EARLY = """
+import os, signal, subprocess, sys
+import nhmtap
+
+def fork_exec(*arguments):
+    pid = original(*arguments)
+    print(pid, flush=True)
+    os.kill(os.getpid(), signal.SIGINT)
+    return pid
+
+nhmtap.find()
+original, subprocess._fork_exec = subprocess._fork_exec, fork_exec
+nhmtap.stat(["sleep", "1000"], "cs")
+"""
+
+
+def test_an_interrupt_before_the_pid_of_nhmtap_is_known_ends_it_too():
+    said = subprocess.run([sys.executable, "-c", INTERRUPTED_EARLY], capture_output=True, text=True, check=False,
+                          timeout=60)
+    assert "KeyboardInterrupt" in said.stderr
+    gone(int(said.stdout))
 
 
 def test_an_nhmtap_that_is_killed_is_an_error_and_its_command_ends(tmp_path):

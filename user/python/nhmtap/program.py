@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .errors import Ended, Error, Refused, Timeout
@@ -139,6 +140,26 @@ def _descendants(pid: int) -> List[int]:
     return found
 
 
+@contextlib.contextmanager
+def _handlers_later() -> Iterator[None]:
+    """Calls Python's signal handlers at the end of the block. One that raises, as SIGINT's does, after
+    a process was made and before its pid is stored would leave a process that nobody ends."""
+    if threading.current_thread() is not threading.main_thread():  # handlers run in the main thread
+        yield
+        return
+    came: List[int] = []
+    handlers = {number: handler for number in signal.valid_signals() if callable(handler := signal.getsignal(number))}
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for late in came:
+            signal.raise_signal(late)
+
+
 class _Process(subprocess.Popen):  # type: ignore[type-arg]
     """The program with its command. Both are also ended if an exception, such as KeyboardInterrupt,
     comes while they are started."""
@@ -146,10 +167,11 @@ class _Process(subprocess.Popen):  # type: ignore[type-arg]
     def __init__(self, argv: Sequence[Any], start_new_session: Any, **options: Any) -> None:
         self._own_group = bool(start_new_session)
         try:
-            super().__init__(argv, start_new_session=self._own_group, **options)
-        except BaseException:
+            with _handlers_later():
+                super().__init__(argv, start_new_session=self._own_group, **options)
+        except BaseException as error:
             if getattr(self, "pid", None) and self.returncode is None:
-                self.end()
+                self.end(None if isinstance(error, KeyboardInterrupt) else GRACE_S)
             raise
 
     def end(self, grace_s: Optional[float] = GRACE_S) -> None:
