@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # nhmtap. `make help` lists the targets. V=1 shows commands, O=DIR builds elsewhere, SANITIZE=1 adds
-# ASan and UBSan, SANITIZE=thread adds TSan (each in a folder of its own), DESTDIR and prefix are
-# the destination of install.
+# ASan and UBSan, SANITIZE=thread adds TSan (each in a folder of its own), WITHOUT=curl,microhttpd,seccomp
+# leaves these libraries out (any of them), DESTDIR and prefix are the destination of install.
 
 V      ?= 0
 prefix ?= /usr/local
@@ -20,18 +20,37 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .SUFFIXES:
 .PHONY: all demo test test-inside test-lent test-rootless check-threads bench soak soak-machine soak-sidecar install uninstall format clean help packages
 
+# --- what can be left out ------------------------------------------------------------------------
+# Each part is a library, and the file that calls it. Without it, FILE_without.c takes the place of FILE.c.
+comma      := ,
+parts      := curl microhttpd seccomp
+curl       := user/output/push
+microhttpd := user/session/listen
+seccomp    := user/confined/filter
+WITHOUT    ?=
+left_out   := $(subst $(comma), ,$(WITHOUT))
+unknown    := $(filter-out $(parts),$(left_out))
+$(if $(unknown),$(error WITHOUT: no part is called '$(firstword $(unknown))'; there are $(parts)))
+taken      := $(filter-out $(left_out),$(parts))
+replaced   := $(foreach part,$(parts),$($(part))$(if $(filter $(part),$(taken)),_without).c)
+
 # --- what the build and the tests need -------------------------------------------------------
 # Installs missing packages if possible (as root, with apt-get), and lists them otherwise.
 packages: $(O)/.build-packages $(O)/.test-packages
-comma := ,
 sanitizer := $(if $(filter 1,$(SANITIZE)),address,$(filter thread,$(SANITIZE)))
-$(O)/.build-packages: needed = build $(sanitizer)
+$(O)/.build-packages: needed = build $(taken) $(sanitizer)
 $(O)/.test-packages:  needed = test image
 $(O)/.%-packages: needed = $*
+$(O)/.build-packages $(O)/nhmtap: $(O)/.taken
 $(O)/.%-packages: user/packaging/packages.txt user/packaging/install-packages
 	@mkdir -p $(O)
 	@CC='$(CC)' CLANG='$(CLANG)' PYTHON='$(PYTHON)' user/packaging/install-packages $(O) $(needed)
 	@touch $@
+
+# Rewritten only when other parts are taken.
+$(O)/.taken: FORCE
+	@mkdir -p $(O)
+	@echo '$(taken)' | cmp -s - $@ || echo '$(taken)' > $@
 
 # --- libperf ------------------------------------------------------------------------------------
 # From pkg-config if the distribution packages it, otherwise built from Debian's package of the
@@ -84,7 +103,7 @@ reproducible := -ffile-prefix-map=$(CURDIR)=.
 # Libraries, by their names in pkg-config.
 packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma
 # Libraries that are loaded when they are needed: user/base/late.h.
-late     := libmicrohttpd libcurl libseccomp
+late     := $(taken:%=lib%)
 soname    = $(shell readelf -d $$($(CC) -print-file-name=$1.so) | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) $(reproducible) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
@@ -93,18 +112,18 @@ libs      = $(libperf_libs) $(shell pkg-config --libs $(packaged)) -liberty -lm
 bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra $(reproducible) $(if $(CI),-Werror) -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
 	    $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch))) $(shell pkg-config --cflags libbpf)
 
-sources  := $(sort $(wildcard user/*.c user/*/*.c))
+sources  := $(filter-out $(replaced),$(sort $(wildcard user/*.c user/*/*.c)))
 objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o $(O)/gen/pprof.pb-c.o
 programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 schemas  := $(sort $(wildcard schema/*.json))
 embedded := $(programs) $(schemas) events/schema.json user/output/flamegraph.html \
 	    user/command/completion.bash user/command/completion.zsh
 
-all: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## build: build the program (O=DIR, V=1, SANITIZE=1)
+all: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## build: build the program (O=DIR, V=1, SANITIZE=1, WITHOUT=curl,microhttpd,seccomp)
 
 $(O)/nhmtap: $(objects)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(sanitize) $(LDFLAGS) -o $@ $^ $(libs)
+	$(Q)$(CC) $(CFLAGS) $(sanitize) $(LDFLAGS) -o $@ $(objects) $(libs)
 
 # The program that doctor --selftest measures. It has no libraries, so that all of its instructions
 # are known.
@@ -129,9 +148,9 @@ own_of = $(own_flags_$(subst /,_,$(1)))
 own_flags_user_collection_libperf_fd.c = $(internal_cflags)
 # libperf from the kernel's source has no version of its own, so the source's is used.
 own_flags_user_command_versions.c = -DLIBPERF_VERSION='"$(libperf_version)"'
-own_flags_user_base_late.c = -DLIBCURL_SONAME='"$(call soname,libcurl)"' \
-			    -DLIBMICROHTTPD_SONAME='"$(call soname,libmicrohttpd)"' \
-			    -DLIBSECCOMP_SONAME='"$(call soname,libseccomp)"'
+own_flags_user_output_push.c     = -DLIBCURL_SONAME='"$(call soname,libcurl)"'
+own_flags_user_session_listen.c  = -DLIBMICROHTTPD_SONAME='"$(call soname,libmicrohttpd)"'
+own_flags_user_confined_filter.c = -DLIBSECCOMP_SONAME='"$(call soname,libseccomp)"'
 
 # The flags contain these versions.
 $(sources:%.c=$(O)/%.o): user/python/nhmtap/version.py schema/VERSION

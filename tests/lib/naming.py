@@ -9,22 +9,21 @@ import subprocess
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
-ENGINE = ("base/memory", "base/guarded", "naming/foreign", "base/interned", "unwind/table",
-          *(f"confined/{name}" for name in ("dwarf_image", "lines", "read_file", "served", "eh_frame")),
+ENGINE = ("base/memory", "base/guarded", "base/late", "base/refusal", "naming/foreign", "base/interned", "unwind/table",
+          *(f"confined/{name}" for name in ("dwarf_image", "lines", "read_file", "served", "filter", "eh_frame")),
           *(f"naming/{name}" for name in (
     "naming", "named_source", "pool", "order", "spans", "symbols", "image", "debug_file", "maps", "demangle",
     "message", "worker")))
 LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
-# Only the Makefile can build this: it knows the libraries' names.
-LATE = os.path.join(os.environ.get("NHMTAP_BUILD", "build"), "user", "base", "late.o")
+SECCOMP = '-DLIBSECCOMP_SONAME="libseccomp.so.2"'
 
 
 def build(path, program, *names):
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror",
-                    "-g", "-O1",
+                    "-g", "-O1", SECCOMP,
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
                     "-I", os.path.join(USER, "..", "bpf"), "-o", path, os.path.join(HERE, "pure", program),
-                    *(os.path.join(USER, f"{name}.c") for name in names), LATE, *LIBRARIES], check=True)
+                    *(os.path.join(USER, f"{name}.c") for name in names), *LIBRARIES], check=True)
 
 
 def build_names(path):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Makefile, on a copy of the tree with the objects that are already built."""
+import itertools
 import json
 import os
 import re
@@ -18,8 +19,7 @@ BUILD = os.environ.get("NHMTAP_BUILD", os.path.dirname(os.path.abspath(NHMTAP)))
 # Where this build has its libperf, so that a copy need not build another.
 LIBPERF = os.path.abspath(os.environ.get("LIBPERF") or os.path.join(BUILD, "libperf"))
 # Variables of a make that runs these tests. The make in the copy must not inherit them.
-OURS = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "O", "V", "T", "jobs", "build_requirements",
-        "test_requirements", "deb_requirements", "image_requirements"}
+OURS = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "O", "V", "T", "jobs", "WITHOUT"}
 
 # One copy of the tree, which is built without sanitizers in CI.
 pytestmark = [pytest.mark.xdist_group("build"), pytest.mark.plain]
@@ -61,7 +61,7 @@ class Tree:
                 for name in names:
                     full = os.path.join(folder, name)
                     with open(full, encoding="utf-8") as file:
-                        if name.endswith(".c") and f'#include "{header}"' in file.read():
+                        if name.endswith(".c") and f"#include {header}" in file.read():
                             found.add(os.path.relpath(full, self.path))
         return found
 
@@ -86,7 +86,7 @@ def test_the_header_between_kernel_and_program_makes_both_sides_anew(tree):
     tree.touch("bpf/shared.h")
     made = compiled(tree.make("all"))
     assert {"bpf/profile.bpf.c", "bpf/counters.bpf.c"} <= made
-    assert tree.sources_that_include("shared.h") <= made
+    assert tree.sources_that_include('"shared.h"') <= made
     assert "user/base/embedded.c" in made, "the objects are part of the program"
     assert "user/base/cpus.c" not in made, "what has nothing to do with it stays"
     assert tree.make("all") == set()
@@ -94,16 +94,16 @@ def test_the_header_between_kernel_and_program_makes_both_sides_anew(tree):
 
 def test_the_header_of_the_kernel_side_makes_that_side_anew(tree):
     tree.touch("bpf/table.bpf.h")
-    including = tree.sources_that_include("table.bpf.h")
+    including = tree.sources_that_include('"table.bpf.h"')
     for source in set(including):  # a program may include another one and add to it
-        including |= tree.sources_that_include(os.path.basename(source))
+        including |= tree.sources_that_include(f'"{os.path.basename(source)}"')
     assert compiled(tree.make("all")) == including & set(tree.programs()) | {"user/base/embedded.c"}
 
 
 def test_a_header_makes_what_includes_it(tree):
     tree.touch("user/record/samples.h")
     made = compiled(tree.make("all"))
-    assert made == tree.sources_that_include("record/samples.h") != set()
+    assert made == tree.sources_that_include('"record/samples.h"') != set()
 
 
 def test_a_schema_is_taken_into_the_program(tree):
@@ -246,10 +246,63 @@ def test_each_package_is_missed_where_there_is_nothing_but_a_compiler(tree, tmp_
                     executable=shutil.which("make"))
     with open(tree.path / "user" / "packaging" / "packages.txt", encoding="utf-8") as file:
         groups = dict(re.findall(r"^\[(\w+)\]\n(.*?)(?:\n\n|\Z)", file.read(), re.S | re.M))
-    packages = {line.split("|")[0].strip() for group in ("build", "test", "image") for line in groups[group].splitlines()}
+    packages = {line.split("|")[0].strip() for group in ("build", *PARTS, "test", "image") for line in groups[group].splitlines()}
     missing = {name for line in done.stderr.splitlines() if line.startswith("missing, ")
                for name in line.split(": ")[1].split()}
     assert missing == packages - {"gcc", "python3"}
+
+
+# What can be left out: a header of its library, and a run that needs it.
+PARTS = {"curl": ("curl/curl.h", ["stat", "-o", "otlp=http://127.0.0.1:9/"]),
+         "microhttpd": ("microhttpd.h", ["stat", "--listen", "tcp:127.0.0.1:0"]),
+         "seccomp": ("seccomp.h", ["profile", "-e", "page-faults:u", "-c", "1", "--by", "symbol"])}
+SOME_PARTS = [parts for number in (3, 2, 1) for parts in itertools.combinations(PARTS, number)]
+
+
+@pytest.fixture
+def whole_again(tree):
+    yield
+    tree.make("all")
+
+
+@pytest.mark.parametrize("parts", SOME_PARTS, ids="-".join)
+def test_any_of_three_libraries_can_be_left_out(tree, tmp_path, whole_again, parts):
+    """As if their packages were not there, so that make would install them if it asked for them."""
+    real = shutil.which("pkg-config")
+    fake = tmp_path / "pkg-config"
+    fake.write_text("#!/bin/sh\ncase \"$*\" in %s) exit 1 ;; esac\nexec %s \"$@\"\n" % (
+        "|".join(f"*lib{part}*" for part in parts), real))
+    fake.chmod(0o755)
+    built = tree.run(f"WITHOUT={','.join(parts)}", "V=1", "CI=1", "all", environment={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert built.returncode == 0 and "missing" not in built.stderr, built.stdout + built.stderr
+    linked, = re.findall(r" -o \S+/nhmtap (.*?) -", built.stdout)
+    for part, (header, _) in PARTS.items():
+        callers = tree.sources_that_include(f"<{header}>")
+        assert [caller.replace(".c", ".o") in linked for caller in callers] == [part not in parts]
+
+    def run(*arguments):
+        return subprocess.run([tree.path / tree.folder / "nhmtap", *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+    version = run("--version", "-v").stdout
+    assert set(re.findall("^built without (.*)$", version, re.M)) == {f"lib{part}" for part in parts}
+    known = json.loads(run("--version", "--json").stdout)
+    jsonschema.validate(known, json.loads(run("schema", "version").stdout))
+    assert set(known["built_without"]) == {f"lib{part}" for part in parts}
+    assert {part for part in PARTS if f"lib{part}" in known["libraries"]} == set(PARTS) - set(parts)
+    for part in parts:
+        said = run(*PARTS[part][1], "--format", "json", "--", "true")
+        assert f"this nhmtap was built without lib{part}" in said.stdout + said.stderr
+        if part == "seccomp":  # a record tells why code has no names
+            assert said.returncode == 0 and json.loads(said.stdout.splitlines()[-1])["names"]["unnamed"]["failed"] > 0
+        else:
+            assert said.returncode == 2 and f"make, with no WITHOUT={part}" in said.stderr + said.stdout
+    counted = run("stat", "-e", "page-faults", "--format", "json", "--", "true")
+    assert counted.returncode == 0 and '"page-faults"' in counted.stdout
+
+
+def test_a_part_that_there_is_not_cant_be_left_out(tree):
+    refused = tree.run("WITHOUT=curl,libcurl", "all")
+    assert refused.returncode == 2 and "no part is called 'libcurl'; there are curl microhttpd seccomp" in refused.stderr
 
 
 def test_an_activity_and_a_format_are_added_by_their_files_alone(tree, tmp_path):

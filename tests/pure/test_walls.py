@@ -18,9 +18,11 @@ BACKWARDS = {
 
 
 def needs():
-    """Returns {file: files whose functions or data it uses}, as "folder/name"."""
+    """Returns {file: files whose functions or data it uses}, as "folder/name". NAME_without.c, for a build without a
+    library, is as NAME.c."""
     sources = [os.path.relpath(os.path.join(folder, name), ROOT)[:-2]
-               for folder, _, names in os.walk(os.path.join(ROOT, "user")) for name in names if name.endswith(".c")]
+               for folder, _, names in os.walk(os.path.join(ROOT, "user")) for name in names 
+               if name.endswith(".c") and not name.endswith("_without.c")]
     objects = {os.path.join(BUILD, f"{source}.o"): source.removeprefix("user/") for source in sources}
     listed = subprocess.run(["nm", "-A", *objects], capture_output=True, text=True, check=True).stdout
     owner, wanted = {}, {name: set() for name in objects.values()}

@@ -6,14 +6,11 @@
 #include <stdio.h>
 #include <unistd.h>
 #include <bpf/libbpf.h>
-#include <curl/curl.h>
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <jansson.h>
 #include <lzma.h>
-#include <microhttpd.h>
 #include <protobuf-c/protobuf-c.h>
-#include <seccomp.h>
 #include <zlib.h>
 
 #include "base/array.h"
@@ -33,42 +30,14 @@ static const char *libdw_version(void)
 	return dwfl_version(NULL);
 }
 
-static const char *libcurl_version(void)
-{
-	return late_libcurl() ? NULL : curl_version_info(CURLVERSION_NOW)->version;
-}
-
-static const char *libmicrohttpd_version(void)
-{
-	return late_libmicrohttpd() ? NULL : MHD_get_version();
-}
-
-static const char *libseccomp_version(void)
-{
-	static char text[32];
-	const struct scmp_version *version = late_libseccomp() ? NULL : seccomp_version();
-
-	if (!version)
-		return NULL;
-	snprintf(text, sizeof(text), "%u.%u.%u", version->major, version->minor, version->micro);
-	return text;
-}
-
-/* The libraries. version() returns NULL if the library is not installed. */
+/* The libraries that the program is linked with. */
 static const struct library {
 	const char *name;
 	const char *(*version)(void);
 } libraries[] = {
-	{"libbpf", libbpf_version_string},
-	{"libperf", libperf_version},
-	{"libjansson", jansson_version_str},
-	{"libdw", libdw_version},
-	{"zlib", zlibVersion},
-	{"protobuf-c", protobuf_c_version},
+	{"libbpf", libbpf_version_string}, {"libperf", libperf_version}, {"libjansson", jansson_version_str},
+	{"libdw", libdw_version},	   {"zlib", zlibVersion},	 {"protobuf-c", protobuf_c_version},
 	{"liblzma", lzma_version_string},
-	{"libmicrohttpd", libmicrohttpd_version},
-	{"libcurl", libcurl_version},
-	{"libseccomp", libseccomp_version},
 };
 
 #define BUILD_ID_MAX 64 /* bytes */
@@ -102,6 +71,14 @@ static void __attribute__((format(printf, 2, 3))) print_line(const char *name, c
 	va_end(args);
 }
 
+static void print_late(struct late *library)
+{
+	if (!library->soname)
+		print_line("built without", "%s", library->name);
+	else
+		print_line(library->name, "%s", late_load(library) ? "not installed" : library->version());
+}
+
 void versions_print(void)
 {
 	static const char *const options[] = {"PERF_EVENTS", "BPF_SYSCALL", "BPF_JIT", "DEBUG_INFO_BTF",
@@ -113,7 +90,9 @@ void versions_print(void)
 	print_line("schema", "%s", SCHEMA_VERSION);
 	print_line("build id", "%s", build_id[0] ? build_id : "none");
 	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
-		print_line(libraries[i].name, "%s", libraries[i].version() ?: "not installed");
+		print_line(libraries[i].name, "%s", libraries[i].version());
+	for (struct late *const *at = __start_late; at < __stop_late; at++)
+		print_late(*at);
 	if (host_gather(&host, ""))
 		return;
 	print_line("kernel", "%s, %s BTF, perf_event_paranoid %d, lockdown %s", host.release,
@@ -156,16 +135,20 @@ static json_t *kernel_value(void)
 void versions_print_json(void)
 {
 	char build_id[2 * BUILD_ID_MAX + 1];
-	json_t *known = json_object(), *all;
-	const char *version;
+	json_t *known = json_object(), *without = json_array(), *all;
 
 	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
-		if ((version = libraries[i].version()))
-			json_object_set_new(known, libraries[i].name, json_string(version));
+		json_object_set_new(known, libraries[i].name, json_string(libraries[i].version()));
+	for (struct late *const *at = __start_late; at < __stop_late; at++) {
+		if (!(*at)->soname)
+			json_array_append_new(without, json_string((*at)->name));
+		else if (!late_load(*at))
+			json_object_set_new(known, (*at)->name, json_string((*at)->version()));
+	}
 	read_build_id(build_id);
-	all = json_pack("{s:s, s:s, s:s, s:s*, s:o, s:o}", "type", "version", "schema_version",
+	all = json_pack("{s:s, s:s, s:s, s:s*, s:o, s:o, s:o}", "type", "version", "schema_version",
 			SCHEMA_VERSION, "version", NHMTAP_VERSION, "build_id", build_id[0] ? build_id : NULL,
-			"libraries", known, "kernel", kernel_value());
+			"libraries", known, "built_without", without, "kernel", kernel_value());
 	json_dumpf(all, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(all);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +19,10 @@
 #include <sys/time.h>
 
 #include "base/array.h"
-#include "base/late.h"
 #include "base/memory.h"
 #include "confined/dwarf_image.h"
 #include "confined/eh_frame.h"
+#include "confined/filter.h"
 #include "confined/lines.h"
 #include "confined/read_file.h"
 #include "naming/debug_file.h"
@@ -32,53 +31,6 @@
 #include "unwind/table.h"
 
 /* --- what is left to it ------------------------------------------------------------------------- */
-
-/* Other system calls fail with EPERM instead of ending the worker, because libraries try calls that they can
- * do without. */
-static const int allowed[] = {
-	SCMP_SYS(read),		SCMP_SYS(pread64),     SCMP_SYS(lseek),		SCMP_SYS(fstat),
-	SCMP_SYS(close),	SCMP_SYS(sendmsg),     SCMP_SYS(recvmsg),	SCMP_SYS(write),
-	SCMP_SYS(brk),		SCMP_SYS(munmap),      SCMP_SYS(mremap),	SCMP_SYS(madvise),
-	SCMP_SYS(futex),	SCMP_SYS(setitimer),   SCMP_SYS(clock_gettime), SCMP_SYS(getrandom),
-	SCMP_SYS(rt_sigreturn), SCMP_SYS(exit),	       SCMP_SYS(exit_group),	SCMP_SYS(restart_syscall),
-/* fstat(3) of older glibc uses it. It also takes paths, which gives away no more than stat(2) does. */
-#if !__GLIBC_PREREQ(2, 39)
-	SCMP_SYS(newfstatat),
-#endif
-#ifdef __SANITIZE_ADDRESS__
-	SCMP_SYS(sigaltstack),	SCMP_SYS(sched_yield), SCMP_SYS(gettid),	SCMP_SYS(getpid),
-#endif
-};
-
-#define MEMORY_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING) /* for memory that is passed to nhmtap */
-
-/* Only some commands: with F_SETOWN and F_SETSIG, the kernel would send signals to any process of the same
- * user. */
-static int allow_fcntl(scmp_filter_ctx filter)
-{
-	static const int commands[] = {F_GETFD, F_GETFL, F_ADD_SEALS};
-	int err = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-					SCMP_A1(SCMP_CMP_EQ, commands[i], 0));
-	return err;
-}
-
-/* Allows anonymous memory only, and never executable. */
-static int allow_memory(scmp_filter_ctx filter)
-{
-	int err = 0;
-
-	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
-				SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
-				SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
-	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-				SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(memfd_create), 1,
-				SCMP_A1(SCMP_CMP_EQ, MEMORY_FLAGS, 0));
-	return err;
-}
 
 /* Sets a limit to what is wanted, or to the session's own hard limit if that is lower. */
 static void bound(int what, rlim_t wanted)
@@ -119,11 +71,11 @@ static const char *confine(size_t memory)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct none[2] = {0};
-	scmp_filter_ctx filter;
-	int err = 0;
+	const char *never;
 
-	if (late_libseccomp())
-		return NEVER_LIBRARY;
+	never = filter_load_library();
+	if (never)
+		return never;
 	prctl(PR_SET_NAME, WORKER_NAME);
 	bound_memory(memory);
 	lift_descriptors();
@@ -133,16 +85,7 @@ static const char *confine(size_t memory)
 	    syscall(SYS_capset, &header, none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_DUMPABLE, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL))
 		return NEVER_SECCOMP;
-	filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	if (!filter)
-		return NEVER_SECCOMP;
-	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
-		err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
-	err |= allow_fcntl(filter);
-	err |= allow_memory(filter);
-	err |= seccomp_load(filter);
-	seccomp_release(filter);
-	return err ? NEVER_SECCOMP : NULL;
+	return filter_system_calls() ? NEVER_SECCOMP : NULL;
 }
 
 /* Signals of the terminal are for the session. SIGPROF, of the timer, ends a loop that takes too long. */

@@ -72,6 +72,7 @@ struct told_frame {
 #define WORKER_RESTS	 "the process that reads files rests: files have ended it too often"
 #define WORKER_MEMORY	 "reading the file takes more memory than it may"
 #define NEVER_LIBRARY	 "the process that reads files can't be confined: libseccomp is missing"
+#define NEVER_BUILT	 "the process that reads files can't be confined: this nhmtap was built without libseccomp"
 #define NEVER_SECCOMP	 "the process that reads files can't be confined: seccomp is refused"
 
 #define FRAMES_MAX 32 /* per name */

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
@@ -304,7 +305,12 @@ void sealed_release(struct sealed *sealed)
 /* The reason why a worker can't be confined, as a constant text. */
 static const char *never_of(const char *why)
 {
-	return strcmp(why, NEVER_LIBRARY) ? NEVER_SECCOMP : NEVER_LIBRARY;
+	static const char *const reasons[] = {NEVER_LIBRARY, NEVER_BUILT};
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (!strcmp(why, reasons[i]))
+			return reasons[i];
+	return NEVER_SECCOMP;
 }
 
 #define FILES_MOST 16 /* debug files that are opened for one request; five are usual */

@@ -32,6 +32,11 @@ bool address_is(const char *place)
 	return place && (begins(place, UNIX) || begins(place, TCP));
 }
 
+bool address_is_url(const char *place)
+{
+	return place && (begins(place, "http://") || begins(place, "https://"));
+}
+
 static int refuse_place(struct refusal *refusal, const char *asked, const char *place, const char *why)
 {
 	refuse(refusal, STATUS_USAGE, "%s '%.300s'", asked, place);

@@ -16,6 +16,9 @@ struct address {
 /* Whether a place is such an address; otherwise it is the path of a file. */
 bool address_is(const char *place);
 
+/* Whether a place is a URL (http:// or https://). */
+bool address_is_url(const char *place);
+
 /* Parses an address. A host name is resolved once, here. `asked` is the option that gave the address, for the
  * message. Returns 0, or -1 with the refusal. */
 int address_read(struct address *address, const char *asked, const char *place, struct refusal *refusal);

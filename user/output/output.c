@@ -102,7 +102,7 @@ static int open_place(struct stream *stream, const struct place_of_output *place
 		return open_listening(stream, refusal);
 	if (session && address_is(place->path))
 		return sink_open_address(&stream->sink, place->path, refusal);
-	if (session && push_is(place->path))
+	if (session && address_is_url(place->path))
 		return sink_open_push(&stream->sink, place->path,
 				      stream->format ? stream->format->name : "json",
 				      stream->format ? stream->format->media : NULL, refusal);
@@ -600,7 +600,7 @@ static json_t *rejected_news(struct stream *stream)
 	struct push_rejected rejected;
 	json_t *record;
 
-	if (!push_take_rejected(stream->sink.push, &rejected))
+	if (!pusher.take_rejected(stream->sink.push, &rejected))
 		return NULL;
 	record = json_pack("{s:s, s:o, s:I, s:s, s:o, s:I}", "type", "warning", "start_time",
 			   value_time(&rejected.since), "duration_ns",

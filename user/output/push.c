@@ -21,6 +21,42 @@
 #include "base/visible.h"
 #include "output/gzip.h"
 
+#define FUNCTIONS(X)                                                                                         \
+	X(curl_easy_cleanup)                                                                                 \
+	X(curl_easy_getinfo)                                                                                 \
+	X(curl_easy_init)                                                                                    \
+	X(curl_easy_reset)                                                                                   \
+	X(curl_easy_setopt)                                                                                  \
+	X(curl_easy_strerror)                                                                                \
+	X(curl_global_init)                                                                                  \
+	X(curl_mime_addpart)                                                                                 \
+	X(curl_mime_data)                                                                                    \
+	X(curl_mime_filename)                                                                                \
+	X(curl_mime_free)                                                                                    \
+	X(curl_mime_init)                                                                                    \
+	X(curl_mime_name)                                                                                    \
+	X(curl_multi_add_handle)                                                                             \
+	X(curl_multi_cleanup)                                                                                \
+	X(curl_multi_info_read)                                                                              \
+	X(curl_multi_init)                                                                                   \
+	X(curl_multi_remove_handle)                                                                          \
+	X(curl_multi_setopt)                                                                                 \
+	X(curl_multi_socket_action)                                                                          \
+	X(curl_slist_append)                                                                                 \
+	X(curl_slist_free_all)                                                                               \
+	X(curl_url)                                                                                          \
+	X(curl_url_cleanup)                                                                                  \
+	X(curl_url_set)                                                                                      \
+	X(curl_url_strerror)                                                                                 \
+	X(curl_version_info)
+
+static const char *libcurl_version(void)
+{
+	return curl_version_info(CURLVERSION_NOW)->version;
+}
+
+DEFINE_LATE(libcurl, LIBCURL_SONAME, "libcurl3-gnutls", FUNCTIONS, libcurl_version);
+
 #define PAUSE_LEAST_NS 1000000000ULL
 #define PAUSE_MOST_NS  60000000000ULL
 #define LOOK_NS	       10000000ULL
@@ -61,22 +97,17 @@ struct push {
 	long refused; /* the HTTP status that was reported last */
 };
 
-bool push_is(const char *place)
-{
-	return place && (!strncmp(place, "http://", 7) || !strncmp(place, "https://", 8));
-}
-
-int push_fd(const struct push *push)
+static int fd_of(const struct push *push)
 {
 	return push->epoll;
 }
 
-bool push_is_busy(const struct push *push)
+static bool is_busy(const struct push *push)
 {
 	return push->busy;
 }
 
-unsigned long long push_tries(const struct push *push)
+static unsigned long long tries_of(const struct push *push)
 {
 	return push->tries;
 }
@@ -292,7 +323,7 @@ static void set_options(struct push *push)
 
 static int refuse_url(struct refusal *refusal, const char *url, const char *why)
 {
-	refuse(refusal, STATUS_USAGE, "option --output '%.300s'", url);
+	refuse(refusal, STATUS_USAGE, PUSH_OPTION " '%.300s'", url);
 	because(refusal, "%s", why);
 	return instead(refusal, "write FORMAT=http://HOST:PORT/PATH");
 }
@@ -308,23 +339,43 @@ static bool is_url(const char *url, struct refusal *refusal)
 	return !code;
 }
 
-struct push *push_open(const char *url, const char *format, const char *media, struct refusal *refusal)
+static void forget_request(struct push *push)
+{
+	curl_slist_free_all(push->headers);
+	curl_mime_free(push->mime);
+	free(push->body.bytes);
+	push->headers = NULL;
+	push->mime = NULL;
+	push->body = (struct buffer){0};
+}
+
+static void close_push(struct push *push)
+{
+	if (!push)
+		return;
+	if (push->busy)
+		curl_multi_remove_handle(push->multi, push->easy);
+	forget_request(push);
+	curl_easy_cleanup(push->easy);
+	curl_multi_cleanup(push->multi);
+	if (push->timer >= 0)
+		close(push->timer);
+	if (push->epoll >= 0)
+		close(push->epoll);
+	free(push);
+}
+
+static struct push *open_push(const char *url, const char *format, const char *media, struct refusal *refusal)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	const char *why;
 	struct push *push;
 
 	if (!media) {
 		refuse_url(refusal, url, "this format is a stream and makes no requests");
 		return NULL;
 	}
-	why = late_libcurl();
-	if (why) {
-		refuse(refusal, STATUS_REFUSED, "option --output '%.300s'", url);
-		because(refusal, "%s", why);
-		instead(refusal, "install libcurl: apt-get install libcurl3-gnutls");
+	if (late_need(&libcurl, PUSH_OPTION, url, refusal))
 		return NULL;
-	}
 	if (!is_url(url, refusal))
 		return NULL;
 	push = xcalloc(1, sizeof(*push));
@@ -337,9 +388,9 @@ struct push *push_open(const char *url, const char *format, const char *media, s
 	event.data.fd = push->timer;
 	if (!push->multi || !push->easy || push->epoll < 0 || push->timer < 0 ||
 	    epoll_ctl(push->epoll, EPOLL_CTL_ADD, push->timer, &event)) {
-		refuse(refusal, STATUS_REFUSED, "option --output '%.300s'", url);
+		refuse(refusal, STATUS_REFUSED, PUSH_OPTION " '%.300s'", url);
 		because(refusal, "waiting for the server's answers is refused: %s", strerror(errno));
-		push_close(push);
+		close_push(push);
 		return NULL;
 	}
 	curl_multi_setopt(push->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
@@ -350,16 +401,6 @@ struct push *push_open(const char *url, const char *format, const char *media, s
 }
 
 /* --- one request ------------------------------------------------------------------------------ */
-
-static void forget_request(struct push *push)
-{
-	curl_slist_free_all(push->headers);
-	curl_mime_free(push->mime);
-	free(push->body.bytes);
-	push->headers = NULL;
-	push->mime = NULL;
-	push->body = (struct buffer){0};
-}
 
 /* Starts the request. The connection is reused by later requests. */
 static void begin(struct push *push, const struct document *document)
@@ -532,14 +573,14 @@ static void read_answer(struct push *push, const struct document *document)
 		read_json(push, document);
 }
 
-bool push_take_rejected(struct push *push, struct push_rejected *rejected)
+static bool take_rejected(struct push *push, struct push_rejected *rejected)
 {
 	*rejected = push->rejected;
 	push->rejected = (struct push_rejected){0};
 	return rejected->answers;
 }
 
-const char *push_why(const struct push *push)
+static const char *why_of(const struct push *push)
 {
 	return push->why;
 }
@@ -634,7 +675,7 @@ static bool is_pausing(struct push *push)
 	return false;
 }
 
-int push_step(struct push *push, struct documents *documents)
+static int step(struct push *push, struct documents *documents)
 {
 	int running;
 
@@ -652,18 +693,4 @@ int push_step(struct push *push, struct documents *documents)
 	return push->stopped;
 }
 
-void push_close(struct push *push)
-{
-	if (!push)
-		return;
-	if (push->busy)
-		curl_multi_remove_handle(push->multi, push->easy);
-	forget_request(push);
-	curl_easy_cleanup(push->easy);
-	curl_multi_cleanup(push->multi);
-	if (push->timer >= 0)
-		close(push->timer);
-	if (push->epoll >= 0)
-		close(push->epoll);
-	free(push);
-}
+const struct pusher pusher = {open_push, close_push, fd_of, is_busy, tries_of, step, why_of, take_rejected};

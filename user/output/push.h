@@ -22,34 +22,36 @@ struct push_rejected {
 	struct timespec since, until; /* the interval of the documents, CLOCK_REALTIME */
 };
 
-/* Whether a place is a URL (http:// or https://). */
-bool push_is(const char *place);
+#define PUSH_OPTION "option --output" /* its name in messages */
 
-/* `format` and `media` are the format and media type of the documents. The URL is borrowed and must outlive
- * it. Returns NULL with the refusal on failure; the caller calls push_close(). */
-struct push *push_open(const char *url, const char *format, const char *media, struct refusal *refusal);
-void push_close(struct push *push);
+/* Where documents are sent by. A program that was built without libcurl has only open(), which refuses. */
+extern const struct pusher {
+	/* `format` and `media` are the format and media type of the documents. The URL is borrowed and must
+	 * outlive it. Returns NULL with the refusal on failure; the caller calls close(). */
+	struct push *(*open)(const char *url, const char *format, const char *media, struct refusal *refusal);
+	void (*close)(struct push *push);
 
-/* A file descriptor that becomes readable when push_step() has work to do. */
-int push_fd(const struct push *push);
+	/* A file descriptor that becomes readable when step() has work to do. */
+	int (*fd)(const struct push *push);
 
-/* Whether the first document is being sent. */
-bool push_is_busy(const struct push *push);
+	/* Whether the first document is being sent. */
+	bool (*is_busy)(const struct push *push);
 
-/* How many times a request was started. */
-unsigned long long push_tries(const struct push *push);
+	/* How many times a request was started. */
+	unsigned long long (*tries)(const struct push *push);
 
-/*
- * Makes progress without blocking. A document that the server has accepted is removed from the list. One that
- * it refuses for good is reported on stderr, counted as dropped, and removed. Returns 0, or the errno that
- * prevents sending for now.
- */
-int push_step(struct push *push, struct documents *documents);
+	/*
+	 * Makes progress without blocking. A document that the server has accepted is removed from the list.
+	 * One that it refuses for good is reported on stderr, counted as dropped, and removed. Returns 0, or
+	 * the errno that prevents sending for now.
+	 */
+	int (*step)(struct push *push, struct documents *documents);
 
-/* Why it prevents sending, in words. Valid until the next step. */
-const char *push_why(const struct push *push);
+	/* Why it prevents sending, in words. Valid until the next step. */
+	const char *(*why)(const struct push *push);
 
-/* Takes what was rejected since the last call. Returns whether there is anything. */
-bool push_take_rejected(struct push *push, struct push_rejected *rejected);
+	/* Takes what was rejected since the last call. Returns whether there is anything. */
+	bool (*take_rejected)(struct push *push, struct push_rejected *rejected);
+} pusher;
 
 #endif

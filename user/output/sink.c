@@ -128,12 +128,12 @@ int sink_open_push(struct sink *sink, const char *url, const char *format, const
 		   struct refusal *refusal)
 {
 	*sink = (struct sink){.fd = -1, .path = url};
-	sink->push = push_open(url, format, media, refusal);
+	sink->push = pusher.open(url, format, media, refusal);
 	if (!sink->push)
 		return -1;
 	sink->documents = xcalloc(1, sizeof(*sink->documents));
 	documents_begin(sink->documents, url);
-	sink->fd = push_fd(sink->push);
+	sink->fd = pusher.fd(sink->push);
 	return 0;
 }
 
@@ -150,8 +150,8 @@ void sink_cut(struct sink *sink, const struct timespec *since, const struct time
 
 	if (!sink->documents || !queue->used)
 		return;
-	documents_add(sink->documents, &document, sink->most, sink->push && push_is_busy(sink->push));
-	sink->cut_try = sink->push ? push_tries(sink->push) : 0;
+	documents_add(sink->documents, &document, sink->most, sink->push && pusher.is_busy(sink->push));
+	sink->cut_try = sink->push ? pusher.tries(sink->push) : 0;
 	queue_clear(queue);
 }
 
@@ -304,7 +304,7 @@ static int begin_file(struct sink *sink)
 static int flush_documents(struct sink *sink)
 {
 	if (sink->push) {
-		sink->stopped = push_step(sink->push, sink->documents);
+		sink->stopped = pusher.step(sink->push, sink->documents);
 		return 0;
 	}
 	while (sink->documents->first) {
@@ -367,7 +367,8 @@ bool sink_waits(const struct sink *sink)
  * each attempt to send. Making more would cost CPU time, only to drop them. */
 static bool is_document_wanted(const struct sink *sink, unsigned int times)
 {
-	return !sink->push || times > 1 || !sink->documents->full || push_tries(sink->push) != sink->cut_try;
+	return !sink->push || times > 1 || !sink->documents->full ||
+	       pusher.tries(sink->push) != sink->cut_try;
 }
 
 bool sink_has_room(const struct sink *sink, unsigned int times)
@@ -449,7 +450,7 @@ const char *sink_cause(const struct sink *sink)
 const char *sink_why(const struct sink *sink)
 {
 	if (sink->push)
-		return push_why(sink->push);
+		return pusher.why(sink->push);
 	return is_unread(sink) ? "nobody has this FIFO open for reading" : strerror(sink->stopped);
 }
 
@@ -537,11 +538,11 @@ int sink_close(struct sink *sink)
 	if (sink_has_left(sink) && !sink->error) {
 		sink->why = sink->stopped ? NULL : "its reader has not taken the last records";
 		if (sink->push && sink->stopped)
-			snprintf(sink->told, sizeof(sink->told), "%s", push_why(sink->push));
+			snprintf(sink->told, sizeof(sink->told), "%s", pusher.why(sink->push));
 		failed(sink, sink->stopped ? sink->stopped : ETIMEDOUT);
 	}
 	if (sink->push) {
-		push_close(sink->push); /* its descriptor is closed by push_close() */
+		pusher.close(sink->push); /* its descriptor is closed by this */
 		sink->push = NULL;
 		sink->fd = -1;
 	}

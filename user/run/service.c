@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <microhttpd.h>
 
 #include "base/clock.h"
 #include "record/type.h"
@@ -118,17 +117,17 @@ static bool is_ready(const struct running *member)
 static unsigned int answer_ready(struct session *session, struct text *body, const char **type)
 {
 	const struct run *run = (const struct run *)session; /* `session` is the first member of struct run */
-	unsigned int status = MHD_HTTP_OK;
+	unsigned int status = PAGE_OK;
 
 	for (size_t i = 0; i < run->nr; i++) {
 		if (is_ready(run->members[i]))
 			continue;
-		status = MHD_HTTP_SERVICE_UNAVAILABLE;
+		status = PAGE_NOT_YET;
 		text_add(body, "%s: %s\n", run->members[i]->activity.name,
 			 run->members[i]->going ? "its first interval is not written yet"
 						: "it does not measure");
 	}
-	if (status == MHD_HTTP_OK)
+	if (status == PAGE_OK)
 		text_add(body, "ok\n");
 	return status;
 }

@@ -108,7 +108,7 @@ static int check_scraped(const struct request *request, size_t which, struct ref
 
 static bool is_of_files(const char *path)
 {
-	return !address_is(path) && !push_is(path);
+	return !address_is(path) && !address_is_url(path);
 }
 
 static int look(const char *path, struct stat *stat)

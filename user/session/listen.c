@@ -22,6 +22,27 @@
 #include "session/loop.h"
 #include "session/session.h"
 
+#define FUNCTIONS(X)                                                                                         \
+	X(MHD_add_connection)                                                                                \
+	X(MHD_add_response_header)                                                                           \
+	X(MHD_create_response_from_buffer)                                                                   \
+	X(MHD_destroy_response)                                                                              \
+	X(MHD_get_connection_info)                                                                           \
+	X(MHD_get_daemon_info)                                                                               \
+	X(MHD_get_timeout)                                                                                   \
+	X(MHD_queue_response)                                                                                \
+	X(MHD_run)                                                                                           \
+	X(MHD_start_daemon)                                                                                  \
+	X(MHD_stop_daemon)                                                                                   \
+	X(MHD_get_version)
+
+static const char *libmicrohttpd_version(void)
+{
+	return MHD_get_version();
+}
+
+DEFINE_LATE(libmicrohttpd, LIBMICROHTTPD_SONAME, "libmicrohttpd12", FUNCTIONS, libmicrohttpd_version);
+
 /*
  * The most connections at the same time: more than any scraper and probe need. Connections that are silent
  * for SILENT_S seconds are closed. If there is no room for a new one, the one that has been idle for longest
@@ -431,17 +452,12 @@ int listen_open(struct listen **opened, const char *place, struct session *sessi
 	struct address address;
 	struct listen *listen;
 	const char *path;
-	const char *why;
 	int fd;
 
 	if (!place)
 		return 0;
-	why = late_libmicrohttpd();
-	if (why) {
-		refuse(refusal, STATUS_REFUSED, LISTEN_OPTION " '%.300s'", place);
-		because(refusal, "%s", why);
-		return instead(refusal, "install libmicrohttpd: apt-get install libmicrohttpd12");
-	}
+	if (late_need(&libmicrohttpd, LISTEN_OPTION, place, refusal))
+		return -1;
 	if (read_place(&address, place, refusal))
 		return -1;
 	path = address_path(&address);

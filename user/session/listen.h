@@ -12,6 +12,13 @@ struct listen;
 
 #define LISTEN_OPTION "option --listen" /* its name in messages */
 
+/* Statuses of HTTP (RFC 9110). */
+enum page_status {
+	PAGE_OK = 200,
+	PAGE_NONE = 404,
+	PAGE_NOT_YET = 503,
+};
+
 /* A page. It is registered by the file that answers it. */
 struct page {
 	const char *path; /* "/healthz" */

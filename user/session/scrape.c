@@ -18,11 +18,11 @@ static unsigned int answer_metrics(struct session *session, struct text *body, c
 
 	if (!stream) {
 		text_add(body, "no output goes here: -o openmetrics=" LISTEN "\n");
-		return 404;
+		return PAGE_NONE;
 	}
 	stream->format->page(stream, body);
 	*type = stream->format->media;
-	return 200;
+	return PAGE_OK;
 }
 
 static const struct page metrics = {"/metrics", answer_metrics};
