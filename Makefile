@@ -267,6 +267,11 @@ test-rootless: ## check: run the live tests with nhmtap as root of a user namesp
 test-lent test-rootless: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads)
 	NHMTAP_CALLER=$(@:test-%=%) $(pytest) $(or $(T),tests/live)
 
+check-debian12: suite = bookworm
+check-debian13: suite = trixie
+check-debian12 check-debian13: $(O)/.minimal-packages ## check: run both commands of the README on a minimal Debian 12 or 13 that debootstrap makes
+	$(Q)tests/minimal-debian $(O)/minimal $(suite) sh -c '$(or $(T),make demo && make test)'
+
 bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure: measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)
 
