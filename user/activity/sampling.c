@@ -51,8 +51,8 @@
 /* If tables fill faster than that, they are only emptied. */
 #define FILLING_FAST_NS 5000000ULL
 
-/* How long that may take: half the time since the last time, because the tables fill meanwhile, and at most
- * this. */
+/* How long that may take: half the time since the last time, no longer than the tables took to fill to a
+ * quarter, because they fill meanwhile, and at most this. */
 #define NAMING_EARLY_NS 20000000ULL
 
 /* The same if code was replaced by other code: the files may have to be read first. */
@@ -70,9 +70,9 @@ struct state {
 	__u64 *unwritten;		   /* per event: samples that the output had no room for */
 	__u64 *throttled;		   /* per event: times throttled so far */
 	bool *warned, *told;		   /* per event: see warn_of_loss(), warn_of_keys() */
+	size_t *left;			   /* per event: keys that the last early naming left unnamed */
 	bool *filling;			   /* per event: its tables should be emptied */
-	struct folded **folded;		   /* per event: entries named early; NULL: none */
-	struct called **called;		   /* the same with stacks */
+	void **gathered;		   /* per event: entries named early; NULL: none */
 	__u64 named_ns, drained_ns;	   /* CLOCK_MONOTONIC: when keys were last named early; drained */
 	struct wakes wakes;		   /* sets `filling` */
 	__u64 forks;			   /* forks on this machine until the run began */
@@ -114,9 +114,9 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->throttled = xcalloc(state->nr, sizeof(*state->throttled));
 	state->warned = xcalloc(state->nr, sizeof(*state->warned));
 	state->told = xcalloc(state->nr, sizeof(*state->told));
+	state->left = xcalloc(state->nr, sizeof(*state->left));
 	state->filling = xcalloc(state->nr, sizeof(*state->filling));
-	state->folded = xcalloc(state->nr, sizeof(*state->folded));
-	state->called = xcalloc(state->nr, sizeof(*state->called));
+	state->gathered = xcalloc(state->nr, sizeof(*state->gathered));
 	state->causes = xcalloc(state->nr, sizeof(*state->causes));
 	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
 	if (activity->keys.detail && activity->streams)
@@ -355,11 +355,19 @@ static size_t nr_sampled(const struct activity *activity)
 	return nr ? nr : 1;
 }
 
+void sampling_want_entries(const struct activity *activity, struct limits *limits)
+{
+	size_t events = nr_sampled(activity);
+
+	limits_want(limits, MEMORY_ENTRIES,
+		    events * (KEYS_LEAST * key_bytes(activity) + ENTRIES_LEAST * entry_bytes(activity)),
+		    events * most_bytes(activity));
+}
+
 void sampling_want(const struct activity *activity, struct limits *limits)
 {
 	const struct state *state = activity->state;
 	const struct options *options = activity->options;
-	size_t events = nr_sampled(activity);
 
 	for (size_t i = 0; i < state->nr; i++)
 		if (state->aggregations[i]) {
@@ -367,9 +375,7 @@ void sampling_want(const struct activity *activity, struct limits *limits)
 
 			limits_want(limits, MEMORY_TABLES, bytes, bytes);
 		}
-	limits_want(limits, MEMORY_ENTRIES,
-		    events * (KEYS_LEAST * key_bytes(activity) + ENTRIES_LEAST * entry_bytes(activity)),
-		    events * most_bytes(activity));
+	sampling_want_entries(activity, limits);
 	/* All activities of a session share the unwind tables. */
 	if (!options->call_graph || !any_user_stacks(activity) ||
 	    (options->unwind && !strcmp(options->unwind, UNWIND_FP)))
@@ -401,8 +407,7 @@ static size_t entries_fitting(const struct activity *activity)
 						: most / nr_sampled(activity);
 }
 
-/* Most keys of an event that are kept in an interval. */
-static size_t most_keys(const struct activity *activity)
+size_t sampling_most_keys(const struct activity *activity)
 {
 	size_t left;
 
@@ -437,9 +442,8 @@ static void put_list(const struct activity *activity, json_t *record, const stru
 
 	entries_sort(layout, list, nr);
 	for (size_t i = 0; i < top; i++)
-		json_array_append_new(
-			entries, folded ? folded_value(host, folded, reader_codes(activity->reader), &list[i])
-					: entry_value(host, layout, &list[i]));
+		json_array_append_new(entries, folded ? folded_value(host, folded, &list[i])
+						      : entry_value(host, layout, &list[i]));
 	if (top < nr || nr_shed)
 		json_object_set_new(record, "rest",
 				    rest_value(host, layout, list + top, nr - top, nr_shed, shed));
@@ -456,23 +460,113 @@ static size_t event_of(const struct state *state, const struct layout *layout)
 	return i;
 }
 
-/* Entries with stacks, to be filled before the end of an interval. */
-static struct called *new_called(const struct activity *activity, struct codes *codes,
-				 const struct layout *layout)
+/* --- what is named before the end of an interval ------------------------------------------------ */
+
+static void *begin_called(const struct activity *activity, struct codes *codes, const struct layout *layout)
 {
 	return called_new(&activity->session->host, codes, call_stacks_detail(activity),
 			  sampling_unwinds(activity), layout);
 }
 
+static void called_now_from(void *called, const struct stacks *stacks)
+{
+	called_from(called, stacks);
+}
+
+static bool take_called(void *called, const struct entry *entry)
+{
+	return called_try(called, entry);
+}
+
+static size_t count_called(const void *called)
+{
+	return called_count(called);
+}
+
+static void release_called(void *called)
+{
+	called_release(called);
+}
+
+const struct gathering gathering_of_stacks = {
+	.begin = begin_called,
+	.from = called_now_from,
+	.take = take_called,
+	.count = count_called,
+	.release = release_called,
+};
+
+static void *begin_folded(const struct activity *activity, struct codes *codes, const struct layout *layout)
+{
+	return folded_new(layout, codes, activity->keys.detail);
+}
+
+static bool take_folded(void *folded, const struct entry *entry)
+{
+	return folded_try(folded, entry);
+}
+
+static size_t count_folded(const void *folded)
+{
+	return ((const struct folded *)folded)->keys.nr;
+}
+
+static void choose_folded(void *folded, size_t most, bool *used)
+{
+	folded_choose(folded, most, used);
+}
+
+static void keep_folded(void *folded, const __u32 *numbers)
+{
+	folded_keep(folded, numbers);
+}
+
+static void release_folded(void *folded)
+{
+	folded_release(folded);
+}
+
+static const struct gathering gathering_by_names = {
+	.begin = begin_folded,
+	.take = take_folded,
+	.count = count_folded,
+	.choose = choose_folded,
+	.keep = keep_folded,
+	.release = release_folded,
+};
+
+/* NULL: keys stay as they are until the interval ends. */
+static const struct gathering *gathering_of(const struct activity *activity)
+{
+	const struct sampling *sampling = activity->details;
+
+	if (sampling->put)
+		return sampling->gathering;
+	return activity->keys.detail ? &gathering_by_names : NULL;
+}
+
+static bool names_early(const struct activity *activity)
+{
+	const struct sampling *sampling = activity->details;
+
+	return activity->reader && !sampling->follow && gathering_of(activity);
+}
+
+void *sampling_gathered(const struct activity *activity, const struct layout *layout)
+{
+	struct state *state = activity->state;
+	struct codes *codes = reader_codes(activity->reader);
+	void **at = &state->gathered[event_of(state, layout)], *gathered = *at;
+
+	*at = NULL;
+	return gathered ? gathered : gathering_of(activity)->begin(activity, codes, layout);
+}
+
 void sampling_put_stacks(const struct activity *activity, json_t *record, const struct layout *layout,
 			 struct reading *reading)
 {
-	struct codes *codes = reader_codes(activity->reader);
-	struct state *state = activity->state;
-	struct called **early = &state->called[event_of(state, layout)];
-	struct called *called = *early ? *early : new_called(activity, codes, layout);
+	struct called *called = sampling_gathered(activity, layout);
 
-	*early = NULL;
 	called_add(called, reading);
 	called_put(called, record, sampling_most_entries(activity, called_count(called)));
 	called_release(called);
@@ -481,8 +575,7 @@ void sampling_put_stacks(const struct activity *activity, json_t *record, const 
 static void put_entries(const struct activity *activity, json_t *record, const struct layout *layout,
 			struct reading *reading)
 {
-	struct state *state = activity->state;
-	struct folded **at, *folded;
+	struct folded *folded;
 	size_t nr;
 
 	if (!activity->keys.detail) {
@@ -490,10 +583,8 @@ static void put_entries(const struct activity *activity, json_t *record, const s
 			 reading->nr_shed, reading->shed);
 		return;
 	}
-	at = &state->folded[event_of(state, layout)];
-	folded = *at ? *at : folded_new(layout);
-	*at = NULL;
-	folded_add(folded, reading, reader_codes(activity->reader), activity->keys.detail);
+	folded = sampling_gathered(activity, layout);
+	folded_add(folded, reading);
 	if (reading->nr_shed)
 		values_add(layout, folded->shed, reading->shed);
 	reading->nr_shed += folded->nr_shed;
@@ -502,30 +593,9 @@ static void put_entries(const struct activity *activity, json_t *record, const s
 	folded_release(folded);
 }
 
-/* --- names before the end of an interval -------------------------------------------------------- */
-
-static bool names_stacks(const struct activity *activity)
-{
-	const struct sampling *sampling = activity->details;
-
-	return sampling->put == sampling_put_stacks;
-}
-
-/* Whether keys may be replaced by their names while the interval goes on. */
-static bool names_early(const struct activity *activity)
-{
-	const struct sampling *sampling = activity->details;
-
-	if (!activity->reader || sampling->follow)
-		return false;
-	return names_stacks(activity) || (activity->keys.detail && !sampling->put);
-}
-
 struct early {
-	struct folded *folded; /* one of these */
-	struct called *called;
-	struct codes *codes;
-	unsigned int detail;
+	const struct gathering *gathering;
+	void *gathered;
 	__u64 until; /* CLOCK_MONOTONIC, ns */
 };
 
@@ -533,71 +603,80 @@ static bool take_early(void *context, const struct entry *entry)
 {
 	struct early *early = context;
 
-	if (clock_ns(CLOCK_MONOTONIC) >= early->until)
-		return false;
-	return early->called ? called_try(early->called, entry)
-			     : folded_try(early->folded, entry, early->codes, early->detail);
+	return clock_ns(CLOCK_MONOTONIC) < early->until && early->gathering->take(early->gathered, entry);
 }
 
-static void begin_early(struct activity *activity, size_t i, struct early *early)
+static size_t count_gathered(const struct activity *activity, size_t i)
 {
-	struct state *state = activity->state;
-	const struct layout *layout = aggregation_layout(state->aggregations[i]);
+	const struct state *state = activity->state;
 
-	if (!names_stacks(activity)) {
-		if (!state->folded[i])
-			state->folded[i] = folded_new(layout);
-		early->folded = state->folded[i];
-		return;
-	}
-	if (!state->called[i])
-		state->called[i] = new_called(activity, early->codes, layout);
-	early->called = state->called[i];
-	called_from(early->called, aggregation_kept_stacks(state->aggregations[i]));
+	return state->gathered[i] ? gathering_of(activity)->count(state->gathered[i]) : 0;
 }
 
 /* Entries with stacks are never given up once they are named, so their number is limited. */
 static bool has_room_for_stacks(const struct activity *activity, size_t i)
 {
-	const struct state *state = activity->state;
 	const struct codes *codes = reader_codes_early(activity->reader, 1);
 
 	return codes_nr(codes) < STACK_KEYS_MOST && codes_nr_places(codes) < KEYS_MOST &&
-	       (!state->called[i] || called_count(state->called[i]) < most_keys(activity) / 2);
+	       count_gathered(activity, i) < sampling_most_keys(activity) / 2;
 }
 
 /* Returns whether all keys of the event have names by now. */
 static bool name_event(struct activity *activity, size_t i, __u64 until)
 {
 	struct state *state = activity->state;
-	struct early early = {.detail = activity->keys.detail, .until = until};
+	struct early early = {.gathering = gathering_of(activity), .until = until};
+	struct aggregation *aggregation = state->aggregations[i];
+	struct codes *codes;
 
-	if (!state->aggregations[i])
+	if (!aggregation)
 		return true;
-	aggregation_drain(state->aggregations[i], most_keys(activity));
-	if (names_stacks(activity) && !has_room_for_stacks(activity, i))
+	aggregation_drain(aggregation, sampling_most_keys(activity));
+	if (activity->options->call_graph && !has_room_for_stacks(activity, i))
 		return false;
-	early.codes = reader_codes_early(activity->reader, until);
-	begin_early(activity, i, &early);
-	aggregation_take(state->aggregations[i], take_early, &early);
-	return !aggregation_kept(state->aggregations[i]);
+	codes = reader_codes_early(activity->reader, until);
+	if (!state->gathered[i])
+		state->gathered[i] = early.gathering->begin(activity, codes, aggregation_layout(aggregation));
+	early.gathered = state->gathered[i];
+	if (early.gathering->from)
+		early.gathering->from(early.gathered, aggregation_kept_stacks(aggregation));
+	aggregation_take(aggregation, take_early, &early);
+	state->left[i] = aggregation_kept(aggregation);
+	return !state->left[i];
 }
 
-/* If there are too many entries, keeps the larger ones. */
+void gathering_trim(const struct gathering *gathering, void *const *gathered, size_t nr, struct codes *codes,
+		    size_t most)
+{
+	bool *used = xcalloc(codes_nr(codes) + 1, sizeof(*used));
+	__u32 *numbers = xcalloc(codes_nr(codes) + 1, sizeof(*numbers));
+
+	for (size_t i = 0; i < nr; i++)
+		if (gathered[i])
+			gathering->choose(gathered[i], most, used);
+	codes_keep(codes, used, numbers);
+	for (size_t i = 0; i < nr; i++)
+		if (gathered[i])
+			gathering->keep(gathered[i], numbers);
+	free(used);
+	free(numbers);
+}
+
+/* If there are too many entries, keeps the larger ones, and the codes that they need. */
 static void trim_early(struct activity *activity)
 {
 	struct state *state = activity->state;
-	const struct codes *codes = reader_codes_early(activity->reader, 1);
-	size_t most = most_keys(activity);
+	struct codes *codes = reader_codes_early(activity->reader, 1);
+	size_t most = sampling_most_keys(activity);
 	bool many = codes_nr(codes) > most || codes_nr_places(codes) > most;
 
-	if (names_stacks(activity)) /* chains have numbers of codes */
+	if (activity->options->call_graph) /* chains have numbers of codes */
 		return;
-
 	for (size_t i = 0; i < state->nr; i++)
-		many = many || (state->folded[i] && state->folded[i]->keys.nr > most / 2);
+		many = many || count_gathered(activity, i) > most / 2;
 	if (many)
-		folded_trim(state->folded, state->nr, most / 4, reader_codes_early(activity->reader, 1));
+		gathering_trim(gathering_of(activity), state->gathered, state->nr, codes, most / 4);
 }
 
 /*
@@ -630,16 +709,38 @@ static void on_replaced(void *context)
 		name_early(activity, NAMING_REPLACED_NS);
 }
 
+/* Whether an event has many keys, and many more than the last naming left: each naming looks at all. */
+static bool has_many(const struct activity *activity, size_t i)
+{
+	const struct state *state = activity->state;
+	size_t most = sampling_most_keys(activity), kept = aggregation_kept(state->aggregations[i]);
+
+	return kept >= most / 2 && kept >= state->left[i] + most / 4;
+}
+
 static bool should_name_early(const struct activity *activity)
 {
 	const struct state *state = activity->state;
-	bool many =
-		names_early(activity) && mappings_kept(reader_mappings(activity->reader)) > MAPPINGS_EARLY;
+	bool many;
 
-	for (size_t i = 0; i < state->nr && names_early(activity); i++)
-		many = many || (state->aggregations[i] &&
-				aggregation_kept(state->aggregations[i]) >= most_keys(activity) / 2);
+	if (!names_early(activity))
+		return false;
+	many = mappings_kept(reader_mappings(activity->reader)) > MAPPINGS_EARLY;
+	for (size_t i = 0; i < state->nr; i++)
+		many = many || (state->aggregations[i] && has_many(activity, i));
 	return many;
+}
+
+static void release_gathered(struct activity *activity)
+{
+	struct state *state = activity->state;
+
+	for (size_t i = 0; i < state->nr; i++) {
+		if (state->gathered[i])
+			gathering_of(activity)->release(state->gathered[i]);
+		state->gathered[i] = NULL;
+		state->left[i] = 0;
+	}
 }
 
 /* --- the stream ------------------------------------------------------------------------------- */
@@ -697,11 +798,11 @@ static void drain_tables(struct activity *activity)
 	state->drained_ns = now;
 	for (size_t i = 0; i < state->nr; i++) {
 		if (state->filling[i])
-			aggregation_drain(state->aggregations[i], most_keys(activity));
+			aggregation_drain(state->aggregations[i], sampling_most_keys(activity));
 		state->filling[i] = false;
 	}
 	if (now - before > FILLING_FAST_NS && should_name_early(activity))
-		name_early(activity, NAMING_EARLY_NS);
+		name_early(activity, now - before < NAMING_EARLY_NS ? now - before : NAMING_EARLY_NS);
 }
 
 int sampling_wake_fd(const struct activity *activity)
@@ -816,7 +917,7 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 	counters_read(activity->counters, i, count);
 	if (activity->plan.events.list[i].never[0])
 		*count = (struct count){0};
-	aggregation_read(state->aggregations[i], most_keys(activity), reading);
+	aggregation_read(state->aggregations[i], sampling_most_keys(activity), reading);
 	read = read_samples(activity, &activity->plan.events.list[i], count, reading);
 	state->accounts[i] = samples_account(&read, &before);
 	state->causes[i] = missed_cause(&read);
@@ -907,8 +1008,8 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 	if (!err)
 		err = warn_of_loss(activity, sampled->event->name, &lost, &found->reading, &state->warned[i]);
 	return err ? err
-		   : warn_of_keys(activity, sampled->event->name, found->reading.nr_shed, most_keys(activity),
-				  &state->told[i]);
+		   : warn_of_keys(activity, sampled->event->name, found->reading.nr_shed,
+				  sampling_most_keys(activity), &state->told[i]);
 }
 
 int sampling_report(struct activity *activity, bool last)
@@ -930,12 +1031,7 @@ int sampling_report(struct activity *activity, bool last)
 	if (!err && state->sampling->follow)
 		err = state->sampling->follow(activity, sampled, nr);
 	/* What was not reported because of an error refers to codes that end with the interval. */
-	for (size_t i = 0; i < state->nr; i++) {
-		folded_release(state->folded[i]);
-		state->folded[i] = NULL;
-		called_release(state->called[i]);
-		state->called[i] = NULL;
-	}
+	release_gathered(activity);
 	free(found);
 	free(sampled);
 	return err;
@@ -993,13 +1089,10 @@ void sampling_release(struct activity *activity)
 	if (!state)
 		return;
 	wakes_close(&state->wakes);
-	for (size_t i = 0; i < state->nr; i++) {
+	release_gathered(activity);
+	for (size_t i = 0; i < state->nr; i++)
 		aggregation_close(state->aggregations[i]);
-		folded_release(state->folded[i]);
-		called_release(state->called[i]);
-	}
-	free(state->folded);
-	free(state->called);
+	free(state->gathered);
 	pacing_release(state->pacing);
 	free(state->aggregations);
 	free(state->before);
@@ -1010,6 +1103,7 @@ void sampling_release(struct activity *activity)
 	free(state->throttled);
 	free(state->warned);
 	free(state->told);
+	free(state->left);
 	free(state->filling);
 	free(state->causes);
 	free(state);

@@ -14,7 +14,7 @@
 #include "option/options.h"
 #include "plan/plan.h"
 
-/* Puts the result of a reading into a record. */
+/* Puts the result of a reading into a record. What was named before is in sampling_gathered(). */
 typedef void (*put_fn)(const struct activity *activity, json_t *record, const struct layout *layout,
 		       struct reading *reading);
 
@@ -27,13 +27,35 @@ struct sampled {
 	const struct count *count; /* since the record before */
 };
 
+/* Keeps entries of an event that are named before the end of an interval: their addresses may mean something
+ * else later, and there may be more of them than fit. */
+struct gathering {
+	/* The caller owns the result, and calls release(). The codes and the layout outlive it. */
+	void *(*begin)(const struct activity *activity, struct codes *codes, const struct layout *layout);
+	/* The next entries have these stacks. NULL: entries have none. */
+	void (*from)(void *gathered, const struct stacks *stacks);
+	/* Takes in an entry. Returns false if there is no time for its names (see codes_try()). */
+	bool (*take)(void *gathered, const struct entry *entry);
+	size_t (*count)(const void *gathered);
+	/* See folded_choose() and folded_keep(). Not called for entries with stacks. */
+	void (*choose)(void *gathered, size_t most, bool *used);
+	void (*keep)(void *gathered, const __u32 *numbers);
+	void (*release)(void *gathered);
+};
+
+/* Keeps at most `most` entries of each of `nr` gatherings (NULL: there is none), those with the most weight,
+ * and sums up the others. Codes that are in none of them any more are forgotten. */
+void gathering_trim(const struct gathering *gathering, void *const *gathered, size_t nr, struct codes *codes,
+		    size_t most);
+
 struct sampling {
 	const char *command;	  /* the command, and the type of its records: "profile" */
 	const char *aggregation;  /* name of its file in bpf/: "profile" for profile.bpf.c */
 	const char *default_keys; /* of --by */
 	const char *stream_keys;  /* of --by with --stream; NULL: --stream is not supported */
-	bool reads_stacks;  /* samples may lack the stack that the program needs; the account counts these */
-	put_fn put;	    /* NULL: puts entries by their keys */
+	bool reads_stacks; /* samples may lack the stack that the program needs; the account counts these */
+	put_fn put;	   /* NULL: puts entries by their keys */
+	const struct gathering *gathering; /* for `put`; NULL: entries are named at the end of an interval */
 	const char *ahead;  /* a list of its records that is written before them, as a record of this type;
 			       NULL: none */
 	bool places;	    /* addresses are always mapped to files */
@@ -49,13 +71,24 @@ struct sampling {
 /* Whether stacks of user code are walked by unwind tables. */
 bool sampling_unwinds(const struct activity *activity);
 
-/* Puts entries with stacks into a record: a put_fn. */
+/* Returns what was gathered of the event with this layout, or a new gathering. Each entry that is not among
+ * those of the reading is in it, or was shed. The caller owns the result. */
+void *sampling_gathered(const struct activity *activity, const struct layout *layout);
+
+/* Put entries with stacks into a record: a put_fn, and what it needs. */
+extern const struct gathering gathering_of_stacks;
 void sampling_put_stacks(const struct activity *activity, json_t *record, const struct layout *layout,
 			 struct reading *reading);
 
 /* How many of `nr` entries a record gets: all of them, or for output that people read as many as fit a
  * screen, unless --top says otherwise; and no more than --memory allows. */
 size_t sampling_most_entries(const struct activity *activity, size_t nr);
+
+/* The most keys of an event that are kept in an interval. */
+size_t sampling_most_keys(const struct activity *activity);
+
+/* Adds the memory for keys and entries that the activity needs and wants. */
+void sampling_want_entries(const struct activity *activity, struct limits *limits);
 
 /* The operations of all sampling activities; activity->details is a struct sampling. A command's operations
  * are these with its own plan function. */

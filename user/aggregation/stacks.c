@@ -76,13 +76,6 @@ struct stacks *stacks_like(const struct stacks *stacks)
 	return stacks_new(stacks->frames);
 }
 
-__u32 stacks_find(const struct stacks *stacks, const struct stored_stack *stored)
-{
-	__u32 found = interned_find(&stacks->hashes, &stored->hash);
-
-	return found ? found - 1 + STACK_FIRST : 0;
-}
-
 struct stack stacks_at(const struct stacks *stacks, __u32 number)
 {
 	const struct stored_stack *stored = stored_at(stacks, number);

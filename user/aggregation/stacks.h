@@ -40,9 +40,6 @@ __u32 stacks_copy(struct stacks *to, const struct stacks *from, __u32 number);
 /* Returns empty stacks for as many frames. */
 struct stacks *stacks_like(const struct stacks *stacks);
 
-/* Returns the number of a stack, or 0 if it is not known. */
-__u32 stacks_find(const struct stacks *stacks, const struct stored_stack *stored);
-
 /* Returns the stack of a number; valid up to the next new stack. */
 struct stack stacks_at(const struct stacks *stacks, __u32 number);
 

@@ -48,7 +48,7 @@ void sums_merge(const struct sums *sums, __u64 *sum, const __u64 *values)
 			sum[i] = values[i];
 }
 
-void sums_add(struct sums *sums, const void *key, const __u64 *values)
+__u32 sums_add(struct sums *sums, const void *key, const __u64 *values)
 {
 	size_t nr = words(sums), before = sums->keys.nr;
 	__u32 number = interned_number(&sums->keys, key);
@@ -56,11 +56,11 @@ void sums_add(struct sums *sums, const void *key, const __u64 *values)
 
 	sums->values = xroom(sums->values, number, &sums->room, nr * sizeof(__u64));
 	sum = sums->values + number * nr;
-	if (number == before) {
+	if (number == before)
 		memcpy(sum, values, nr * sizeof(__u64));
-		return;
-	}
-	sums_merge(sums, sum, values);
+	else
+		sums_merge(sums, sum, values);
+	return number;
 }
 
 const __u64 *sums_at(const struct sums *sums, __u32 number)
@@ -117,26 +117,15 @@ static int by_weight(const void *a, const void *b)
 	return x->number < y->number ? -1 : 1;
 }
 
-static void shed(const struct sums *sums, __u32 number, __u64 *into, struct stack_account *stacks)
-{
-	const struct member *stack = layout_key_of_type(sums->layout, "stack_id_t");
-	const char *key = interned_at(&sums->keys, number);
-	const __u64 *values = sums_at(sums, number);
-
-	sums_merge(sums, into, values);
-	if (sums->stacks)
-		stack_account_add(stacks, sums->stacks, *(const __u32 *)(key + stack->offset),
-				  ((const struct value_head *)values)->samples);
-}
-
-size_t sums_shed(struct sums *sums, size_t most, __u64 *into, struct stack_account *stacks)
+void sums_shed(struct sums *sums, size_t most,
+	       void (*shed)(void *context, const void *key, const __u64 *values), void *context)
 {
 	size_t nr = sums->keys.nr;
 	struct weighed *order;
 	bool *kept;
 
 	if (nr <= most)
-		return 0;
+		return;
 	order = xcalloc(nr, sizeof(*order));
 	kept = xcalloc(nr, sizeof(*kept));
 	for (size_t i = 0; i < nr; i++)
@@ -146,11 +135,11 @@ size_t sums_shed(struct sums *sums, size_t most, __u64 *into, struct stack_accou
 		if (i < most)
 			kept[order[i].number] = true;
 		else
-			shed(sums, order[i].number, into, stacks);
+			shed(context, interned_at(&sums->keys, order[i].number),
+			     sums_at(sums, order[i].number));
 	sums_keep(sums, kept);
 	free(order);
 	free(kept);
-	return nr - most;
 }
 
 void sums_clear(struct sums *sums)

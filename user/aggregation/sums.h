@@ -24,8 +24,8 @@ struct sums {
 void sums_init(struct sums *sums, const struct layout *layout, unsigned int stack_frames);
 void sums_release(struct sums *sums);
 
-/* Adds values to those of a key; its stack must be a number of sums->stacks. */
-void sums_add(struct sums *sums, const void *key, const __u64 *values);
+/* Adds values to those of a key, whose stack must be a number of sums->stacks. Returns the key's number. */
+__u32 sums_add(struct sums *sums, const void *key, const __u64 *values);
 
 /* The values of the key with this number. */
 const __u64 *sums_at(const struct sums *sums, __u32 number);
@@ -37,11 +37,10 @@ void sums_keep(struct sums *sums, const bool *kept);
 /* Adds values to a sum of values, as sums_add() does. */
 void sums_merge(const struct sums *sums, __u64 *sum, const __u64 *values);
 
-/*
- * Keeps the `most` keys with the largest weight (the sum of their samples' periods), and adds the values of
- * the others to `into`, and their stacks to the account. Returns the number of the others.
- */
-size_t sums_shed(struct sums *sums, size_t most, __u64 *into, struct stack_account *stacks);
+/* Keeps the `most` keys with the largest weight (the sum of their samples' periods), and gives each of the
+ * others to `shed` before. */
+void sums_shed(struct sums *sums, size_t most,
+	       void (*shed)(void *context, const void *key, const __u64 *values), void *context);
 
 /* Forgets all keys, and frees memory that they did not need. */
 void sums_clear(struct sums *sums);

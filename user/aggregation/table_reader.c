@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "aggregation/remainder.h"
 #include "aggregation/sums.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -34,9 +35,10 @@ struct table_reader {
 	struct sums sums; /* those of the last reading, until more are gathered */
 	bool was_read;	  /* the sums are still those of the last reading */
 	size_t most_keys; /* the most that may be gathered */
-	struct reading counts; /* so far; its entries are those of the last reading */
-	size_t room;	       /* the number of entries that there is room for */
-	__u64 *shed;	       /* the sum of the values of keys that were not kept */
+	struct reading counts;	/* so far; its entries are those of the last reading */
+	size_t room;		/* the number of entries that there is room for */
+	__u64 *shed;		/* the sum of the values of keys that were not kept */
+	struct remainder apart; /* see struct reading */
 };
 
 struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus, const struct layout *layout,
@@ -56,6 +58,7 @@ struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus
 	reader->behind = xcalloc(nr_cpus, sizeof(*reader->behind));
 	reader->shed = xcalloc(1, layout->value_size);
 	sums_init(&reader->sums, layout, areas ? stack_frames : 0);
+	remainder_init(&reader->apart, layout);
 	bpf_map__set_max_entries(reader->map, nr_cpus);
 	return reader;
 }
@@ -83,6 +86,7 @@ void table_reader_close(struct table_reader *reader)
 	if (reader->tables)
 		munmap(reader->tables, mapped_size(reader));
 	sums_release(&reader->sums);
+	remainder_release(&reader->apart);
 	free(reader->behind);
 	free(reader->counts.entries);
 	free(reader->shed);
@@ -216,47 +220,26 @@ static void add(struct table_reader *reader, int cpu, unsigned int which, const 
 	sums_add(sums, words, values);
 }
 
-/* Whether a key has room among the sums. One that is already there needs none. */
-static bool has_room(const struct table_reader *reader, int cpu, unsigned int which, const char *key)
+static void add_shed(void *context, const void *key, const __u64 *values)
 {
-	const struct sums *sums = &reader->sums;
-	size_t size = reader->layout->key_size;
-	__u64 words[size / sizeof(__u64)];
-	__u32 *stack;
-
-	if (sums->keys.nr < reader->most_keys || !reader->kind)
-		return true;
-	if (!reader->areas)
-		return interned_find(&sums->keys, key);
-	memcpy(words, key, size);
-	stack = stack_in(reader, words);
-	if (*stack >= STACK_FIRST)
-		*stack = stacks_find(sums->stacks, stack_areas_at(reader->areas, cpu, which, *stack));
-	return *stack && interned_find(&sums->keys, words);
-}
-
-/* Counts the samples as lost, like a BPF program whose table is full. */
-static void lose(struct table_reader *reader, const char *key, const struct value_head *value)
-{
+	struct table_reader *reader = context;
 	struct reading *counts = &reader->counts;
 
-	if (stands_for_sample(reader, key)) {
-		counts->table_full += value->samples;
-		counts->period += value->period;
-	} else {
-		counts->further_lost += value->samples;
-	}
+	sums_merge(&reader->sums, reader->shed, values);
+	counts->nr_shed++;
+	if (reader->sums.stacks && stands_for_sample(reader, key))
+		stack_account_add(&counts->shed_stacks, reader->sums.stacks,
+				  *(const __u32 *)((const char *)key + reader->stack->offset),
+				  ((const struct value_head *)values)->samples);
+	remainder_add(&reader->apart, key, values);
 }
 
 /* Keeps the more important half of the keys if there are too many. The sum of a key that comes again later is
  * too small by what was shed of it, which is less than any of the keys kept had. */
 static void shed(struct table_reader *reader)
 {
-	struct sums *sums = &reader->sums;
-
-	if (sums->keys.nr > reader->most_keys && !reader->kind)
-		reader->counts.nr_shed +=
-			sums_shed(sums, reader->most_keys / 2, reader->shed, &reader->counts.shed_stacks);
+	if (reader->sums.keys.nr > reader->most_keys)
+		sums_shed(&reader->sums, reader->most_keys / 2, add_shed, reader);
 }
 
 /* Takes what is in the slots, and frees them. */
@@ -271,11 +254,6 @@ static void take_slots(struct table_reader *reader, int cpu, unsigned int which)
 		char *slot = table + layout->slots + order[i] * layout->slot_size;
 		struct value_head *value = (void *)(slot + layout->value);
 
-		if (!has_room(reader, cpu, which, slot + layout->key)) {
-			lose(reader, slot + layout->key, value);
-			memset(value, 0, reader->layout->value_size);
-			continue;
-		}
 		if (stands_for_sample(reader, slot + layout->key)) {
 			reader->counts.aggregated += value->samples;
 			reader->counts.period += value->period;
@@ -315,6 +293,7 @@ static void forget_reading(struct table_reader *reader)
 	memset(reader->shed, 0, reader->layout->value_size);
 	counts->nr_shed = 0;
 	counts->shed_stacks = (struct stack_account){0};
+	remainder_clear(&reader->apart);
 	counts->entries = xtrim(counts->entries, counts->nr_entries, &reader->room, sizeof(*counts->entries));
 	reader->was_read = false;
 }
@@ -352,6 +331,8 @@ void table_reader_take(struct table_reader *reader, bool (*take)(void *context, 
 		struct entry entry = {interned_at(&sums->keys, number), sums_at(sums, number)};
 
 		kept[number] = !take(context, &entry);
+		if (!kept[number] && reader->apart.source)
+			remainder_add(&reader->apart, entry.key, entry.values);
 	}
 	sums_keep(&reader->sums, kept);
 	free(kept);
@@ -392,6 +373,7 @@ void table_reader_read(struct table_reader *reader, size_t most_keys, struct rea
 	counts->runs = counts->aggregated + counts->table_full + counts->stack_failed;
 	counts->stacks = reader->sums.stacks;
 	counts->shed = reader->shed;
+	counts->apart = &reader->apart;
 	*reading = *counts;
 	counts->further = counts->further_lost = counts->stacks_full = 0;
 }

@@ -16,6 +16,7 @@
 #include "aggregation/stacks.h"
 
 struct bpf_object;
+struct remainder;
 struct table_reader;
 
 /* A key with its values, summed over CPUs. */
@@ -42,6 +43,9 @@ struct reading {
 	__u64 nr_shed;
 	const __u64 *shed;
 	struct stack_account shed_stacks;
+	/* Those keys again, and those with a source that table_reader_take() gave away, summed up by kind and
+	 * source, without a stack: see remainder.h. */
+	const struct remainder *apart;
 };
 
 /* Must be called before the object is loaded: makes room for nr_cpus tables. The layouts and the stacks'
@@ -74,8 +78,6 @@ struct table_runs table_reader_runs(const struct table_reader *reader);
 /*
  * Empties the tables between two readings; their contents become part of the next reading. If there are more
  * than most_keys keys, the half with the most weight is kept, and the others are only summed up (`shed`).
- * Where keys are of several kinds (entry_kind_t), samples of further ones are lost instead, and counted in
- * table_full.
  */
 void table_reader_drain(struct table_reader *reader, size_t most_keys);
 

@@ -77,20 +77,83 @@ static struct branches_asked form_of(const struct activity *activity)
 	return form;
 }
 
-static void branch_put(const struct activity *activity, json_t *record, const struct layout *layout,
-		       struct reading *reading)
+static struct branches *new_branches(const struct activity *activity, struct codes *codes,
+				     const struct layout *layout)
 {
-	struct reader *reader = activity->reader;
 	struct branches_asked form = form_of(activity);
-	struct branches *branches =
-		branches_of(&activity->session->host, reader_codes(reader), &form, layout, reading);
-	const struct mapped_file *program = mappings_program(reader_mappings(reader), the_process(activity));
 
+	return branches_new(&activity->session->host, codes, &form, layout);
+}
+
+static void put_branches(const struct activity *activity, json_t *record, struct branches *branches,
+			 const struct reading *reading)
+{
+	const struct mapped_file *program =
+		mappings_program(reader_mappings(activity->reader), the_process(activity));
+
+	branches_add(branches, reading);
 	if (program)
 		json_object_set_new(record, "program", program_value(program));
 	branches_put(branches, record, sampling_most_entries(activity, branches_count(branches)));
 	branches_release(branches);
 }
+
+static void put_traced(const struct activity *activity, json_t *record, const struct layout *layout,
+		       struct reading *reading)
+{
+	put_branches(activity, record, tracing_gathered(activity, layout), reading);
+}
+
+static void put_sampled(const struct activity *activity, json_t *record, const struct layout *layout,
+			struct reading *reading)
+{
+	put_branches(activity, record, sampling_gathered(activity, layout), reading);
+}
+
+static void *begin(const struct activity *activity, struct codes *codes, const struct layout *layout)
+{
+	return new_branches(activity, codes, layout);
+}
+
+static void from(void *branches, const struct stacks *stacks)
+{
+	branches_from(branches, stacks);
+}
+
+static bool take(void *branches, const struct entry *entry)
+{
+	return branches_try(branches, entry);
+}
+
+static size_t count(const void *branches)
+{
+	return branches_count(branches);
+}
+
+static void choose_some(void *branches, size_t most, bool *used)
+{
+	branches_choose(branches, most, used);
+}
+
+static void keep(void *branches, const __u32 *numbers)
+{
+	branches_keep(branches, numbers);
+}
+
+static void release(void *branches)
+{
+	branches_release(branches);
+}
+
+static const struct gathering gathering = {
+	.begin = begin,
+	.from = from,
+	.take = take,
+	.count = count,
+	.choose = choose_some,
+	.keep = keep,
+	.release = release,
+};
 
 /* Refuses two kinds, since both would count the same branches. */
 static int refuse_two_forms(const struct chosen_keys *keys, struct refusal *refusal)
@@ -151,7 +214,8 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.command = "branch",
 		.aggregation = "branch",
 		.reads_stacks = true,
-		.put = branch_put,
+		.put = put_sampled,
+		.gathering = &gathering,
 		.places = true,
 		.names = CODE_SYMBOL,
 		.code_keys = branch_code_keys,
@@ -160,13 +224,14 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.command = "branch",
 		.aggregation = "branch_stacks",
 		.reads_stacks = true,
-		.put = branch_put,
+		.put = put_sampled,
+		.gathering = &gathering,
 		.ahead = "frames",
 		.places = true,
 		.names = FRAME_DETAIL,
 		.code_keys = branch_code_keys,
 	};
-	static const struct tracing traced = {branch_put, branch_code_keys};
+	static const struct tracing traced = {put_traced, branch_code_keys, &gathering};
 	struct options *options = activity->options;
 	const struct branch_options *own = options->own;
 	const char *keys = session_keys(activity->session, activity->command, "range");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregation/remainder.h"
 #include "base/array.h"
 #include "base/interned.h"
 #include "base/memory.h"
@@ -18,18 +19,22 @@ struct branches {
 	const struct host *host;
 	const struct layout *layout;
 	struct codes *codes;
-	const struct branches_asked *asked;
+	struct branches_asked asked;
 	const struct member *stack; /* member of the key; NULL: there is none */
 	struct chains *chains;
 	/* Each edge and range once. The keys are those of the BPF program, with numbers of codes instead of
 	 * addresses, and the number of a chain instead of the stack. A pid that is not to be shown is 0. */
 	struct interned keys;
-	struct sums {
+	struct branch_sums {
 		__u64 count, mispredicted;
 		__u64 period, mispredicted_period; /* of the samples that they came with */
 	} * sums;				   /* indexed by the key's number */
+	size_t room;				   /* the number of keys that there is room for in `sums` */
 	__u32 *order;				   /* numbers of keys, by descending weight */
-	__u64 depths[BRANCHES_MOST + 1];	   /* samples, by the number of their branches */
+	size_t nr_chosen;			   /* the first of `order` that are to be kept */
+	__u64 nr_shed;				   /* keys that were not kept, and their sum */
+	struct branch_sums shed;
+	__u64 depths[BRANCHES_MOST + 1]; /* samples, by the number of their branches */
 	size_t deepest;
 	__u64 mispredicted, unresolved, broken; /* sums of counts */
 	__u64 period;				/* of each branch of each sample */
@@ -69,9 +74,9 @@ static __u32 kind_of(const struct branches *branches, const void *key)
 
 static unsigned int detail_of(const struct branches *branches, __u32 kind)
 {
-	bool named = branches->asked->detail & (CODE_SYMBOL | CODE_LINE);
+	bool named = branches->asked.detail & (CODE_SYMBOL | CODE_LINE);
 
-	return kind != BRANCH_RANGE ? branches->asked->detail : named ? CODE_PLACE | CODE_SYMBOL : CODE_PLACE;
+	return kind != BRANCH_RANGE ? branches->asked.detail : named ? CODE_PLACE | CODE_SYMBOL : CODE_PLACE;
 }
 
 static bool is_known(const struct branches *branches, __u64 number)
@@ -84,14 +89,44 @@ static __u32 *stack_of(const struct branches *branches, const void *key)
 	return (__u32 *)((char *)key + branches->stack->offset);
 }
 
+static void add_sums(struct branch_sums *sums, const struct branch_sums *more)
+{
+	sums->count += more->count;
+	sums->period += more->period;
+	sums->mispredicted += more->mispredicted;
+	sums->mispredicted_period += more->mispredicted_period;
+}
+
+static struct branch_sums sums_of_entry(const struct entry *entry, bool missed)
+{
+	__u64 count = count_of(entry), period = entry_weight(entry);
+
+	return (struct branch_sums){.count = count,
+				    .period = period,
+				    .mispredicted = missed ? count : 0,
+				    .mispredicted_period = missed ? period : 0};
+}
+
+/* The sums of a key; zero if it is new. */
+static struct branch_sums *sums_of_key(struct branches *branches, const void *key)
+{
+	size_t known = branches->keys.nr;
+	__u32 number = interned_number(&branches->keys, key);
+
+	branches->sums = xroom(branches->sums, number, &branches->room, sizeof(*branches->sums));
+	if (number == known)
+		branches->sums[number] = (struct branch_sums){0};
+	return &branches->sums[number];
+}
+
 static void take_place(struct branches *branches, const struct entry *entry)
 {
 	const struct layout *layout = branches->layout;
 	__u64 count = count_of(entry);
-	struct sums *sums;
+	struct branch_sums sums;
 	__u64 words[layout->key_size / sizeof(__u64)];
 	__u64 *from = of_key(branches, words, "from"), *to = of_key(branches, words, "to");
-	__u32 *kind = of_key(branches, words, "kind"), *pid = of_key(branches, words, "pid"), number;
+	__u32 *kind = of_key(branches, words, "kind"), *pid = of_key(branches, words, "pid");
 	const char *comm;
 	unsigned int detail;
 	bool known, missed;
@@ -106,20 +141,16 @@ static void take_place(struct branches *branches, const struct entry *entry)
 	*to = codes_number(branches->codes, detail, *pid, comm, *to, count);
 	known = is_known(branches, *from) && is_known(branches, *to);
 	branches->unresolved += known ? 0 : count;
-	if (branches->asked->sources_only && *kind != BRANCH_RANGE)
+	if (branches->asked.sources_only && *kind != BRANCH_RANGE)
 		*to = NO_CODE;
 	if (!member(layout->keys, layout->nr_keys, "pid")->shown)
 		*pid = 0;
 	missed = *kind == BRANCH_MISSED;
 	if (missed)
 		*kind = BRANCH_EDGE;
-	number = interned_number(&branches->keys, words);
-	sums = &branches->sums[number];
-	sums->count += count;
-	sums->period += entry_weight(entry);
-	sums->mispredicted += missed ? count : 0;
-	sums->mispredicted_period += missed ? entry_weight(entry) : 0;
-	branches->mispredicted += missed ? count : 0;
+	sums = sums_of_entry(entry, missed);
+	add_sums(sums_of_key(branches, words), &sums);
+	branches->mispredicted += sums.mispredicted;
 }
 
 static void take_stack(struct branches *branches, const struct entry *entry)
@@ -128,7 +159,8 @@ static void take_stack(struct branches *branches, const struct entry *entry)
 
 	branches->depths[depth] += count_of(entry);
 	branches->period += depth * entry_weight(entry);
-	if (branches->stack)
+	/* 0: it was shed, and its stack is in the reading's account. */
+	if (branches->stack && *stack_of(branches, entry->key))
 		chains_count(branches->chains,
 			     chains_number(branches->chains, *stack_of(branches, entry->key),
 					   key_comm(branches->layout, entry->key)),
@@ -164,10 +196,10 @@ static int by_weight(const void *a, const void *b, void *of)
 {
 	const struct branches *branches = of;
 	__u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
-	const struct sums *first = &branches->sums[x], *second = &branches->sums[y];
+	const struct branch_sums *first = &branches->sums[x], *second = &branches->sums[y];
 	const void *key = interned_at(&branches->keys, x), *other = interned_at(&branches->keys, y);
 
-	if (branches->asked->by_mispredicted && first->mispredicted_period != second->mispredicted_period)
+	if (branches->asked.by_mispredicted && first->mispredicted_period != second->mispredicted_period)
 		return by_number(second->mispredicted_period, first->mispredicted_period);
 	if (first->period != second->period)
 		return by_number(second->period, first->period);
@@ -185,27 +217,19 @@ static int by_weight(const void *a, const void *b, void *of)
 	return memcmp(key, other, branches->layout->key_size);
 }
 
-struct branches *branches_of(const struct host *host, struct codes *codes, const struct branches_asked *asked,
-			     const struct layout *layout, const struct reading *reading)
+struct branches *branches_new(const struct host *host, struct codes *codes,
+			      const struct branches_asked *asked, const struct layout *layout)
 {
 	struct branches *branches = xcalloc(1, sizeof(*branches));
 
 	branches->host = host;
 	branches->codes = codes;
-	branches->asked = asked;
+	branches->asked = *asked;
 	branches->layout = layout;
 	branches->deepest = asked->depth;
-	branches->lost = reading->further_lost;
-	branches->sums = xcalloc(reading->nr_entries + 1, sizeof(*branches->sums));
 	branches->stack = layout_key_of_type(layout, "stack_id_t");
-	branches->chains = chains_new(reading->stacks, codes, asked->frames);
+	branches->chains = chains_new(NULL, codes, asked->frames);
 	interned_init(&branches->keys, layout->key_size);
-	for (size_t i = 0; i < reading->nr_entries; i++)
-		take[kind_of(branches, reading->entries[i].key)](branches, &reading->entries[i]);
-	branches->order = xcalloc(branches->keys.nr + 1, sizeof(*branches->order));
-	for (size_t i = 0; i < branches->keys.nr; i++)
-		branches->order[i] = i;
-	qsort_r(branches->order, branches->keys.nr, sizeof(*branches->order), by_weight, branches);
 	return branches;
 }
 
@@ -216,6 +240,124 @@ void branches_release(struct branches *branches)
 	free(branches->sums);
 	free(branches->order);
 	free(branches);
+}
+
+void branches_from(struct branches *branches, const struct stacks *stacks)
+{
+	chains_of(branches->chains, stacks);
+}
+
+static void take_entry(struct branches *branches, const struct entry *entry)
+{
+	take[kind_of(branches, entry->key)](branches, entry);
+}
+
+/* Whether there is time for the name of one of the key's addresses. */
+static bool try_place(struct branches *branches, const struct entry *entry, const char *name)
+{
+	const void *key = entry->key;
+	__u32 ignored;
+
+	return codes_try(branches->codes, detail_of(branches, kind_of(branches, key)),
+			 *(__u32 *)of_key(branches, key, "pid"), key_comm(branches->layout, key),
+			 *(__u64 *)of_key(branches, key, name), 0, &ignored);
+}
+
+bool branches_try(struct branches *branches, const struct entry *entry)
+{
+	__u32 kind = kind_of(branches, entry->key);
+
+	if (branches->stack && !chains_try(branches->chains, *stack_of(branches, entry->key),
+					   key_comm(branches->layout, entry->key)))
+		return false;
+	if (take[kind] == take_place &&
+	    (!try_place(branches, entry, "from") || !try_place(branches, entry, "to")))
+		return false;
+	take_entry(branches, entry);
+	return true;
+}
+
+static void sort(struct branches *branches)
+{
+	free(branches->order);
+	branches->order = xcalloc(branches->keys.nr + 1, sizeof(*branches->order));
+	for (size_t i = 0; i < branches->keys.nr; i++)
+		branches->order[i] = i;
+	qsort_r(branches->order, branches->keys.nr, sizeof(*branches->order), by_weight, branches);
+}
+
+/* Takes in what a reading has of keys that were shed. */
+static void take_shed(struct branches *branches, const struct remainder *apart)
+{
+	for (size_t i = 0; i < apart->sums.keys.nr; i++) {
+		struct entry entry = {interned_at(&apart->sums.keys, i), sums_at(&apart->sums, i)};
+		__u32 kind = kind_of(branches, entry.key);
+		struct branch_sums sums = sums_of_entry(&entry, kind == BRANCH_MISSED);
+
+		if (take[kind] != take_place) {
+			take_entry(branches, &entry);
+			continue;
+		}
+		branches->nr_shed += apart->keys[i];
+		branches->mispredicted += sums.mispredicted;
+		add_sums(&branches->shed, &sums);
+	}
+}
+
+void branches_add(struct branches *branches, const struct reading *reading)
+{
+	branches->lost = reading->further_lost;
+	branches_from(branches, reading->stacks);
+	for (size_t i = 0; i < reading->nr_entries; i++)
+		take_entry(branches, &reading->entries[i]);
+	if (reading->apart)
+		take_shed(branches, reading->apart);
+	chains_count_others(branches->chains, &reading->shed_stacks);
+	sort(branches);
+}
+
+/* --- keeping some ----------------------------------------------------------------------------- */
+
+static void mark(const struct branches *branches, const void *key, bool *used)
+{
+	__u64 to = *(__u64 *)of_key(branches, key, "to");
+
+	used[*(__u64 *)of_key(branches, key, "from")] = true;
+	if (to != NO_CODE)
+		used[to] = true;
+}
+
+void branches_choose(struct branches *branches, size_t most, bool *used)
+{
+	size_t nr = branches->keys.nr;
+
+	sort(branches);
+	branches->nr_chosen = nr < most ? nr : most;
+	for (size_t i = 0; i < branches->nr_chosen; i++)
+		mark(branches, interned_at(&branches->keys, branches->order[i]), used);
+	for (size_t i = branches->nr_chosen; i < nr; i++)
+		add_sums(&branches->shed, &branches->sums[branches->order[i]]);
+	branches->nr_shed += nr - branches->nr_chosen;
+}
+
+void branches_keep(struct branches *branches, const __u32 *numbers)
+{
+	struct interned before = branches->keys;
+	struct branch_sums *sums = branches->sums;
+	__u64 key[before.size / sizeof(__u64)];
+	__u64 *from = of_key(branches, key, "from"), *to = of_key(branches, key, "to");
+
+	interned_init(&branches->keys, before.size);
+	branches->sums = NULL;
+	branches->room = 0;
+	for (size_t i = 0; i < branches->nr_chosen; i++) {
+		memcpy(key, interned_at(&before, branches->order[i]), before.size);
+		*from = numbers[*from];
+		*to = *to == NO_CODE ? NO_CODE : numbers[*to];
+		*sums_of_key(branches, key) = sums[branches->order[i]];
+	}
+	interned_release(&before);
+	free(sums);
 }
 
 size_t branches_count(const struct branches *branches)
@@ -244,7 +386,7 @@ static void put_identity(const struct branches *branches, json_t *value, const v
 	}
 }
 
-static void put_sums(json_t *value, const struct sums *sums, bool predicted)
+static void put_sums(json_t *value, const struct branch_sums *sums, bool predicted)
 {
 	json_object_set_new(value, "count", json_integer(sums->count));
 	json_object_set_new(value, "period", json_integer(sums->period));
@@ -257,10 +399,10 @@ static void put_sums(json_t *value, const struct sums *sums, bool predicted)
 static json_t *branch_value(struct branches *branches, __u32 number)
 {
 	const void *key = interned_at(&branches->keys, number);
-	const struct sums *sums = &branches->sums[number];
+	const struct branch_sums *sums = &branches->sums[number];
 	__u32 kind = kind_of(branches, key);
 	__u64 from = *(__u64 *)of_key(branches, key, "from"), to = *(__u64 *)of_key(branches, key, "to");
-	json_t *value = json_pack("{s:s}", "kind", kind == BRANCH_EDGE ? branches->asked->kind : "range");
+	json_t *value = json_pack("{s:s}", "kind", kind == BRANCH_EDGE ? branches->asked.kind : "range");
 
 	json_object_set_new(value, "from", place_value(branches, from));
 	if (to != NO_CODE)
@@ -274,18 +416,12 @@ static json_t *branch_value(struct branches *branches, __u32 number)
 
 static void put_rest(const struct branches *branches, json_t *record, size_t top)
 {
-	size_t nr = branches->keys.nr - top;
+	size_t nr = branches->keys.nr - top + branches->nr_shed;
 	json_t *rest = json_pack("{s:I}", "entries", (json_int_t)nr);
-	struct sums sum = {0};
+	struct branch_sums sum = branches->shed;
 
-	for (size_t i = top; i < branches->keys.nr; i++) {
-		const struct sums *more = &branches->sums[branches->order[i]];
-
-		sum.count += more->count;
-		sum.period += more->period;
-		sum.mispredicted += more->mispredicted;
-		sum.mispredicted_period += more->mispredicted_period;
-	}
+	for (size_t i = top; i < branches->keys.nr; i++)
+		add_sums(&sum, &branches->sums[branches->order[i]]);
 	put_sums(rest, &sum, true);
 	if (nr)
 		json_object_set(record, "rest", rest);
@@ -312,7 +448,7 @@ void branches_put(struct branches *branches, json_t *record, size_t top)
 		json_array_append_new(entries, branch_value(branches, branches->order[i]));
 	if (branches->stack) {
 		json_object_set_new(record, "call_stacks",
-				    chains_account(branches->chains, branches->asked->by_tables));
+				    chains_account(branches->chains, branches->asked.by_tables));
 		json_object_set_new(record, "frames", chains_frames(branches->chains));
 	}
 	put_rest(branches, record, top);

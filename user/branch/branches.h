@@ -24,11 +24,21 @@ struct branches_asked {
 	bool by_mispredicted; /* sort by mispredictions, the most first */
 };
 
-/* Evaluates a reading. The caller owns the result up to branches_release(), which must be called before the
- * next mappings_begin(). `asked` must outlive the result. */
-struct branches *branches_of(const struct host *host, struct codes *codes, const struct branches_asked *asked,
-			     const struct layout *layout, const struct reading *reading);
+/* Nothing is counted yet. The caller owns the result up to branches_release(); the codes and the layout must
+ * outlive it. */
+struct branches *branches_new(const struct host *host, struct codes *codes,
+			      const struct branches_asked *asked, const struct layout *layout);
 void branches_release(struct branches *branches);
+
+/* For entries before those of the interval's reading: whose stacks are next; takes in an entry, unless there
+ * is no time for its names (then it returns false); keeps some, as folded_choose() and folded_keep() do. */
+void branches_from(struct branches *branches, const struct stacks *stacks);
+bool branches_try(struct branches *branches, const struct entry *entry);
+void branches_choose(struct branches *branches, size_t most, bool *used);
+void branches_keep(struct branches *branches, const __u32 *numbers);
+
+/* Takes in the interval's reading, after which branches_put() may be called. */
+void branches_add(struct branches *branches, const struct reading *reading);
 
 /* The number of entries. */
 size_t branches_count(const struct branches *branches);

@@ -7,6 +7,7 @@
 
 #include "aggregation/aggregation.h"
 #include "aggregation/pairs.h"
+#include "base/clock.h"
 #include "base/interned.h"
 #include "base/memory.h"
 #include "branch/branches.h"
@@ -40,8 +41,9 @@ struct state {
 	const struct member *kind, *pid, *from, *to, *comm; /* members of the key */
 	struct trace *trace;
 	struct thread *threads; /* one per place */
-	struct interned keys;	/* keys since the last record, by number */
+	struct interned keys;	/* keys since the last record, by number, without those that were gathered */
 	__u64 *counts;		/* one per key */
+	void *gathered;		/* those that were named before the end of an interval; NULL: none */
 	size_t room;		/* number of keys for which `counts` has room */
 	__u64 records;		/* number of branches so far */
 	__u64 records_before;
@@ -83,12 +85,25 @@ static void read_layout(struct state *state)
 	interned_init(&state->keys, layout->key_size);
 }
 
+static void add_key(struct state *state, const void *key, __u64 count)
+{
+	__u32 number = interned_number(&state->keys, key);
+
+	if (number >= state->room) {
+		size_t before = state->room;
+
+		state->room = before ? 2 * before : 256;
+		state->counts = xrealloc(state->counts, state->room * sizeof(*state->counts));
+		memset(state->counts + before, 0, (state->room - before) * sizeof(*state->counts));
+	}
+	state->counts[number] += count;
+}
+
 static void add(struct state *state, const struct thread *thread, __u32 kind, __u64 from, __u64 to,
 		__u64 count)
 {
 	__u64 key[state->layout->key_size / sizeof(__u64)];
 	char *at = (char *)key;
-	__u32 number;
 
 	if (!count)
 		return;
@@ -99,15 +114,7 @@ static void add(struct state *state, const struct thread *thread, __u32 kind, __
 	*(__u64 *)(at + state->to->offset) = to;
 	if (state->comm->shown)
 		memcpy(at + state->comm->offset, thread->comm, sizeof(thread->comm));
-	number = interned_number(&state->keys, key);
-	if (number >= state->room) {
-		size_t before = state->room;
-
-		state->room = before ? 2 * before : 256;
-		state->counts = xrealloc(state->counts, state->room * sizeof(*state->counts));
-		memset(state->counts + before, 0, (state->room - before) * sizeof(*state->counts));
-	}
-	state->counts[number] += count;
+	add_key(state, key, count);
 }
 
 /* Adds what a thread has counted to the state's counts, under the thread's present name. */
@@ -238,6 +245,103 @@ static void take(void *context, const struct traced *traced)
 		stream(state, thread, traced);
 }
 
+static void settle_all(struct state *state)
+{
+	for (size_t i = 0; i < counters_places(state->activity->counters)->nr; i++)
+		settle(state, &state->threads[i]);
+}
+
+static size_t count_keys(const struct state *state)
+{
+	size_t nr = state->keys.nr;
+
+	for (size_t i = 0; i < counters_places(state->activity->counters)->nr; i++)
+		nr += state->threads[i].edges.nr + state->threads[i].ranges.nr;
+	return nr;
+}
+
+/* --- names before the end of an interval -------------------------------------------------------- */
+
+/* How long naming may take: traced threads whose buffers are full run untraced meanwhile. */
+#define NAMING_NS 200000000ULL
+
+static void release_entries(struct reading *reading)
+{
+	for (size_t i = 0; i < reading->nr_entries; i++)
+		free((void *)reading->entries[i].values);
+	free(reading->entries);
+}
+
+static void read_counts(struct state *state, struct reading *reading);
+
+/* Keys that have no names yet stay. Returns whether there are none. */
+static bool name_keys(struct state *state, const struct gathering *gathering)
+{
+	struct reading reading;
+	struct interned before;
+	bool all = true;
+
+	read_counts(state, &reading);
+	before = state->keys;
+	interned_init(&state->keys, before.size);
+	for (size_t i = 0; i < reading.nr_entries; i++) {
+		const struct entry *entry = &reading.entries[i];
+
+		if (gathering->take(state->gathered, entry))
+			continue;
+		all = false;
+		add_key(state, entry->key, entry->values[0]);
+	}
+	release_entries(&reading);
+	interned_release(&before);
+	return all;
+}
+
+/* Names what was traced so far, and keeps the larger part of it if it is too much. */
+static void name_early(struct state *state)
+{
+	const struct activity *activity = state->activity;
+	const struct gathering *gathering = ((const struct tracing *)activity->details)->gathering;
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	size_t most = sampling_most_keys(activity);
+	struct codes *codes;
+	bool all;
+
+	settle_all(state);
+	codes = reader_codes_early(activity->reader, now + NAMING_NS);
+	if (!state->gathered)
+		state->gathered = gathering->begin(activity, codes, state->layout);
+	all = name_keys(state, gathering);
+	if (gathering->count(state->gathered) > most / 2 || codes_nr_places(codes) > most)
+		gathering_trim(gathering, &state->gathered, 1, codes, most / 4);
+	if (all)
+		reader_named(activity->reader, now);
+}
+
+/* Code was mapped where other code was, so the addresses mean something else from now on. */
+static void on_replaced(void *context)
+{
+	struct activity *activity = context;
+	struct state *state = activity->state;
+
+	if (!state->trace)
+		return;
+	trace_read(state->trace, take, state);
+	trace_resume(state->trace);
+	name_early(state);
+}
+
+void *tracing_gathered(const struct activity *activity, const struct layout *layout)
+{
+	const struct tracing *tracing = activity->details;
+	struct state *state = activity->state;
+	struct codes *codes = reader_codes(activity->reader);
+	void *gathered = state->gathered ?: tracing->gathering->begin(activity, codes, layout);
+
+	state->gathered = NULL;
+	return gathered;
+}
+
 static int tracing_drain(struct activity *activity)
 {
 	struct state *state = activity->state;
@@ -246,17 +350,14 @@ static int tracing_drain(struct activity *activity)
 		reader_take(activity->reader, true);
 	trace_read(state->trace, take, state);
 	trace_resume(state->trace);
+	if (count_keys(state) > sampling_most_keys(activity) / 2) {
+		reader_take(activity->reader, true);
+		name_early(state);
+	}
 	return state->sink_error;
 }
 
 /* --- giving out ------------------------------------------------------------------------------- */
-
-static void release_entries(struct reading *reading)
-{
-	for (size_t i = 0; i < reading->nr_entries; i++)
-		free((void *)reading->entries[i].values);
-	free(reading->entries);
-}
 
 /* Gives what has been counted since the last record, in the form of an aggregation's reading. */
 static void read_counts(struct state *state, struct reading *reading)
@@ -329,8 +430,7 @@ static int tracing_report(struct activity *activity, bool last)
 		record, "trace",
 		account_value(state->records - state->records_before, &lost, clock.value, trace.running_ns));
 	state->records_before = state->records;
-	for (size_t i = 0; i < counters_places(activity->counters)->nr; i++)
-		settle(state, &state->threads[i]);
+	settle_all(state);
 	read_counts(state, &reading);
 	tracing->put(activity, record, state->layout, &reading);
 	json_object_del(record, "stacks"); /* a trace has no stacks */
@@ -377,6 +477,7 @@ static int tracing_attach(struct activity *activity, struct refusal *refusal)
 		       activity_child(activity), activity->keys.detail | CODE_SYMBOL,
 		       activity->options->interval_ms, refusal))
 		return -1;
+	reader_on_replaced(activity->reader, on_replaced, activity);
 	err = trace_open(&state->trace, activity->counters, TRACE);
 	if (err)
 		return trace_denied(refusal, &activity->session->host, -err);
@@ -418,6 +519,8 @@ static void tracing_release(struct activity *activity)
 
 	if (!state)
 		return;
+	if (state->gathered)
+		((const struct tracing *)activity->details)->gathering->release(state->gathered);
 	if (state->layout)
 		interned_release(&state->keys);
 	aggregation_close(state->aggregation);
@@ -429,6 +532,7 @@ const struct activity_ops tracing_ops = {
 	.plan = plan_trace,
 	.check = tracing_check,
 	.describe = tracing_describe,
+	.want = sampling_want_entries,
 	.attach = tracing_attach,
 	.drain = tracing_drain,
 	.wake_fd = tracing_wake_fd,

@@ -10,8 +10,13 @@
 /* The value of activity->details. */
 struct tracing {
 	put_fn put;			  /* adds the result to a record */
-	const struct code_key *code_keys; /* keys that name code; both members are as for samples */
+	const struct code_key *code_keys; /* keys that name code */
+	const struct gathering *gathering;
+	/* All members are as for samples, but `put` calls tracing_gathered(). */
 };
+
+/* See sampling_gathered(). */
+void *tracing_gathered(const struct activity *activity, const struct layout *layout);
 
 extern const struct activity_ops tracing_ops;
 

@@ -7,6 +7,7 @@
 #include "activity/activity.h"
 #include "activity/call_stacks.h"
 #include "activity/sampling.h"
+#include "aggregation/remainder.h"
 #include "base/memory.h"
 #include "mem/plan.h"
 #include "option/command.h"
@@ -76,10 +77,13 @@ static size_t next_source(const struct by_source *sums)
 static json_t *sources_value(const struct host *host, const struct sampled *sampled)
 {
 	struct by_source sums = {.layout = sampled->layout};
+	const struct sums *apart = &sampled->reading->apart->sums;
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < sampled->reading->nr_entries; i++)
 		add_entry(&sums, &sampled->reading->entries[i]);
+	for (size_t i = 0; i < apart->keys.nr; i++)
+		add_entry(&sums, &(struct entry){interned_at(&apart->keys, i), sums_at(apart, i)});
 	for (size_t n = 0; n < sums.nr; n++) {
 		size_t i = next_source(&sums);
 		json_t *value = json_object();
@@ -351,6 +355,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.code_keys = stack_code_keys,
 		.ahead = "frames",
 		.put = sampling_put_stacks,
+		.gathering = &gathering_of_stacks,
 		.places = true,
 		.names = FRAME_DETAIL,
 		.knows_throttling = true,

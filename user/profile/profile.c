@@ -27,6 +27,7 @@ static const struct sampling calls = {
 	.default_keys = "comm,stack",
 	.ahead = "frames",
 	.put = sampling_put_stacks,
+	.gathering = &gathering_of_stacks,
 	.places = true,
 	.names = FRAME_DETAIL,
 	.code_keys = stack_code_keys,

@@ -9,11 +9,13 @@
 #include "record/entry.h"
 #include "record/key.h"
 
-struct folded *folded_new(const struct layout *layout)
+struct folded *folded_new(const struct layout *layout, struct codes *codes, unsigned int detail)
 {
 	struct folded *folded = xcalloc(1, sizeof(*folded));
 
 	folded->layout = layout;
+	folded->codes = codes;
+	folded->detail = detail;
 	folded->shed = xcalloc(1, layout->value_size);
 	interned_init(&folded->keys, layout->key_size + sizeof(__u64));
 	return folded;
@@ -74,7 +76,7 @@ static void add(struct folded *folded, const struct entry *entry, __u32 code)
 	add_values(folded, key, entry->values);
 }
 
-void folded_add(struct folded *folded, struct reading *reading, struct codes *codes, unsigned int detail)
+void folded_add(struct folded *folded, struct reading *reading)
 {
 	const struct layout *layout = folded->layout;
 
@@ -83,19 +85,20 @@ void folded_add(struct folded *folded, struct reading *reading, struct codes *co
 		const struct entry *entry = &reading->entries[i];
 
 		add(folded, entry,
-		    codes_number(codes, detail, key_number(layout, entry, "pid"),
+		    codes_number(folded->codes, folded->detail, key_number(layout, entry, "pid"),
 				 key_comm(layout, entry->key), key_number(layout, entry, "ip"),
 				 entry->values[0]));
 	}
 }
 
-bool folded_try(struct folded *folded, const struct entry *entry, struct codes *codes, unsigned int detail)
+bool folded_try(struct folded *folded, const struct entry *entry)
 {
 	const struct layout *layout = folded->layout;
 	__u32 code;
 
-	if (!codes_try(codes, detail, key_number(layout, entry, "pid"), key_comm(layout, entry->key),
-		       key_number(layout, entry, "ip"), entry->values[0], &code))
+	if (!codes_try(folded->codes, folded->detail, key_number(layout, entry, "pid"),
+		       key_comm(layout, entry->key), key_number(layout, entry, "ip"), entry->values[0],
+		       &code))
 		return false;
 	add(folded, entry, code);
 	return true;
@@ -113,8 +116,7 @@ size_t folded_list(struct folded *folded)
 	return folded->keys.nr;
 }
 
-/* Returns how many entries are kept: they are the first of the list. */
-static size_t choose(struct folded *folded, size_t most, bool *used)
+void folded_choose(struct folded *folded, size_t most, bool *used)
 {
 	size_t nr = folded_list(folded), kept = nr < most ? nr : most;
 
@@ -125,11 +127,10 @@ static size_t choose(struct folded *folded, size_t most, bool *used)
 		else
 			values_add(folded->layout, folded->shed, folded->entries[i].values);
 	folded->nr_shed += nr - kept;
-	return kept;
+	folded->nr_chosen = kept;
 }
 
-/* Rebuilds the list from its first `nr` entries, with the new numbers of codes. */
-static void rebuild(struct folded *folded, size_t nr, const __u32 *numbers)
+void folded_keep(struct folded *folded, const __u32 *numbers)
 {
 	struct folded before = *folded;
 
@@ -137,7 +138,7 @@ static void rebuild(struct folded *folded, size_t nr, const __u32 *numbers)
 	folded->values = NULL;
 	folded->entries = NULL;
 	folded->room = 0;
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0; i < before.nr_chosen; i++) {
 		__u64 key[before.keys.size / sizeof(__u64)];
 
 		memcpy(key, before.entries[i].key, before.keys.size);
@@ -149,30 +150,12 @@ static void rebuild(struct folded *folded, size_t nr, const __u32 *numbers)
 	free(before.entries);
 }
 
-void folded_trim(struct folded *const *list, size_t nr, size_t most, struct codes *codes)
-{
-	bool *used = xcalloc(codes_nr(codes) + 1, sizeof(*used));
-	__u32 *numbers = xcalloc(codes_nr(codes) + 1, sizeof(*numbers));
-	size_t *kept = xcalloc(nr, sizeof(*kept));
-
-	for (size_t i = 0; i < nr; i++)
-		kept[i] = list[i] ? choose(list[i], most, used) : 0;
-	codes_keep(codes, used, numbers);
-	for (size_t i = 0; i < nr; i++)
-		if (list[i])
-			rebuild(list[i], kept[i], numbers);
-	free(used);
-	free(numbers);
-	free(kept);
-}
-
 /* --- giving out ------------------------------------------------------------------------------- */
 
-json_t *folded_value(const struct host *host, const struct folded *folded, const struct codes *codes,
-		     const struct entry *entry)
+json_t *folded_value(const struct host *host, const struct folded *folded, const struct entry *entry)
 {
 	json_t *value = entry_value(host, folded->layout, entry);
 
-	json_object_set_new(value, "code", code_value(codes_at(codes, *code_of(folded, entry->key))));
+	json_object_set_new(value, "code", code_value(codes_at(folded->codes, *code_of(folded, entry->key))));
 	return value;
 }

@@ -13,6 +13,8 @@
 
 struct folded {
 	const struct layout *layout;
+	struct codes *codes;
+	unsigned int detail;  /* of enum code_detail */
 	struct interned keys; /* the members that are shown, the others 0; then the code's number */
 	__u64 *values;	      /* sums, by the key's number */
 	size_t room;	      /* the number of keys that `values` has room for */
@@ -21,28 +23,29 @@ struct folded {
 	__u64 nr_shed;
 	__u64 *shed;
 	struct entry *entries; /* set by folded_list(): an entry for each key */
+	size_t nr_chosen;      /* set by folded_choose() */
 };
 
-/* The caller owns the result, and calls folded_release(). The layout must outlive it. */
-struct folded *folded_new(const struct layout *layout);
+/* The caller owns the result, and calls folded_release(). The layout and the codes must outlive it. */
+struct folded *folded_new(const struct layout *layout, struct codes *codes, unsigned int detail);
 void folded_release(struct folded *folded);
 
 /* Takes in the entries of a reading, and sorts them, so that those with the most samples are named first. */
-void folded_add(struct folded *folded, struct reading *reading, struct codes *codes, unsigned int detail);
+void folded_add(struct folded *folded, struct reading *reading);
 
 /* Takes in an entry, unless there is no time for its name (see codes_time()): then returns false. */
-bool folded_try(struct folded *folded, const struct entry *entry, struct codes *codes, unsigned int detail);
+bool folded_try(struct folded *folded, const struct entry *entry);
 
-/* Keeps at most `most` keys of each of `nr` lists (NULL: there is none), those with the most weight, and sums
- * up the others. Codes that are in none of them any more are forgotten. */
-void folded_trim(struct folded *const *list, size_t nr, size_t most, struct codes *codes);
+/* Chooses the at most `most` keys with the most weight, and marks their codes as used; the others are only
+ * summed up. folded_keep() must follow, with the numbers that the used codes have now: see codes_keep(). */
+void folded_choose(struct folded *folded, size_t most, bool *used);
+void folded_keep(struct folded *folded, const __u32 *numbers);
 
 /* Makes a list of entries, valid until keys are added. Returns their number. */
 size_t folded_list(struct folded *folded);
 
 /* An entry as a value of a record: the keys that are in use, the values, and the code. Returns a new
  * reference. */
-json_t *folded_value(const struct host *host, const struct folded *folded, const struct codes *codes,
-		     const struct entry *entry);
+json_t *folded_value(const struct host *host, const struct folded *folded, const struct entry *entry);
 
 #endif
