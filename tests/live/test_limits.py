@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+import puppet
 from memory import LITTLE
 from puppet import Puppet
 from records import program
@@ -87,6 +88,36 @@ def test_a_run_without_end_of_new_addresses_takes_64_mib_and_has_the_largest(nhm
     lost = sum(result.one("end")["samples"]["lost"].values())
     # Its first stacks may have been walked before there was a table.
     assert 3000 - lost <= sum(entry["samples"] for entry in result.entries() if entry["samples"] > 10) < 3200
+
+
+N = 6000
+
+# For each key, a command that makes page faults with so many different values of it.
+WITHOUT_END = {
+    "pid": puppet.command(f"vforks={N},1"),
+    "tid": puppet.command(*["thread=1"] * N),
+    "comm": puppet.command(*(step for i in range(N) for step in (f"name={f'{i:05}'.encode().hex()}", "faults=1"))),
+    "ip": [program("ips"), N],
+    "page": [program("pages"), N],
+    "cacheline": [program("pages"), N],
+    "symbol,pid": puppet.command(f"vforks={N},1"),
+    "module,tid": puppet.command(*["thread=1"] * N),
+}
+
+
+@pytest.mark.parametrize("command, key", [(command, key) for command in ("profile", "mem") for key in WITHOUT_END
+                                          if command == "mem" or key not in ("page", "cacheline")])
+def test_of_keys_without_end_the_smaller_ones_are_summed_up_and_the_account_closes(nhmtap, tmp_path, command, key):
+    """records.py checks that entries and rest are the samples, and that mem's sources are as many."""
+    # What is needed is in the message of a refusal; each CPU has tables.
+    memory = (10 + os.cpu_count() if command == "profile" else 10 + 4 * os.cpu_count()) + (17 if "," in key else 0)
+    result = nhmtap.into(tmp_path / "out", command, "-e", "page-faults:u", "-c", "1", "--by", key, "--memory", f"{memory}M",
+                         "--format", "json", "--", *WITHOUT_END[key])
+    first = result.of(command)[0]
+    assert first["samples"]["expected"] == first["value"] >= N
+    most = result.one("start")["limits"]["parts"]["entries"] // 2048
+    assert len([e for r in result.of(command) for e in r["entries"]]) <= most < N
+    assert first["rest"]["entries"] and result.one("warning", cause="keys_summed_up")["keys"] > most / 4
 
 
 @pytest.mark.plain

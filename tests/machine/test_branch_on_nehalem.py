@@ -297,15 +297,16 @@ def test_where_an_interrupt_comes_between_two_branches_there_is_no_range(guest):
 
 
 def test_more_branches_than_a_table_has_slots_for_are_counted_one_and_all(guest):
-    # 8192 slots, which are emptied while the program runs. An interval keeps at most 32768 keys, one of
-    # which is that of the full stacks.
+    # 8192 slots, which are emptied while the program runs. An interval keeps at most 32768 keys; of more,
+    # the smaller ones are summed up.
     result = branch(guest, "-e branches:u -c 61 --top 10", "maze")
     assert known.numbers("maze")["EDGES"] > 4 * 8192
-    assert 10 + result.one("branch")["rest"]["entries"] > 4 * 8192 - 16
+    assert 10 + result.one("branch")["rest"]["entries"] > 4 * 8192
+    assert result.one("warning", cause="keys_summed_up")["keys"] > 8192
     # The slots of an address are random: all of its sixteen may be taken before the table is
-    # emptied. What comes beyond the keys that are kept is counted there, too.
+    # emptied. Naming and summing up so many keys takes this slow machine longer than a table lasts.
     told = branches(result)
-    assert told["table_full"] < told["delivered"] / 4
+    assert told["table_full"] < told["delivered"] / 2
     assert not any(result.one("end")["samples"]["lost"].values())
     assert abs(sum(depths(result)) - known.numbers("maze")["TAKEN"] // 61) <= 1
 
