@@ -173,8 +173,8 @@ $(O)/user/base/embedded.o: $(embedded) $(O)/gen/embedded.inc
 FORCE:
 
 # The reader of --events-dir also compiles the built-in tables.
-table_reader := events/compile.c $(patsubst %,user/tables/%.c,tables loader rows checks draft form names compose formula) \
-		user/base/memory.c user/base/refusal.c user/base/guarded.c user/base/json_file.c user/base/list.c
+table_reader := events/compile.c $(patsubst %,user/tables/%.c,tables loader rows checks draft names compose formula) \
+		$(patsubst %,user/base/%.c,memory refusal guarded json_file json_schema list nearest)
 $(O)/compile-tables: $(table_reader) $(wildcard user/tables/*.h) | $(O)/.build-packages
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads lines of a kind of table and a table, and prints whether user/tables/form.c accepts it. */
+/* Reads lines of a kind of table, or - for the whole schema, and a value, and prints whether
+ * user/base/json_schema.c accepts it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/embedded.h"
-#include "tables/form.h"
+#include "base/json_schema.h"
 
-static struct embedded schema;
+static struct embedded text;
 
 struct embedded embedded_find(const char *name)
 {
-	return schema;
+	return text;
 }
 
 static void read_schema(const char *path)
 {
 	json_t *document = json_load_file(path, 0, NULL);
 
-	schema.data = json_dumps(document, 0);
-	schema.size = strlen(schema.data);
+	text.data = json_dumps(document, 0);
+	text.size = strlen(text.data);
 	json_decref(document);
 }
 
@@ -27,22 +28,23 @@ int main(int argc, char **argv)
 {
 	char *line = NULL;
 	size_t size = 0;
-	struct form *form;
+	struct json_schema *schema;
 
 	read_schema(argv[1]);
-	form = form_open();
+	schema = json_schema_open("schema.json");
 	while (getline(&line, &size, stdin) > 0) {
 		char *table = strchr(line, ' ');
-		struct form_fault fault;
+		struct json_fault fault;
 		json_t *value;
 
 		*table++ = '\0';
 		value = json_loads(table, JSON_DECODE_ANY, NULL);
-		puts(form_check(form, line, value, &fault) ? "wrong" : "right");
+		puts(json_schema_check(schema, strcmp(line, "-") ? line : NULL, value, &fault) ? "wrong"
+											       : "right");
 		json_decref(value);
 	}
-	form_close(form);
+	json_schema_close(schema);
 	free(line);
-	free((void *)schema.data);
+	free((void *)text.data);
 	return 0;
 }

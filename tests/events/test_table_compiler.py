@@ -131,7 +131,8 @@ def test_tables_that_are_right_are_accepted(folder, read):
 # ---- faults in an event: what is changed, and what the message must contain ----
 
 EVENT_FAULTS = {
-    "an unknown field": ({"colour": "grey"}, "unknown field \"colour\""),
+    "an unknown field": ({"colour": "grey"}, "unknown field \"colour\"; known: "),
+    "a field with a typo": ({"umsk": "0x01"}, "unknown field \"umsk\"; did you mean umask"),
     "a missing field": ({"umask": None}, "\"umask\" is missing"),
     "a name in lower case": ({"name": "cats.seen"}, "\"name\" must be a name like INST_RETIRED"),
     "a name with a slash": ({"name": "CATS.A/B"}, "\"name\" must be a name like"),
@@ -163,7 +164,7 @@ EVENT_FAULTS = {
     "an alias of a source that is not listed": ({"aliases": {"hearsay": ["KITTENS"]}},
                                                 "quotes \"hearsay\", which is no key"),
     "an alias that is no list": ({"aliases": {"perfmon": "KITTENS"}},
-                                 "\"aliases\" \"perfmon\" must be a list, not \"KITTENS\""),
+                                 "\"aliases\" \"perfmon\" must be a list of 1 or more entries, not \"KITTENS\""),
     "an alias that is no name": ({"aliases": {"perfmon": ["a kitten"]}},
                                  "\"aliases\" \"perfmon\" entry 1 must be a name like"),
     "aliases that are no object": ({"aliases": ["KITTENS"]}, "\"aliases\" must be an object"),
@@ -311,7 +312,7 @@ def test_an_event_that_is_no_object_is_refused(folder, refused):
 
 @pytest.mark.parametrize("change, message", [
     ({"models": ["26"]}, "\"models\" entry 1 must be a number like 0xC0"),
-    ({"models": []}, "\"models\" must have 1 or more entries"),
+    ({"models": []}, "\"models\" must be a list of 1 or more entries, not []"),
     ({"accesses": {"loads": "CATS.SEEN", "stores": "CATS.FED"}}, "\"accesses\" names CATS.FED, which is no event of the CPU"),
     ({"inherits": "siamese"}, "inherits \"siamese\", which does not stand before it"),
     ({"without": {"events": ["DOGS"]}}, "is without DOGS, which it does not inherit"),

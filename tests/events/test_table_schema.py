@@ -30,15 +30,16 @@ def read(path):
 
 @pytest.fixture(scope="module")
 def forms(tmp_path_factory):
-    """A function that returns, for each table of a kind, whether the program accepts its form."""
+    """A function that returns, for each value of a kind in a schema, whether the program accepts its form."""
     program = tmp_path_factory.mktemp("forms") / "forms"
     user = ROOT / "user"
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-g", "-O1", "-I", user, "-o", program,
-                    HERE / "forms.c", user / "tables" / "form.c", user / "base/memory.c", "-ljansson"], check=True)
+                    HERE / "forms.c", *(user / "base" / f"{name}.c" for name in ("json_schema", "memory", "list", "nearest")),
+                    "-ljansson"], check=True)
 
-    def judge(kind, tables):
+    def judge(kind, tables, schema=EVENTS / "schema.json"):
         text = "".join(f"{kind} {json.dumps(table)}\n" for table in tables)
-        said = subprocess.run([program, EVENTS / "schema.json"], input=text, text=True, check=True,
+        said = subprocess.run([program, schema], input=text, text=True, check=True,
                               stdout=subprocess.PIPE).stdout.split()
         assert len(said) == len(tables)
         return [word == "right" for word in said]
@@ -113,4 +114,25 @@ def test_the_program_reads_the_schema_as_python3_jsonschema_does(path, forms):
     instead = [None, True, 0, 99, "", "x", [], {}]
     tables = list(spoilt(shortened(read(path)), instead))
     disagreed = [table for table, right in zip(tables, forms(kind, tables)) if judge.is_valid(table) != right]
+    assert disagreed == []
+
+
+# With every member that the schema of CONFIG names.
+CONFIG = {
+    "activities": [{"name": "a", "command": "stat", "retry": True}, {"name": "b.B_1-", "command": "mem"}],
+    "outputs": [{}, {"format": "json", "path": "x", "types": ["count"], "queue_bytes": 8192, "series": 1, "activities": ["a"]}],
+    "resource": {"service.name": "shop", "a": ""},
+    "limits": {"names_bytes": 1 << 20, "memory": "64M", "cpu_share": ".5%"},
+    "control": "fifo:a", "heartbeat_s": 86400, "listen": "[::1]:80", "events_dir": "x", "pmu_events": "x",
+}
+
+
+def test_the_program_reads_the_schema_of_config_as_python3_jsonschema_does(forms):
+    schema = ROOT / "schema" / "config.schema.json"
+    judge = Draft202012Validator(read(schema))
+    instead = [None, True, False, 0, 1, 86401, "", "x", "session", "fifo:", "unix:", "1%", "1K", "process.pid", [], ["x"] * 17, {},
+               {"process.pid": "x"}, {"x": "x"}]
+    configs = [CONFIG, *spoilt(CONFIG, instead)]
+    assert judge.is_valid(CONFIG)
+    disagreed = [config for config, right in zip(configs, forms("-", configs, schema)) if judge.is_valid(config) != right]
     assert disagreed == []

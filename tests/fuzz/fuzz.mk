@@ -9,7 +9,7 @@ fuzzers    := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c)))
 FUZZ       ?= $(fuzzers)
 
 # The parsers that each target tests. Their coverage is measured.
-fuzz_parsers_config   = run/config option/option
+fuzz_parsers_config   = run/config option/option base/json_schema
 fuzz_parsers_eh_frame = confined/eh_frame unwind/table
 fuzz_parsers_elf      = $(addprefix naming/,image debug_file symbols spans order demangle) $(addprefix confined/,dwarf_image read_file lines)
 fuzz_parsers_events   = $(addprefix event/,parse spelling encoding unit unit_terms branch_filter) tables/compose
@@ -20,7 +20,7 @@ fuzz_parsers_options  = option/option
 fuzz_parsers_pmu_events = tables/pmu_events base/json_file base/guarded
 fuzz_parsers_records  = output/restream output/flamegraph output/calls record/stored_code record/stored_lines
 fuzz_parsers_ring     = collection/sideband naming/mappings
-fuzz_parsers_tables   = $(addprefix tables/,tables loader form rows draft checks compose formula)
+fuzz_parsers_tables   = $(addprefix tables/,tables loader rows draft checks compose formula) base/json_schema
 fuzz_parsers_worker   = naming/worker naming/named_source naming/pool unwind/table
 fuzz_parsers_writers  = $(addprefix output/,meters flatten openmetrics otlp)
 fuzz_measured        := $(sort $(foreach name,$(fuzzers),$(fuzz_parsers_$(name))))

@@ -4,7 +4,7 @@
  * tables or a refusal with a reason.
  */
 #include "files.h"
-#include "tables/form.h"
+#include "base/json_schema.h"
 #include "tables/tables.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -31,7 +31,8 @@ static struct files files = {.places = places, .nr = sizeof(places) / sizeof(pla
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	files_open(&files, folders);
-	form_open(); /* kept open: reading it for each input would take longer than all else */
+	json_schema_open(
+		"schema.json"); /* kept open: reading it for each input would take longer than all else */
 	return 0;
 }
 

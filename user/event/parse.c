@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/nearest.h"
 
 struct parser {
 	const char *text; /* the whole list */

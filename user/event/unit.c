@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "base/nearest.h"
 #include "event/escr.h"
 #include "event/unit_terms.h"
 #include "tables/names.h"

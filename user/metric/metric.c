@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/nearest.h"
 #include "metric/groups.h"
 #include "tables/names.h"
 

@@ -2,6 +2,7 @@
 #include "run/resource.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 /* Limit in bytes: all attributes are in a start record, whose length is limited. */
 #define ATTRIBUTES_MOST 4096
 
-bool resource_is_own(const char *name)
+static bool is_own(const char *name)
 {
 	static const char *const own[] = {"container.id", "host.arch", "os.type", "process.executable.name",
 					  "process.pid"};
@@ -84,7 +85,7 @@ static const char *take_member(json_t *attributes, char *member)
 		return wrong;
 	if (!*name)
 		return "has no name";
-	if (resource_is_own(name))
+	if (is_own(name))
 		return "is what nhmtap finds out itself";
 	return json_object_set_new(attributes, name, json_string(value)) ? "is not UTF-8" : NULL;
 }

@@ -7,12 +7,7 @@
 #ifndef NHMTAP_RUN_RESOURCE_H
 #define NHMTAP_RUN_RESOURCE_H
 
-#include <stdbool.h>
-
 #include <jansson.h>
-
-/* Whether nhmtap sets an attribute itself, so that the user may not. */
-bool resource_is_own(const char *name);
 
 /*
  * The attributes of OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME and `configured` (NULL: none); later ones

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/guarded.h"
 #include "base/json_file.h"
 #include "base/memory.h"
@@ -84,10 +85,87 @@ bool flag(const json_t *entry, const char *field)
 
 #define TABLE_MOST (16 << 20) /* bytes of a file; the largest built in has 18 KiB */
 
+/* The value of the field that names an entry. */
+static const char *entry_name(const json_t *entry)
+{
+	static const char *const keys[] = {"name", "id", "key"};
+	const char *name = NULL;
+
+	for (size_t i = 0; !name && i < ARRAY_SIZE(keys); i++)
+		name = json_string_value(json_object_get(entry, keys[i]));
+	return name;
+}
+
+/* A place in a table, as people say it. */
+struct place_in_table {
+	char label[128]; /* the entry's name, or "entry 3"; "": no entry */
+	char field[128]; /* where it is in the entry: "\"aliases\" " */
+};
+
+/* Goes to an element of a list. Objects are entries: they have names. */
+static void go_to_element(struct place_in_table *place, const json_t *element, const char *number)
+{
+	const char *name = entry_name(element);
+	char in[128];
+
+	snprintf(in, sizeof(in), "%.100sentry %llu", place->field, strtoull(number, NULL, 10) + 1);
+	if (!json_is_object(element)) {
+		snprintf(place->field, sizeof(place->field), "%.126s ", in);
+		return;
+	}
+	snprintf(place->label, sizeof(place->label), "%.120s", name ? name : in);
+	place->field[0] = '\0';
+}
+
+static void go_to(struct place_in_table *place, const json_t *table, const char *pointer)
+{
+	size_t used;
+	char name[64];
+
+	while (json_pointer_next(&pointer, name, sizeof(name))) {
+		if (json_is_array(table)) {
+			table = json_array_get(table, strtoull(name, NULL, 10));
+			go_to_element(place, table, name);
+			continue;
+		}
+		table = json_object_get(table, name);
+		used = strlen(place->field);
+		snprintf(place->field + used, sizeof(place->field) - used, "\"%.60s\" ", name);
+	}
+}
+
+static void fault_of_schema(struct loader *loader, const json_t *table, const struct json_fault *fault)
+{
+	const bool near = fault->near[0], unknown = fault->kind == FAULT_UNKNOWN;
+	const char *last = strrchr(fault->pointer, '/');
+	char object[POINTER_MOST], member[64] = "";
+	struct place_in_table at = {"", ""};
+
+	snprintf(object, sizeof(object), "%.*s", unknown ? (int)(last - fault->pointer) : POINTER_MOST,
+		 fault->pointer);
+	go_to(&at, table, object);
+	switch (fault->kind) {
+	case FAULT_VALUE:
+		FAULT(loader, at.label, "%smust be %s, not %s%s%s", at.field, fault->takes, fault->value,
+		      near ? "; did you mean " : "", fault->near);
+		break;
+	case FAULT_UNKNOWN:
+		json_pointer_next(&last, member, sizeof(member));
+		FAULT(loader, at.label, "%sunknown field \"%s\"%s%s", at.field, member,
+		      near ? "; did you mean " : "; known: ", near ? fault->near : fault->takes);
+		break;
+	case FAULT_MISSING:
+		FAULT(loader, at.label, "%sis missing", at.field);
+		break;
+	case FAULT_OTHER:
+		FAULT(loader, at.label, "%s%s", at.field, fault->takes);
+	}
+}
+
 json_t *read_table(struct loader *loader, const char *kind)
 {
 	char path[2 * PATH_MAX];
-	struct form_fault found;
+	struct json_fault found;
 	json_error_t error;
 	json_t *table;
 
@@ -106,11 +184,10 @@ json_t *read_table(struct loader *loader, const char *kind)
 		return NULL;
 	}
 	json_array_append_new(loader->documents, table);
-	if (form_check(loader->form, kind, table, &found)) {
-		FAULT(loader, found.label, "%s", found.what);
-		return NULL;
-	}
-	return table;
+	if (!json_schema_check(loader->schema, kind, table, &found))
+		return table;
+	fault_of_schema(loader, table, &found);
+	return NULL;
 }
 
 bool file_exists(struct loader *loader, const char *file)

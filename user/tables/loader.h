@@ -12,16 +12,16 @@
 #include <stdbool.h>
 #include <jansson.h>
 
+#include "base/json_schema.h"
 #include "base/refusal.h"
 #include "tables/draft.h"
-#include "tables/form.h"
 
 #define GENERIC "generic" /* the folder of metrics over perf's own events */
 
 struct loader {
 	char folder[PATH_MAX];
 	char file[PATH_MAX]; /* the file that is being read, relative to the folder */
-	struct form *form;
+	struct json_schema *schema;
 	struct refusal *refusal;
 	json_t *documents; /* everything that was read; rows point to strings in it */
 	json_t *sources;   /* keys of sources that tables may quote */

@@ -3,6 +3,7 @@
 #ifndef NHMTAP_TABLES_NAMES_H
 #define NHMTAP_TABLES_NAMES_H
 
+#include <stddef.h>
 #include <linux/types.h>
 
 #include "tables/known_event.h"
@@ -50,24 +51,8 @@ int name_order(const char *a, const char *b);
 /* A character of a name, in the form in which name_order() compares it. */
 unsigned char name_letter(char letter);
 
-/* The names closest to an unknown one. Start with nearest_begin(), offer candidates, then print. */
-#define NEAREST_MOST 8
-struct nearest {
-	const char *wanted;
-	int most; /* the number of names to keep, at most NEAREST_MOST */
-	struct {
-		const char *name; /* the candidate's string, borrowed; NULL: none yet */
-		int distance;
-	} best[NEAREST_MOST];
-};
-
-void nearest_begin(struct nearest *nearest, const char *wanted, int most);
-void nearest_offer(struct nearest *nearest, const char *candidate);
-/* Writes the names, closest first, separated by ", ". Returns their number. */
-int nearest_print(const struct nearest *nearest, char *text, size_t size);
-
-/* The same for events: the candidates are perf's own names, and the names and aliases of `cpu`, which may be
- * NULL. */
+/* The names closest to an unknown one, as by nearest_print(), of perf's own names, and the names and aliases
+ * of `cpu`, which may be NULL. */
 int nearest_names(const struct cpu_events *cpu, const char *name, int most, char *text, size_t size);
 
 #endif

@@ -341,7 +341,7 @@ int tables_load(struct tables *tables, const char *folder, struct refusal *refus
 
 	*tables = (struct tables){.loader = loader};
 	snprintf(loader->folder, sizeof(loader->folder), "%s", folder);
-	loader->form = form_open();
+	loader->schema = json_schema_open("schema.json");
 	loader->refusal = refusal;
 	loader->documents = json_array();
 	loader->sources = json_object();
@@ -369,7 +369,7 @@ void tables_release(struct tables *tables)
 	for (size_t i = 0; i < loader->nr_blocks; i++)
 		free(loader->blocks[i]);
 	draft_release(&loader->generic);
-	form_close(loader->form);
+	json_schema_close(loader->schema);
 	json_decref(loader->documents);
 	json_decref(loader->sources);
 	free(loader->drafts);
