@@ -18,7 +18,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test test-inside test-lent test-rootless check-threads bench soak soak-machine soak-sidecar install uninstall format clean help packages
+.PHONY: all demo test test-inside test-lent test-rootless check-threads mutants bench soak soak-machine soak-sidecar install uninstall format clean help packages
 
 # --- what can be left out ------------------------------------------------------------------------
 # Each part is a library, and the file that calls it. Without it, FILE_without.c takes the place of FILE.c.
@@ -271,6 +271,10 @@ check-debian12: suite = bookworm
 check-debian13: suite = trixie
 check-debian12 check-debian13: $(O)/.minimal-packages ## check: run both commands of the README on a minimal Debian 12 or 13 that debootstrap makes
 	$(Q)tests/minimal-debian $(O)/minimal $(suite) sh -c '$(or $(T),make demo && make test)'
+
+# M selects faults by their names. The tests of the machine run on its build, which stays as it is.
+mutants: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) machine ## check: break the program in small ways, one at a time; each must be noticed (M='NAME …')
+	$(Q)NHMTAP_BUILD=$(abspath $(O)) PYTHONPATH=tests/lib PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/mutants/program_mutants.py $(M)
 
 bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure: measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)

@@ -37,4 +37,4 @@ check-kernels: ## check: test the program on the oldest and the newest kernel of
 	$(if $(filter 1,$(V)),,@)$(MACHINE_PYTEST) $(MACHINE)/check_kernels.py
 
 check-machine-mutants: machine ## check: break the emulated Nehalem in small ways; each must be noticed
-	$(if $(filter 1,$(V)),,@)$(PYTHON) $(MACHINE)/mutants.py
+	$(if $(filter 1,$(V)),,@)PYTHONPATH=$(MACHINE)/../lib $(PYTHON) $(MACHINE)/mutants.py

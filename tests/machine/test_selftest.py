@@ -4,6 +4,7 @@ model lacks."""
 import pytest
 
 import mutants
+import mutation
 import records
 from guests import FIRST, SANDYBRIDGES, SECOND, WESTMERES
 
@@ -62,6 +63,10 @@ def test_nothing_is_said_of_counts_that_took_turns_and_of_traces_that_the_kernel
     # The kernel loses all but the 2,730 branches that the buffer holds, so nhmtap refuses to trace there.
     assert tests["trace"]["verdict"] == "left_out" and "does not empty the buffer" in tests["trace"]["why"]
     assert [test for test in tests.values() if test["verdict"] == "failed"] == []
+
+
+def test_each_fault_of_the_machine_still_fits_its_file_and_its_test():
+    assert mutation.misfits(mutants.MUTANTS, mutants.SOURCES) == []
 
 
 def test_every_fault_of_the_machine_concerns_a_test_or_says_why_none():

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The faults of the program: see program_mutants.py. One changed operator, bound or order, one swapped
+member, one thing forgotten. A fault belongs here if users would get wrong numbers, names or ends by it."""
+import dataclasses
+
+import mutation
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant(mutation.Mutant):
+    sanitize: bool = False  # it is seen in the build with ASan and UBSan only
+
+
+MUTANTS = [
+    # --- what the BPF programs count -----------------------------------------------------------------
+    Mutant(
+        "distance-beyond-forgotten",
+        "bpf/table.bpf.h", "\t\treturn period + period_beyond;\n\tif", "\t\treturn period;\n\tif",
+        "machine/test_precise_distance.py::test_periods_add_up_to_what_was_executed_and_samples_are_evenly_spread",
+    ),
+    Mutant(
+        "period-held-ignored",
+        "bpf/table.bpf.h", "period = table->head.period_held;", ";",
+        "live/test_cpu_share.py::test_samples_of_a_clock_weigh_the_period_that_holds_not_the_one_that_it_was_opened_with",
+    ),
+    Mutant(
+        "full-table-uncounted",
+        "bpf/table.bpf.h", "table->generations[which & 1].table_full++;", ";",
+        "live/test_accounting.py::test_a_full_table_counts_what_it_has_no_slot_for",
+    ),
+    Mutant(
+        "filling-table-wakes-nobody",
+        "bpf/table.bpf.h", "generation->used >= FILLING(TABLE_SLOTS)", "generation->used > TABLE_SLOTS",
+        "live/test_accounting.py::test_a_table_that_fills_is_emptied_before_it_is_full",
+    ),
+    Mutant(
+        "wake-without-force",
+        "bpf/wake.bpf.h", "BPF_RB_FORCE_WAKEUP", "BPF_RB_NO_WAKEUP",
+        "live/test_accounting.py::test_a_table_that_fills_is_emptied_before_it_is_full",
+    ),
+    Mutant(
+        "thread-ids-at-the-process",
+        "bpf/profile.bpf.c", "(by_tid ? ids << 32 : 0);\n\t\tset_word(&key.pid, ids);\n\t\thash", "(by_tid ? ids >> 32 << 32 : 0);\n\t\tset_word(&key.pid, ids);\n\t\thash",
+        "live/test_profile.py::test_threads_are_told_apart_by_tid_and_are_one_by_pid",
+    ),
+    Mutant(
+        "page-unmasked",
+        "bpf/mem.bpf.c", "key->page = load->address & ~PAGE_MASK;", "key->page = load->address & ~CACHELINE_MASK;",
+        "live/test_mem.py::test_every_fault_is_found_at_its_address",
+    ),
+    Mutant(
+        "latency-minimum",
+        "bpf/mem.bpf.c", "if (latency > value->latency_max)", "if (latency < value->latency_max)",
+        "machine/test_mem_on_nehalem.py::test_the_maximum_of_an_interval_is_of_its_own_loads",
+    ),
+    Mutant(
+        "stream-wakes-nobody",
+        "bpf/mem.bpf.c", "if (!(ring->head.written & (FILLING(RING_SAMPLES) - 1)))", "if (0)",
+        "live/test_mem.py::test_a_ring_that_fills_is_read_before_it_is_full",
+    ),
+    Mutant(
+        "throttling-uncounted",
+        "bpf/mem.bpf.c", "table->generations[which].throttled++;", ";",
+        "machine/test_mem_on_nehalem.py::test_throttling_is_counted",
+    ),
+    Mutant(
+        "mispredicted-inverted",
+        "bpf/branch.bpf.c", "? BRANCH_MISSED : BRANCH_EDGE", "? BRANCH_EDGE : BRANCH_MISSED",
+        "machine/test_branch_on_nehalem.py::test_mispredictions_are_where_the_target_changes",
+    ),
+    Mutant(
+        "range-of-the-branch-itself",
+        "bpf/branch.bpf.c", "add_range(table, which, sample, before->to, branch->from);",
+        "add_range(table, which, sample, before->from, branch->from);",
+        "machine/test_branch_on_nehalem.py::test_ranges_sum_up_to_the_instructions_that_were_executed",
+    ),
+    Mutant(
+        "user-addresses-without-their-process",
+        "bpf/branch.bpf.c", "(is_user(from) || is_user(to))", "(is_user(from) && !is_user(to))",
+        "machine/test_branch_on_nehalem.py::test_processes_are_told_apart_if_that_is_asked_for "
+        "machine/test_branch_on_nehalem.py::test_processes_that_run_the_same_program_share_its_edges",
+    ),
+    Mutant(
+        "stack-without-its-process",
+        "bpf/stack.bpf.h", "stack->pid = user ? current_ids() >> 32 : 0;", "stack->pid = 0;",
+        "live/test_stacks.py::test_frames_have_the_names_of_their_functions",
+    ),
+    Mutant(
+        "stacks-wake-nobody",
+        "bpf/stack.bpf.h", "if (end >= FILLING(STACK_WORDS) && !stacks->head.told)", "if (0)",
+        "live/test_stacks.py::test_stacks_are_read_before_their_room_is_full",
+    ),
+
+    # --- sums ----------------------------------------------------------------------------------------
+    Mutant(
+        "slot-not-emptied",
+        "user/aggregation/table_reader.c", "\t\tshed(reader);\n\t\tmemset(value, 0, reader->layout->value_size);",
+        "\t\tshed(reader);",
+        "live/test_accounting.py::test_intervals_add_up_to_the_whole",
+    ),
+    Mutant(
+        "losses-of-the-last-cpu-only",
+        "user/aggregation/table_reader.c", "counts->table_full += head->table_full;", "counts->table_full = head->table_full;",
+        "live/test_accounting.py::test_losses_of_intervals_add_up_to_the_whole",
+    ),
+    Mutant(
+        "generation-that-is-written",
+        "user/aggregation/table_reader.c", "take_generation(reader, cpu, !current(reader, cpu));",
+        "take_generation(reader, cpu, current(reader, cpu));",
+        "live/test_accounting.py::test_intervals_add_up_to_the_whole",
+    ),
+    Mutant(
+        "values-of-the-last-reading-kept",
+        "user/aggregation/table_reader.c", "\tsums_clear(&reader->sums);\n", "",
+        "live/test_accounting.py::test_an_interval_has_only_the_keys_that_changed_in_it",
+    ),
+    Mutant(
+        "shed-keys-uncounted",
+        "user/aggregation/sums.c", "\tfree(kept);\n\treturn nr - most;", "\tfree(kept);\n\treturn 0;",
+        "live/test_limits.py::test_keys_beyond_the_limit_are_summed_up",
+    ),
+    Mutant(
+        "smallest-keys-kept",
+        "user/aggregation/sums.c", "return x->weight < y->weight ? 1 : -1;", "return x->weight < y->weight ? -1 : 1;",
+        "live/test_limits.py::test_a_run_without_end_of_new_addresses_takes_64_mib_and_has_the_largest",
+    ),
+    Mutant(
+        "overwritten-sample-uncounted",
+        "user/aggregation/rings.c", "*lost += behind - (RING_SAMPLES - 1);", "*lost += behind - RING_SAMPLES;",
+        "live/test_mem.py::test_samples_that_nobody_read_in_time_are_counted",
+    ),
+    Mutant(
+        "sums-leak",
+        "user/aggregation/sums.c", "\tfree(sums->values);\n\tfree(sums->maximum);", "\tfree(sums->maximum);",
+        "live/test_profile.py::test_every_fault_is_a_sample_at_its_instruction",
+        sanitize=True,
+    ),
+
+    # --- base ----------------------------------------------------------------------------------------
+    Mutant(
+        "last-cpu-of-a-range-left-out",
+        "user/base/cpus.c", "cpu <= last; cpu++", "cpu < last; cpu++",
+        "pure/test_scope_plans.py::test_targets_that_make_no_sense "
+        "live/test_targets.py::test_all_cpus_are_the_cpus_that_are_online",
+    ),
+    Mutant(
+        "dots-overrun-the-list",
+        "user/base/list.c", '+ strlen(", ...") >= size', ">= size",
+        "pure/test_appended.py::test_a_list_without_room_ends_in_dots_and_stays_in_its_buffer",
+    ),
+    Mutant(
+        "file-of-anybody-taken",
+        "user/base/guarded.c", "return own || public ? 0 : EKEYREJECTED;", "return 0;",
+        "pure/test_naming.py::test_a_map_has_to_be_the_users_own",
+    ),
+    Mutant(
+        "size-limit-of-files-ignored",
+        "user/base/guarded.c", "if ((__u64)stat.st_size > guard->most)", "if (0)",
+        "pure/test_naming.py::test_a_map_larger_than_what_is_kept_is_refused",
+    ),
+
+    # --- counting ------------------------------------------------------------------------------------
+    Mutant(
+        "count-before-offline-lost",
+        "user/collection/counters.c", "\tcount_add(&cell->before, &cell->last);\n", "",
+        "machine/test_hotplug.py::test_a_cpu_that_comes_back_is_counted_again_to_the_last_event",
+    ),
+    Mutant(
+        "readings-of-cgroups-swapped",
+        "user/collection/counters.c", "(place % cpus * counters->reader_cgroups + place / cpus)",
+        "(place / cpus * counters->reader_cgroups + place % cpus)",
+        "live/test_reading.py::test_several_cgroups_on_several_cpus_are_not_mixed_up",
+    ),
+    Mutant(
+        "counters-stay-open",
+        "user/collection/counters.c", "\t} else if (cell->fd >= 0) {\n\t\tclose(cell->fd);\n\t}", "\t}",
+        "live/test_cgroups_that_come_and_go.py::test_however_often_it_is_made_again_no_descriptor_stays",
+    ),
+    Mutant(
+        "named-twice-measured-twice",
+        "user/collection/places.c", "\t\tif (places->list[i].tid == tid)\n\t\t\treturn;", "\t\t;",
+        "live/test_targets.py::test_what_is_named_twice_is_measured_once",
+    ),
+    Mutant(
+        "status-of-orphans-taken",
+        "user/collection/child.c", "if (ended.si_pid == child->pid && !child->exited)", "if (!child->exited)",
+        "live/test_ends.py::test_as_pid_1_orphans_leave_no_zombies_and_the_commands_status_is_kept",
+    ),
+
+    # --- plans ---------------------------------------------------------------------------------------
+    Mutant(
+        "watchdogs-counter-taken",
+        "user/event/placement.c", "unsigned long long tried = taken;", "unsigned long long tried = 0;",
+        "pure/test_grouping.py::test_the_watchdogs_counter_is_left_to_it",
+    ),
+    Mutant(
+        "cmask-one-too-wide",
+        "user/plan/rules.c", "cmask <= s->cpu->cmask_most", "cmask <= s->cpu->cmask_most + 1",
+        "pure/test_rules.py::test_a_request_that_breaks_a_rule_is_refused_with_rule_and_source",
+    ),
+    Mutant(
+        "shortest-period-refused",
+        "user/plan/rules.c", "attr->sample_period >= least)", "attr->sample_period > least)",
+        "pure/test_rules.py::test_the_least_period_of_a_nehalem_is_32",
+    ),
+    Mutant(
+        "same-register-value-contested",
+        "user/plan/rules.c", "\t\tif (reg->value(&that) == reg->value(s))\n\t\t\treturn false;", "\t\t;",
+        "pure/test_rules.py::test_equal_offcore_values_share_the_register",
+    ),
+    Mutant(
+        "force-does-all",
+        "user/plan/rules.c", "!(force && rules[r].yields)", "!force",
+        "pure/test_rules.py::test_force_does_not_insist_on_what_the_kernel_refuses",
+    ),
+    Mutant(
+        "precise-distance-unshortened",
+        "user/plan/sampling.c", "EVENT_SET(event, sample_period, asked - event->beyond,", "EVENT_SET(event, sample_period, asked,",
+        "pure/test_plan.py::test_samples_are_as_far_apart_as_was_asked_though_a_precise_one_takes_an_event_more_than_the_kernels_period",
+    ),
+    Mutant(
+        "frequency-limit-ignored",
+        "user/plan/sampling.c", "if (event->attr.freq && event->attr.sample_freq > (__u64)host->max_sample_rate)", "if (0)",
+        "pure/test_plan.py::test_a_frequency_over_the_machines_limit_is_refused",
+    ),
+    Mutant(
+        "group-one-too-long",
+        "user/plan/grouping.c", "fit(events, first, end + 1, host))", "fit(events, first, end, host))",
+        "pure/test_grouping.py::test_a_longer_one_makes_groups_of_as_many_as_fit",
+    ),
+    Mutant(
+        "weak-groups-stay",
+        "user/plan/grouping.c", "group.list[i].group = -1;", ";",
+        "pure/test_grouping.py::test_a_weak_group_that_does_not_fit_is_taken_apart_and_says_so",
+    ),
+    Mutant(
+        "side-that-counts-nothing-accepted",
+        "user/plan/sides.c", "return attr->exclude_user && attr->exclude_kernel && !event->sideless &&", "return attr->exclude_user && !event->sideless &&",
+        "pure/test_sides.py::test_a_side_that_is_asked_for_and_counts_nothing_is_refused",
+    ),
+]
