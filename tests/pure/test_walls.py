@@ -2,6 +2,7 @@
 """Which file of the program needs which other one, by the objects' symbols: no circles, and a wall around what
 runs confined."""
 import os
+import re
 import subprocess
 
 import pytest
@@ -17,13 +18,22 @@ BACKWARDS = {
 }
 
 
+# A function's definition: its type, its name, its parameters, and the brace on a line of its own.
+DEFINITION = re.compile(r"^(static )?(?:const |unsigned |struct |enum )*\w[\w ]*?[ *]+(\w+)\([^;{}]*\)\n\{", re.M)
+
+
+def sources():
+    """Yields (path below user/, text) of each source."""
+    for folder, _, names in os.walk(os.path.join(ROOT, "user")):
+        for path in (os.path.join(folder, name) for name in names if name.endswith(".c") and not name.endswith("_without.c")):
+            with open(path, encoding="utf-8") as file:
+                yield os.path.relpath(path, os.path.join(ROOT, "user")), file.read()
+
+
 def needs():
     """Returns {file: files whose functions or data it uses}, as "folder/name". NAME_without.c, for a build without a
     library, is as NAME.c."""
-    sources = [os.path.relpath(os.path.join(folder, name), ROOT)[:-2]
-               for folder, _, names in os.walk(os.path.join(ROOT, "user")) for name in names 
-               if name.endswith(".c") and not name.endswith("_without.c")]
-    objects = {os.path.join(BUILD, f"{source}.o"): source.removeprefix("user/") for source in sources}
+    objects = {os.path.join(BUILD, "user", f"{path[:-2]}.o"): path[:-2] for path, _ in sources()}
     listed = subprocess.run(["nm", "-A", *objects], capture_output=True, text=True, check=True).stdout
     owner, wanted = {}, {name: set() for name in objects.values()}
     for line in listed.splitlines():
@@ -67,6 +77,16 @@ def test_no_folder_leads_back_to_one_that_needs_it(files):
              for folder, others in folders.items()}
     assert circles(graph) == set()
     assert all(behind in folders[folder] for folder, behind in BACKWARDS), "no longer so: remove it from BACKWARDS"
+
+
+def test_no_function_of_one_file_is_named_as_one_for_all():
+    """By the text, because the compiler leaves no symbol of a static function that it has inlined."""
+    own, common = {}, {}
+    for path, text in sources():
+        for static, name in DEFINITION.findall(re.sub(r"__attribute__\(\(.*?\)\)+ ?", "", text)):
+            (own if static else common).setdefault(name, set()).add(path)
+    assert len(own) > 1500 and len(common) > 900, "definitions look different now"
+    assert {name: (own[name], common[name]) for name in own.keys() & common.keys()} == {}
 
 
 def test_everybody_may_lean_on_base_and_base_on_nobody(files):

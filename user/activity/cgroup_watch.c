@@ -39,7 +39,7 @@ static int tell(struct activity *activity, size_t i, const char *change, const c
 }
 
 /* Stores the path of the cgroup's id, so that it is known even after the cgroup has gone. */
-static void note(const struct activity *activity, size_t i)
+static void note_cgroup(const struct activity *activity, size_t i)
 {
 	const struct host *host = &activity->session->host;
 	const char *path = activity->plan.target.cgroups[i].path + strlen(host->cgroup_mount);
@@ -138,7 +138,7 @@ static void join(struct activity *activity, size_t i)
 	if (!err && !open_places(activity, i, &refusal)) {
 		watched->away = watched->refused = false;
 		note_late(activity, i);
-		note(activity, i);
+		note_cgroup(activity, i);
 		tell(activity, i, "appeared", NULL);
 		return;
 	}
@@ -540,7 +540,7 @@ void cgroup_watch_begin(struct activity *activity)
 	activity->cgroup_watch =
 		(struct cgroup_watch){.nr = nr, .list = xcalloc(nr + 1, sizeof(struct watched_cgroup))};
 	for (size_t i = 0; i < nr; i++)
-		note(activity, i);
+		note_cgroup(activity, i);
 }
 
 void cgroup_watch_end(struct activity *activity)

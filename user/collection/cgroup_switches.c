@@ -53,7 +53,7 @@ static void *map_memory(size_t size, int fd)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static struct cgroup_sums *sums_at(const struct cgroup_switches *switches, size_t i)
+static struct cgroup_sums *cgroup_sums_at(const struct cgroup_switches *switches, size_t i)
 {
 	return (struct cgroup_sums *)(switches->sums + i * switches->sum_size);
 }
@@ -83,7 +83,7 @@ static int load(struct cgroup_switches *switches)
 		return -errno;
 	for (size_t i = 0; i < nr_sums; i++)
 		if (i % STRIDE >= SLOTS)
-			sums_at(switches, i)->cgroup = CGROUP_NO_CGROUP + i % STRIDE - SLOTS;
+			cgroup_sums_at(switches, i)->cgroup = CGROUP_NO_CGROUP + i % STRIDE - SLOTS;
 	return 0;
 }
 
@@ -204,7 +204,7 @@ void cgroup_switches_gather(struct cgroup_switches *switches)
 void cgroup_switches_each(const struct cgroup_switches *switches, cgroup_sums_fn each, void *context)
 {
 	for (size_t i = 0; i < switches->nr_cpus * STRIDE; i++) {
-		const struct cgroup_sums *of = sums_at(switches, i);
+		const struct cgroup_sums *of = cgroup_sums_at(switches, i);
 
 		if (of->cgroup != CGROUP_NONE && of->cgroup != CGROUP_RELEASED &&
 		    (of->cgroup < CGROUP_NO_CGROUP || of->counts[0].enabled_ns))
@@ -217,7 +217,7 @@ void cgroup_switches_release(struct cgroup_switches *switches, __u64 id)
 {
 	for (size_t i = 0; id != CGROUP_NONE && id < CGROUP_NO_CGROUP && i < switches->nr_cpus * STRIDE;
 	     i++) {
-		struct cgroup_sums *of = sums_at(switches, i);
+		struct cgroup_sums *of = cgroup_sums_at(switches, i);
 
 		if (of->cgroup != id)
 			continue;

@@ -145,7 +145,7 @@ struct reply {
 	int fd; /* of memory that is passed with it; -1: none */
 };
 
-static __u32 put_text(struct reply *reply, const char *text)
+static __u32 reply_text(struct reply *reply, const char *text)
 {
 	size_t size = text ? strlen(text) + 1 : 0;
 	__u32 at = reply->answer.nr_text;
@@ -182,7 +182,7 @@ static int open_debug(bool ours, const char *path)
 	int fd;
 
 	reply = (struct reply){.answer = {.kind = ANSWER_OPEN, .ours = ours}, .fd = -1};
-	put_text(&reply, path);
+	reply_text(&reply, path);
 	send_reply(&reply);
 	if (!receive(&fd))
 		_exit(0);
@@ -339,8 +339,8 @@ static __u32 put_file(struct reply *reply, const struct source_place *place)
 
 	if (!place->folder ||
 	    snprintf(path, sizeof(path), "%s/%s", place->folder, place->file) >= (int)sizeof(path))
-		return put_text(reply, place->file);
-	return put_text(reply, path);
+		return reply_text(reply, place->file);
+	return reply_text(reply, path);
 }
 
 static void answer_name(struct reply *reply, int fd)
@@ -353,8 +353,8 @@ static void answer_name(struct reply *reply, int fd)
 		nr = 0;
 	for (size_t i = 0; i < nr; i++)
 		reply->frames[i] =
-			(struct told_frame){put_text(reply, places[i].function), put_file(reply, &places[i]),
-					    places[i].line, 0, places[i].entry};
+			(struct told_frame){reply_text(reply, places[i].function),
+					    put_file(reply, &places[i]), places[i].line, 0, places[i].entry};
 	reply->answer.nr_frames = nr;
 	reply->answer.lines_bytes = known ? lines_bytes(known->lines) : 0;
 }

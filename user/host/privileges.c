@@ -111,12 +111,12 @@ static bool locks_tables(const struct host *host, const struct privileges_for *p
 }
 
 /* For a caller with fewer rights, files are opened with his rights only. */
-static bool has_paths(const struct host *host, const struct privileges_for *purpose)
+static bool names_paths(const struct host *host, const struct privileges_for *purpose)
 {
 	return purpose->paths && !lent();
 }
 
-static bool has_command(const struct host *host, const struct privileges_for *purpose)
+static bool runs_command(const struct host *host, const struct privileges_for *purpose)
 {
 	return purpose->command;
 }
@@ -141,9 +141,9 @@ static const struct {
 	{CAP_IPC_LOCK, "CAP_IPC_LOCK", always},
 	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", stands_in},
 	{CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE", locks_tables},
-	{CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", has_paths},
+	{CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", names_paths},
 	{CAP_SYS_RAWIO, "CAP_SYS_RAWIO", writes_registers},
-	{CAP_KILL, "CAP_KILL", has_command},
+	{CAP_KILL, "CAP_KILL", runs_command},
 };
 
 int privileges_keep(struct host *host, const struct privileges_for *purpose)

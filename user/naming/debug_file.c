@@ -15,7 +15,7 @@
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-void place_of(struct place *place, const char *path, const char *root)
+void place_of_path(struct place *place, const char *path, const char *root)
 {
 	int pid = 0, at = 0;
 	ssize_t length;

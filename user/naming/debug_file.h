@@ -23,7 +23,7 @@ typedef int (*open_debug_fn)(bool ours, const char *path);
 
 /* Splits a path. "/proc/12/root/bin/x", "/proc/12/map_files/…" and "/proc/12/exe" belong to the root
  * /proc/12/root; other paths are below `root` (NULL: this process's root). */
-void place_of(struct place *place, const char *path, const char *root);
+void place_of_path(struct place *place, const char *path, const char *root);
 
 /* Opens the file for reading. Links are followed within the root. Waits for a limited time: see
  * naming/foreign.h. Sets what stat(2) tells of the file, unless `stat` is NULL: the descriptor may be that of

@@ -78,7 +78,7 @@ static bool read_module(char *line, unsigned long long *bytes, unsigned long lon
 	return sscanf(line, "%*s %llu %*s %*s %*s %llx", bytes, low) == 2 && *low;
 }
 
-static char *read_file(const char *path)
+static char *read_whole(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t size;
@@ -89,7 +89,7 @@ static char *read_file(const char *path)
 __u64 kernel_modules_version(const char *path)
 {
 	unsigned long long bytes, low;
-	char *text = read_file(path);
+	char *text = read_whole(path);
 	__u64 version = 0;
 
 	for (char *line = text, *next; line && *line; line = next) {
@@ -106,7 +106,7 @@ __u64 kernel_modules_version(const char *path)
 static void read_modules(struct modules *modules, const char *path)
 {
 	struct span *spans = NULL;
-	char *text = read_file(path);
+	char *text = read_whole(path);
 	size_t nr = 0;
 
 	for (char *line = text, *next; line && *line; line = next) {

@@ -426,7 +426,7 @@ static void find_wanted(struct naming *naming, struct wanted *wanted, const char
 		wanted->source = find_alias(naming, wanted->build_id, &no_identity);
 	if (wanted->source)
 		return;
-	place_of(&wanted->place, path, naming->settings.root);
+	place_of_path(&wanted->place, path, naming->settings.root);
 	wanted->missing = !identify(&wanted->place, &wanted->identity, wait_ms);
 	if (!wanted->missing)
 		wanted->source = find_alias(naming, path, &wanted->identity);
@@ -598,7 +598,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 	bool changed;
 
 	keep_limit(naming, NULL);
-	place_of(&place, map, naming->settings.root);
+	place_of_path(&place, map, naming->settings.root);
 	source = find_jit(naming, map);
 	if (!source) {
 		if (!identify(&place, &identity, FOREIGN_PATIENT_MS))

@@ -48,7 +48,7 @@ static int end(struct stream *stream)
 }
 
 /* Adds a member. For the list whose elements stream->elements holds already, these bytes are used. */
-static void add_member(struct stream *stream, char separator, const char *name, const json_t *value)
+static void append_member(struct stream *stream, char separator, const char *name, const json_t *value)
 {
 	struct compact *line = &stream->line;
 	const struct elements *elements = &stream->elements;
@@ -77,7 +77,7 @@ static int write_line(struct stream *stream, const json_t *record)
 		begin(stream, json_string_value(json_object_get(record, "type")));
 	json_object_foreach((json_t *)record, member, value) {
 		if (bare || strcmp(member, "type"))
-			add_member(stream, stream->line.used ? ',' : '{', member, value);
+			append_member(stream, stream->line.used ? ',' : '{', member, value);
 	}
 	compact_add(&stream->line, "}", 1);
 	return end(stream);

@@ -117,7 +117,7 @@ static json_t *points_of(const struct otlp *otlp, const struct meter *meter)
 	return points;
 }
 
-static json_t *metric_of(const struct meter *meter, json_t *points)
+static json_t *otlp_metric(const struct meter *meter, json_t *points)
 {
 	json_t *metric = json_pack("{s:o, s:s, s:s}", "name", json_sprintf("nhmtap.%s", meter->name),
 				   "description", meter->help, "unit", meter->unit);
@@ -143,7 +143,7 @@ static json_t *metrics_of(const struct otlp *otlp)
 		json_t *points = meter->kind == METER_INFO ? json_array() : points_of(otlp, meter);
 
 		if (json_array_size(points))
-			json_array_append_new(metrics, metric_of(meter, points));
+			json_array_append_new(metrics, otlp_metric(meter, points));
 		else
 			json_decref(points);
 	}

@@ -174,7 +174,7 @@ void on_enough(struct session *session, struct activity *activity, const char *r
 void catch_signals(struct run *run);
 
 /* Blocks the signals that are read from now on, and opens a signalfd. Returns 0, or -1 with the refusal. */
-int block_signals(struct run *run, struct refusal *refusal);
+int signals_block(struct run *run, struct refusal *refusal);
 
 /* Fills in a refusal: the kernel has refused something that is needed for waiting. Returns -1. */
 int refuse_to_wait(struct refusal *refusal, int error, const char *what);

@@ -402,7 +402,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 		return refusal->status;
 	}
 	memory_last_words(write_last_words, &run);
-	err = block_signals(&run, refusal) || prepare(&run, refusal);
+	err = signals_block(&run, refusal) || prepare(&run, refusal);
 	if (!err && request->check)
 		check(&run);
 	else if (!err)

@@ -133,7 +133,7 @@ void catch_signals(struct run *run)
 
 /* Signals that end the session are read by signalfd. Ignored ones are not blocked, because a blocked signal
  * is kept even if it is ignored. */
-int block_signals(struct run *run, struct refusal *refusal)
+int signals_block(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
 	struct sigaction second = {.sa_sigaction = on_second, .sa_flags = SA_SIGINFO};

@@ -23,7 +23,7 @@ struct written {
 	int failed; /* -errno of a stream that can't be written to; 0 if all can */
 };
 
-static void note(struct written *written, int err)
+static void note_written(struct written *written, int err)
 {
 	written->any = written->any || !err;
 	written->failed = err ? err : written->failed;
@@ -40,7 +40,8 @@ int session_write(struct session *session, json_t *record, const char *activity)
 
 	for (size_t i = 0; i < session->nr_streams; i++)
 		if (!session->streams[i].aside)
-			note(&written, stream_write(&session->streams[i], json_incref(record), activity));
+			note_written(&written,
+				     stream_write(&session->streams[i], json_incref(record), activity));
 	json_decref(record);
 	return outcome(&written);
 }
@@ -56,8 +57,8 @@ int session_write_fields(struct session *session, const char *type, const struct
 
 		if (stream->aside)
 			continue;
-		note(&written,
-		     missed ? -stream->sink.error : stream_write_fields(stream, type, fields, activity));
+		note_written(&written, missed ? -stream->sink.error
+					      : stream_write_fields(stream, type, fields, activity));
 	}
 	return outcome(&written);
 }
@@ -244,7 +245,7 @@ int session_flush(struct session *session)
 		int err = flush_stream(session, &session->streams[i]);
 
 		if (!session->streams[i].aside)
-			note(&written, err);
+			note_written(&written, err);
 	}
 	return outcome(&written);
 }
@@ -274,7 +275,7 @@ int session_flush_soon(struct session *session)
 
 		if (stream->aside)
 			continue;
-		note(&written, now ? flush_stream(session, stream) : -stream->sink.error);
+		note_written(&written, now ? flush_stream(session, stream) : -stream->sink.error);
 	}
 	if (due != ~0ULL && !session->late)
 		session->late = loop_at(session->loop, due, on_late, session);

@@ -30,15 +30,16 @@ static int check_aliases(struct loader *loader, struct draft *draft, enum draft_
 {
 	for (size_t i = 0; i < draft->rows[kind].nr; i++) {
 		const struct known_alias *alias = draft_row(draft, kind, i), *before = alias - 1;
-		const char *file = kind == DRAFT_ALIASES ? file_of(draft, alias->of) : loader->file;
+		const char *file = kind == DRAFT_ALIASES ? draft_file_of(draft, alias->of) : loader->file;
 
 		for (size_t j = 0; j < nr_owners; j++)
 			if (draft_find(draft, owners[j], alias->name))
-				return fault_in(loader, file, alias->of, "alias %s is already a name of %s",
-						alias->name, alias->name);
+				return loader_fault(loader, file, alias->of,
+						    "alias %s is already a name of %s", alias->name,
+						    alias->name);
 		if (i && !name_order(alias->name, before->name))
-			return fault_in(loader, file, alias->of, "alias %s is already a name of %s",
-					alias->name, before->of);
+			return loader_fault(loader, file, alias->of, "alias %s is already a name of %s",
+					    alias->name, before->of);
 	}
 	return 0;
 }
@@ -78,7 +79,7 @@ static int check_encodings(struct loader *loader, const struct draft *draft)
 	qsort(events, nr, sizeof(*events), by_encoding);
 	for (size_t i = 1; i < nr && !err; i++) {
 		/* If only one of them is from the folder, the fault is reported for that one. */
-		bool first = from_folder(draft, events[i - 1]->name);
+		bool first = draft_is_from_folder(draft, events[i - 1]->name);
 
 		if (!encoding_order(events[i], events[i - 1]))
 			err = FAULT_OF(loader, draft, events[first ? i - 1 : i]->name,
@@ -183,21 +184,21 @@ static int check_accesses(struct loader *loader, struct draft *draft)
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i] && !draft_find(draft, DRAFT_EVENTS, names[i]))
-			return fault_in(loader, "cpus.json", draft->cpu.name,
-					"\"accesses\" names %s, which is no event of the CPU", names[i]);
+			return loader_fault(loader, "cpus.json", draft->cpu.name,
+					    "\"accesses\" names %s, which is no event of the CPU", names[i]);
 	return 0;
 }
 
-int check_draft(struct loader *loader, struct draft *draft)
+int draft_check(struct loader *loader, struct draft *draft)
 {
 	static const enum draft_kind events[] = {DRAFT_EVENTS};
 	static const enum draft_kind parts[] = {DRAFT_REGISTERS, DRAFT_REQUESTS, DRAFT_RESPONSES};
 
 	if (!is_generic(draft) && !draft->cpu.nr_events && !draft->cpu.nr_units)
-		return fault_in(loader, draft->cpu.name, "", "has neither events nor units");
+		return loader_fault(loader, draft->cpu.name, "", "has neither events nor units");
 	if (draft->cpu.nr_events && !draft->cpu.general_counters)
-		return fault_in(loader, "cpus.json", draft->cpu.name,
-				"has events, but \"general_counters\" is 0");
+		return loader_fault(loader, "cpus.json", draft->cpu.name,
+				    "has events, but \"general_counters\" is 0");
 	blame(loader, draft, "offcore");
 	if (check_aliases(loader, draft, DRAFT_ALIASES, events, 1) ||
 	    check_aliases(loader, draft, DRAFT_OFFCORE_ALIASES, parts, 3) || check_presets(loader, draft))

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "tables/names.h"
 
-int fault_in(struct loader *loader, const char *file, const char *label, const char *what, ...)
+int loader_fault(struct loader *loader, const char *file, const char *label, const char *what, ...)
 {
 	char text[400];
 	va_list args;
@@ -37,14 +37,14 @@ static const char *spelling(const char *name, char *buffer, size_t size)
 	return buffer;
 }
 
-void note_file(struct loader *loader, struct draft *draft, const char *name)
+void draft_note_file(struct loader *loader, struct draft *draft, const char *name)
 {
 	char key[200];
 
 	json_object_set_new(draft->files, spelling(name, key, sizeof(key)), json_string(loader->file));
 }
 
-const char *file_of(const struct draft *draft, const char *name)
+const char *draft_file_of(const struct draft *draft, const char *name)
 {
 	char key[200];
 	const char *file = json_string_value(json_object_get(draft->files, spelling(name, key, sizeof(key))));
@@ -52,33 +52,33 @@ const char *file_of(const struct draft *draft, const char *name)
 	return file ? file : draft->cpu.name;
 }
 
-bool from_folder(const struct draft *draft, const char *name)
+bool draft_is_from_folder(const struct draft *draft, const char *name)
 {
-	return file_of(draft, name) != draft->cpu.name;
+	return draft_file_of(draft, name) != draft->cpu.name;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-const char *text(const json_t *entry, const char *field)
+const char *entry_text(const json_t *entry, const char *field)
 {
 	return json_string_value(json_object_get(entry, field));
 }
 
-json_int_t number(const json_t *entry, const char *field, json_int_t otherwise)
+json_int_t entry_number(const json_t *entry, const char *field, json_int_t otherwise)
 {
 	const json_t *value = json_object_get(entry, field);
 
 	return value ? json_integer_value(value) : otherwise;
 }
 
-__u64 hexadecimal(const json_t *entry, const char *field)
+__u64 entry_hex(const json_t *entry, const char *field)
 {
-	const char *digits = text(entry, field);
+	const char *digits = entry_text(entry, field);
 
 	return digits ? strtoull(digits, NULL, 16) : 0;
 }
 
-bool flag(const json_t *entry, const char *field)
+bool entry_flag(const json_t *entry, const char *field)
 {
 	return json_is_true(json_object_get(entry, field));
 }
@@ -162,7 +162,7 @@ static void fault_of_schema(struct loader *loader, const json_t *table, const st
 	}
 }
 
-json_t *read_table(struct loader *loader, const char *kind)
+json_t *loader_read_table(struct loader *loader, const char *kind)
 {
 	char path[2 * PATH_MAX];
 	struct json_fault found;
@@ -190,7 +190,7 @@ json_t *read_table(struct loader *loader, const char *kind)
 	return NULL;
 }
 
-bool file_exists(struct loader *loader, const char *file)
+bool loader_has_file(struct loader *loader, const char *file)
 {
 	char path[2 * PATH_MAX];
 
@@ -199,7 +199,7 @@ bool file_exists(struct loader *loader, const char *file)
 	return !access(path, F_OK);
 }
 
-void *keep(struct loader *loader, size_t nr, size_t size)
+void *loader_keep(struct loader *loader, size_t nr, size_t size)
 {
 	loader->blocks = xrealloc(loader->blocks, (loader->nr_blocks + 1) * sizeof(void *));
 	return loader->blocks[loader->nr_blocks++] = xcalloc(nr + 1, size);
@@ -219,10 +219,10 @@ static int check_source(struct loader *loader, const char *label, const char *so
 	return FAULT(loader, label, "quotes \"%s\", which is no key of sources.json, here or built in", key);
 }
 
-int check_sources(struct loader *loader, const char *label, const json_t *entry)
+int entry_check_sources(struct loader *loader, const char *label, const json_t *entry)
 {
 	static const char *const by_source[] = {"aliases", "says"};
-	const char *source = text(entry, "source"), *key;
+	const char *source = entry_text(entry, "source"), *key;
 	json_t *ignored;
 
 	if (source && check_source(loader, label, source))
@@ -234,14 +234,14 @@ int check_sources(struct loader *loader, const char *label, const json_t *entry)
 	return 0;
 }
 
-int check_entries(struct loader *loader, const json_t *entries, const char *key)
+int entries_check(struct loader *loader, const json_t *entries, const char *key)
 {
 	json_t *seen = json_object(), *entry;
 	int err = 0;
 	size_t i;
 
 	json_array_foreach(entries, i, entry) {
-		const char *name = text(entry, key);
+		const char *name = entry_text(entry, key);
 		char plain[200];
 
 		if (err)
@@ -249,14 +249,14 @@ int check_entries(struct loader *loader, const json_t *entries, const char *key)
 		if (json_object_get(seen, spelling(name, plain, sizeof(plain))))
 			err = FAULT(loader, name, "stands twice");
 		else
-			err = check_sources(loader, name, entry);
+			err = entry_check_sources(loader, name, entry);
 		json_object_set_new(seen, plain, json_true());
 	}
 	json_decref(seen);
 	return err;
 }
 
-const struct cpu_events *find_cpu(const struct loader *loader, const char *name)
+const struct cpu_events *loader_find_cpu(const struct loader *loader, const char *name)
 {
 	for (size_t i = 0; i < loader->nr_drafts; i++)
 		if (!strcmp(loader->drafts[i]->cpu.name, name))

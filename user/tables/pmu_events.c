@@ -205,7 +205,7 @@ static void take_event(struct pmu_events *events, const json_t *entry, const cha
 #define FILE_MOST (64 << 20) /* bytes; perf's largest has 3 MiB */
 
 /* A file has a list of events, either at the top or in "Events". */
-static int read_file(struct reader *reader, const char *path, const char *pmu)
+static int read_events_of(struct reader *reader, const char *path, const char *pmu)
 {
 	const json_t *entries, *entry;
 	json_error_t error;
@@ -244,7 +244,7 @@ static int read_folder(struct reader *reader, const char *folder)
 		char path[PATH_MAX];
 
 		snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
-		err = err ? err : read_file(reader, path, NULL);
+		err = err ? err : read_events_of(reader, path, NULL);
 		free(names[i]);
 	}
 	free(names);
@@ -314,10 +314,10 @@ static int read_row(struct reader *reader, const char *folder, const char *const
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	if (*name != '/')
 		return read_folder(reader, path);
-	return read_file(reader, path,
-			 !strcmp(role, "Core")	 ? "cpu_core"
-			 : !strcmp(role, "Atom") ? "cpu_atom"
-						 : NULL);
+	return read_events_of(reader, path,
+			      !strcmp(role, "Core")   ? "cpu_core"
+			      : !strcmp(role, "Atom") ? "cpu_atom"
+						      : NULL);
 }
 
 static int read_mapfile(struct reader *reader, const char *folder, FILE *file)
@@ -359,7 +359,7 @@ static int read_path(struct reader *reader)
 	if (stat(reader->path, &facts))
 		return refuse_path(reader, "it can't be read: %s", strerror(errno));
 	if (!S_ISDIR(facts.st_mode))
-		return read_file(reader, reader->path, NULL);
+		return read_events_of(reader, reader->path, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(below); i++) {
 		FILE *file;
 		int err, fd;

@@ -18,7 +18,7 @@ static long counters_of(struct loader *loader, const struct draft *draft, const 
 			const json_t *entry)
 {
 	const json_t *list = json_object_get(entry, "counters"), *item;
-	json_int_t last = -1, fixed = number(entry, "fixed_counter", -1);
+	json_int_t last = -1, fixed = entry_number(entry, "fixed_counter", -1);
 	long bits = list ? 0 : (1L << draft->cpu.general_counters) - 1;
 	size_t i;
 
@@ -39,11 +39,12 @@ static long counters_of(struct loader *loader, const struct draft *draft, const 
 	return bits;
 }
 
-__u64 config_of(const json_t *entry)
+__u64 entry_config(const json_t *entry)
 {
-	return hexadecimal(entry, "code") | hexadecimal(entry, "umask") << 8 |
-	       (flag(entry, "edge") ? CONFIG_EDGE : 0) | (flag(entry, "any") ? CONFIG_ANY : 0) |
-	       (flag(entry, "inv") ? CONFIG_INV : 0) | (__u64)number(entry, "cmask", 0) << CONFIG_CMASK_SHIFT;
+	return entry_hex(entry, "code") | entry_hex(entry, "umask") << 8 |
+	       (entry_flag(entry, "edge") ? CONFIG_EDGE : 0) | (entry_flag(entry, "any") ? CONFIG_ANY : 0) |
+	       (entry_flag(entry, "inv") ? CONFIG_INV : 0) |
+	       (__u64)entry_number(entry, "cmask", 0) << CONFIG_CMASK_SHIFT;
 }
 
 /* Whether the rows from `first` on have the alias with the same owner. */
@@ -62,7 +63,7 @@ static bool has_alias(const struct draft *draft, enum draft_kind kind, size_t fi
 /* Replaces the aliases of a row. */
 static void put_aliases(struct draft *draft, enum draft_kind kind, const json_t *entry)
 {
-	const char *name = text(entry, "name"), *source;
+	const char *name = entry_text(entry, "name"), *source;
 	json_t *names, *alias;
 	size_t i, first;
 
@@ -124,30 +125,30 @@ static int check_event(struct loader *loader, const struct draft *draft, const j
 static int load_event(struct loader *loader, struct draft *draft, const char *topic, const char *source,
 		      const json_t *entry)
 {
-	const char *own = text(entry, "source"), *pebs = text(entry, "pebs");
-	long counters = counters_of(loader, draft, text(entry, "name"), entry);
+	const char *own = entry_text(entry, "source"), *pebs = entry_text(entry, "pebs");
+	long counters = counters_of(loader, draft, entry_text(entry, "name"), entry);
 	struct known_event event = {
-		.name = text(entry, "name"),
-		.description = text(entry, "description"),
+		.name = entry_text(entry, "name"),
+		.description = entry_text(entry, "description"),
 		.topic = topic,
-		.config = config_of(entry),
-		.config1 = number(entry, "threshold", 0),
-		.default_period = number(entry, "period", 0),
+		.config = entry_config(entry),
+		.config1 = entry_number(entry, "threshold", 0),
+		.default_period = entry_number(entry, "period", 0),
 		.counters = counters,
-		.fixed_counter = number(entry, "fixed_counter", -1),
+		.fixed_counter = entry_number(entry, "fixed_counter", -1),
 		.precise = !pebs		  ? 0
 			   : !strcmp(pebs, "can") ? 1
 						  : 2,
-		.architectural = number(entry, "architectural", -1),
-		.errata = text(entry, "errata"),
+		.architectural = entry_number(entry, "architectural", -1),
+		.errata = entry_text(entry, "errata"),
 		.source = own ? own : source,
 	};
 
 	if (counters < 0 || check_event(loader, draft, entry, &event))
 		return -1;
-	if (from_folder(draft, event.name))
-		return FAULT(loader, event.name, "stands in %s too", file_of(draft, event.name));
-	note_file(loader, draft, event.name);
+	if (draft_is_from_folder(draft, event.name))
+		return FAULT(loader, event.name, "stands in %s too", draft_file_of(draft, event.name));
+	draft_note_file(loader, draft, event.name);
 	draft_put(draft, DRAFT_EVENTS, &event);
 	put_aliases(draft, DRAFT_ALIASES, entry);
 	return 0;
@@ -160,10 +161,10 @@ static int load_topic(struct loader *loader, struct draft *draft, const char *to
 	size_t i;
 
 	json_array_append_new(loader->documents, name);
-	if (check_sources(loader, "", table) || check_entries(loader, entries, "name"))
+	if (entry_check_sources(loader, "", table) || entries_check(loader, entries, "name"))
 		return -1;
 	json_array_foreach(entries, i, entry)
-		if (load_event(loader, draft, json_string_value(name), text(table, "source"), entry))
+		if (load_event(loader, draft, json_string_value(name), entry_text(table, "source"), entry))
 			return -1;
 	return 0;
 }
@@ -174,9 +175,9 @@ static int load_registers(struct loader *loader, struct draft *draft, const json
 	size_t i;
 
 	json_array_foreach(entries, i, entry) {
-		long counters = counters_of(loader, draft, text(entry, "name"), entry);
-		struct offcore_register row = {text(entry, "name"), config_of(entry),
-					       hexadecimal(entry, "msr"), counters};
+		long counters = counters_of(loader, draft, entry_text(entry, "name"), entry);
+		struct offcore_register row = {entry_text(entry, "name"), entry_config(entry),
+					       entry_hex(entry, "msr"), counters};
 
 		if (counters < 0)
 			return -1;
@@ -225,7 +226,7 @@ static int check_bits(struct loader *loader, struct draft *draft, enum draft_kin
 {
 	for (size_t i = json_array_size(entries); i-- > 0;) {
 		const json_t *entry = json_array_get(entries, i);
-		const struct offcore_part *part = draft_find(draft, kind, text(entry, "name"));
+		const struct offcore_part *part = draft_find(draft, kind, entry_text(entry, "name"));
 
 		for (size_t j = 0; json_object_get(entry, "bit") && j < draft->rows[kind].nr; j++) {
 			const struct offcore_part *other = draft_row(draft, kind, j);
@@ -248,10 +249,10 @@ static int load_single_parts(struct loader *loader, struct draft *draft, enum dr
 	for (int bit = 0; bit < OFFCORE_BITS; bit++)
 		moved_to[bit] = 1ULL << bit;
 	json_array_foreach(entries, i, entry) {
-		struct offcore_part row = {text(entry, "name"), text(entry, "description"),
-					   1ULL << number(entry, "bit", 0), kinds_of(entry)};
+		struct offcore_part row = {entry_text(entry, "name"), entry_text(entry, "description"),
+					   1ULL << entry_number(entry, "bit", 0), kinds_of(entry)};
 		const struct offcore_part *before = draft_find(draft, kind, row.name);
-		json_int_t bit = number(entry, "bit", -1);
+		json_int_t bit = entry_number(entry, "bit", -1);
 
 		if (bit < 0)
 			continue;
@@ -259,7 +260,7 @@ static int load_single_parts(struct loader *loader, struct draft *draft, enum dr
 			moved_to[__builtin_ctzll(before->bits)] = row.bits;
 		if (before)
 			draft->offcore.reserved &= ~before->bits;
-		if (flag(entry, "reserved"))
+		if (entry_flag(entry, "reserved"))
 			draft->offcore.reserved |= row.bits;
 		draft_put(draft, kind, &row);
 		put_aliases(draft, DRAFT_OFFCORE_ALIASES, entry);
@@ -293,7 +294,7 @@ static bool has_entry(const json_t *entries, const char *name)
 	size_t i;
 
 	json_array_foreach(entries, i, entry)
-		if (!name_order(text(entry, "name"), name))
+		if (!name_order(entry_text(entry, "name"), name))
 			return true;
 	return false;
 }
@@ -309,12 +310,13 @@ static int load_composites(struct loader *loader, struct draft *draft, enum draf
 	/* Inherited composites of the same names must not be used as parts of the new ones. */
 	json_array_foreach(entries, i, entry)
 		if (json_object_get(entry, "of"))
-			draft_drop(draft, kind, text(entry, "name"));
+			draft_drop(draft, kind, entry_text(entry, "name"));
 	do {
 		progress = false;
 		waiting = NULL;
 		json_array_foreach(entries, i, entry) {
-			struct offcore_part row = {text(entry, "name"), text(entry, "description"), 0, 0};
+			struct offcore_part row = {entry_text(entry, "name"),
+						   entry_text(entry, "description"), 0, 0};
 
 			if (!json_object_get(entry, "of") || draft_find(draft, kind, row.name))
 				continue;
@@ -332,19 +334,19 @@ static int load_composites(struct loader *loader, struct draft *draft, enum draf
 		return 0;
 	composed_bits(draft, kind, waiting, &lacks);
 	if (has_entry(entries, lacks))
-		return FAULT(loader, text(waiting, "name"), "is composed of itself");
-	return FAULT(loader, text(waiting, "name"), "is composed of %s, which does not exist", lacks);
+		return FAULT(loader, entry_text(waiting, "name"), "is composed of itself");
+	return FAULT(loader, entry_text(waiting, "name"), "is composed of %s, which does not exist", lacks);
 }
 
 static union row preset_of(const json_t *entry)
 {
-	return (union row){
-		.preset = {text(entry, "name"), text(entry, "requests"), text(entry, "responses")}};
+	return (union row){.preset = {entry_text(entry, "name"), entry_text(entry, "requests"),
+				      entry_text(entry, "responses")}};
 }
 
 static int load_presets(struct loader *loader, struct draft *draft, const json_t *entries)
 {
-	if (check_entries(loader, entries, "name"))
+	if (entries_check(loader, entries, "name"))
 		return -1;
 	put_each(draft, DRAFT_PRESETS, entries, preset_of);
 	return 0;
@@ -374,22 +376,22 @@ static int load_offcore(struct loader *loader, struct draft *draft, const json_t
 	} parts[] = {{"requests", DRAFT_REQUESTS}, {"responses", DRAFT_RESPONSES}};
 	const json_t *registers = json_object_get(table, "registers");
 
-	if (check_sources(loader, "", table) || check_entries(loader, registers, "name") ||
+	if (entry_check_sources(loader, "", table) || entries_check(loader, registers, "name") ||
 	    load_registers(loader, draft, registers))
 		return -1;
-	if (text(table, "source"))
-		draft->offcore.source = text(table, "source");
+	if (entry_text(table, "source"))
+		draft->offcore.source = entry_text(table, "source");
 	if (json_object_get(table, "ignored")) {
-		draft->offcore.ignored = config_of(json_object_get(table, "ignored"));
-		draft->offcore.ignored_source = text(json_object_get(table, "ignored"), "source");
+		draft->offcore.ignored = entry_config(json_object_get(table, "ignored"));
+		draft->offcore.ignored_source = entry_text(json_object_get(table, "ignored"), "source");
 	}
-	draft->offcore.default_period = number(table, "period", draft->offcore.default_period);
+	draft->offcore.default_period = entry_number(table, "period", draft->offcore.default_period);
 	if (!draft->offcore.source || !draft->offcore.default_period)
 		return FAULT(loader, "", "\"%s\" is missing", draft->offcore.source ? "period" : "source");
 	for (size_t i = 0; i < 2; i++) {
 		const json_t *entries = json_object_get(table, parts[i].field);
 
-		if (check_entries(loader, entries, "name") ||
+		if (entries_check(loader, entries, "name") ||
 		    load_single_parts(loader, draft, parts[i].kind, entries) ||
 		    load_composites(loader, draft, parts[i].kind, entries))
 			return -1;
@@ -419,8 +421,8 @@ static int load_precise(struct loader *loader, struct draft *draft, const json_t
 		long counters = counters_of_rule(loader, draft, "precise", i, entry);
 		struct kernel_rule rule = {(json_object_get(entry, "code") ? CONFIG_EVENT : 0) |
 						   (json_object_get(entry, "umask") ? CONFIG_UMASK : 0) |
-						   (flag(entry, "flags") ? 0 : flags),
-					   config_of(entry), counters, -1, flag(entry, "exclusive")};
+						   (entry_flag(entry, "flags") ? 0 : flags),
+					   entry_config(entry), counters, -1, entry_flag(entry, "exclusive")};
 
 		if (counters < 0)
 			return -1;
@@ -437,8 +439,8 @@ static int load_fixed(struct loader *loader, struct draft *draft, const json_t *
 
 	json_array_foreach(entries, i, entry) {
 		long counters = counters_of_rule(loader, draft, "fixed", i, entry);
-		struct kernel_rule rule = {compared, config_of(entry), counters,
-					   number(entry, "fixed_counter", -1), false};
+		struct kernel_rule rule = {compared, entry_config(entry), counters,
+					   entry_number(entry, "fixed_counter", -1), false};
 
 		if (counters < 0)
 			return -1;
@@ -460,9 +462,8 @@ static int load_counters(struct loader *loader, struct draft *draft, const json_
 		json_array_foreach(json_object_get(entry, "codes"), j, code) {
 			struct kernel_rule rule = {
 				CONFIG_EVENT | (json_object_get(entry, "umask") ? CONFIG_UMASK : 0),
-				strtoull(json_string_value(code), NULL, 16) | hexadecimal(entry, "umask")
-										      << 8,
-				counters, -1, flag(entry, "exclusive")};
+				strtoull(json_string_value(code), NULL, 16) | entry_hex(entry, "umask") << 8,
+				counters, -1, entry_flag(entry, "exclusive")};
 
 			draft_put(draft, DRAFT_PLACED, &rule);
 		}
@@ -472,34 +473,34 @@ static int load_counters(struct loader *loader, struct draft *draft, const json_
 
 static union row generic_of(const json_t *entry)
 {
-	return (union row){.generic = {text(entry, "name"), config_of(entry), hexadecimal(entry, "config1"),
-				       text(entry, "note")}};
+	return (union row){.generic = {entry_text(entry, "name"), entry_config(entry),
+				       entry_hex(entry, "config1"), entry_text(entry, "note")}};
 }
 
 static union row erratum_of(const json_t *entry)
 {
-	return (union row){
-		.erratum = {text(entry, "name"), text(entry, "description"), flag(entry, "all_events")}};
+	return (union row){.erratum = {entry_text(entry, "name"), entry_text(entry, "description"),
+				       entry_flag(entry, "all_events")}};
 }
 
 static union row microcode_of(const json_t *entry)
 {
-	return (union row){.microcode = {hexadecimal(entry, "model"), number(entry, "stepping", 0),
-					 hexadecimal(entry, "revision")}};
+	return (union row){.microcode = {entry_hex(entry, "model"), entry_number(entry, "stepping", 0),
+					 entry_hex(entry, "revision")}};
 }
 
 /* Rules have no names, so a table of rules replaces the previous one as a whole. */
 static int load_kernel(struct loader *loader, struct draft *draft, const json_t *table)
 {
-	if (check_sources(loader, "", table))
+	if (entry_check_sources(loader, "", table))
 		return -1;
-	draft->kernel.source = text(table, "source");
-	draft->kernel.lowest_period = number(table, "lowest_period", 0);
-	draft->kernel.beyond_period = number(table, "beyond_period", 0);
-	draft->kernel.access_bits = flag(table, "access_bits");
-	draft->kernel.own_registers = flag(table, "own_registers");
-	draft->kernel.record = text(table, "record");
-	draft->kernel.precise_cycles = config_of(json_object_get(table, "precise_cycles"));
+	draft->kernel.source = entry_text(table, "source");
+	draft->kernel.lowest_period = entry_number(table, "lowest_period", 0);
+	draft->kernel.beyond_period = entry_number(table, "beyond_period", 0);
+	draft->kernel.access_bits = entry_flag(table, "access_bits");
+	draft->kernel.own_registers = entry_flag(table, "own_registers");
+	draft->kernel.record = entry_text(table, "record");
+	draft->kernel.precise_cycles = entry_config(json_object_get(table, "precise_cycles"));
 	for (enum draft_kind kind = DRAFT_PRECISE; kind <= DRAFT_MICROCODE; kind++)
 		draft_clear(draft, kind);
 	put_each(draft, DRAFT_MICROCODE, json_object_get(table, "microcode"), microcode_of);
@@ -516,17 +517,17 @@ static int load_data_sources(struct loader *loader, struct draft *draft, const j
 	const json_t *entry;
 	size_t i;
 
-	if (check_entries(loader, table, "code"))
+	if (entries_check(loader, table, "code"))
 		return -1;
 	json_array_foreach(table, i, entry) {
 		struct known_data_source row =
 						 {
-							 .code = hexadecimal(entry, "code"),
-							 .reserved = flag(entry, "reserved"),
-							 .name = text(entry, "name"),
-							 .description = text(entry, "description"),
-							 .perf_data_src = hexadecimal(entry, "perf_data_src"),
-							 .perf = text(entry, "perf"),
+							 .code = entry_hex(entry, "code"),
+							 .reserved = entry_flag(entry, "reserved"),
+							 .name = entry_text(entry, "name"),
+							 .description = entry_text(entry, "description"),
+							 .perf_data_src = entry_hex(entry, "perf_data_src"),
+							 .perf = entry_text(entry, "perf"),
 						 },
 					 *same = NULL;
 
@@ -547,14 +548,14 @@ static int load_data_sources(struct loader *loader, struct draft *draft, const j
 
 static union row branch_kind_of(const json_t *entry)
 {
-	return (union row){.branches = {text(entry, "filter"), hexadecimal(entry, "records"),
-					text(entry, "note"), text(entry, "why"), text(entry, "source"),
-					text(entry, "remedy")}};
+	return (union row){.branches = {entry_text(entry, "filter"), entry_hex(entry, "records"),
+					entry_text(entry, "note"), entry_text(entry, "why"),
+					entry_text(entry, "source"), entry_text(entry, "remedy")}};
 }
 
 static int load_branches(struct loader *loader, struct draft *draft, const json_t *table)
 {
-	if (check_entries(loader, table, "filter"))
+	if (entries_check(loader, table, "filter"))
 		return -1;
 	put_each(draft, DRAFT_BRANCHES, table, branch_kind_of);
 	return 0;
@@ -564,31 +565,31 @@ static int load_branches(struct loader *loader, struct draft *draft, const json_
 static const struct unit_number *unit_numbers(struct loader *loader, const json_t *entries,
 					      const char *member)
 {
-	struct unit_number *numbers = keep(loader, json_array_size(entries), sizeof(*numbers));
+	struct unit_number *numbers = loader_keep(loader, json_array_size(entries), sizeof(*numbers));
 	const json_t *entry;
 	size_t i;
 
 	json_array_foreach(entries, i, entry)
-		numbers[i] = (struct unit_number){text(entry, "name"), hexadecimal(entry, member)};
+		numbers[i] = (struct unit_number){entry_text(entry, "name"), entry_hex(entry, member)};
 	return numbers;
 }
 
 static const struct unit_field *unit_fields(struct loader *loader, const json_t *entries)
 {
-	struct unit_field *fields = keep(loader, json_array_size(entries), sizeof(*fields));
+	struct unit_field *fields = loader_keep(loader, json_array_size(entries), sizeof(*fields));
 	const json_t *entry;
 	size_t i;
 
 	json_array_foreach(entries, i, entry)
 		fields[i] = (struct unit_field){
-			.name = text(entry, "name"),
-			.title = text(entry, "title"),
-			.description = text(entry, "description"),
-			.low = number(entry, "low", 0),
-			.high = number(entry, "high", 0),
-			.usual = text(entry, "usual"),
-			.usual_smt = text(entry, "usual_smt"),
-			.sets = hexadecimal(entry, "sets"),
+			.name = entry_text(entry, "name"),
+			.title = entry_text(entry, "title"),
+			.description = entry_text(entry, "description"),
+			.low = entry_number(entry, "low", 0),
+			.high = entry_number(entry, "high", 0),
+			.usual = entry_text(entry, "usual"),
+			.usual_smt = entry_text(entry, "usual_smt"),
+			.sets = entry_hex(entry, "sets"),
 			.values = unit_numbers(loader, json_object_get(entry, "values"), "value"),
 			.nr_values = json_array_size(json_object_get(entry, "values")),
 		};
@@ -638,7 +639,7 @@ static __u8 scope_of(const json_t *entry)
 		[UNIT_THREAD] = "thread", [UNIT_CORE] = "core", [UNIT_PACKAGE] = "package"};
 	__u8 scope = 0;
 
-	while (strcmp(scopes[scope], text(entry, "scope")))
+	while (strcmp(scopes[scope], entry_text(entry, "scope")))
 		scope++;
 	return scope;
 }
@@ -659,7 +660,7 @@ static size_t place_of(const char *wanted, const void *rows, size_t nr, size_t s
 /* Returns a copy of the rows with room for more. */
 static void *keep_more(struct loader *loader, const void *rows, size_t nr, size_t size, size_t more)
 {
-	void *all = keep(loader, nr + more, size);
+	void *all = loader_keep(loader, nr + more, size);
 
 	return nr ? memcpy(all, rows, nr * size) : all;
 }
@@ -669,7 +670,7 @@ static int check_whole(struct loader *loader, const json_t *entry, const char *c
 {
 	for (size_t i = 0; i < nr; i++)
 		if (!json_object_get(entry, members[i]))
-			return FAULT(loader, text(entry, "name"), "\"%s\" is missing", members[i]);
+			return FAULT(loader, entry_text(entry, "name"), "\"%s\" is missing", members[i]);
 	return 0;
 }
 
@@ -702,11 +703,11 @@ static int load_unit_kind(struct loader *loader, struct unit_kind *kind, const j
 
 	if (!kind->name && check_whole(loader, entry, members, ARRAY_SIZE(members)))
 		return -1;
-	kind->name = text(entry, "name");
+	kind->name = entry_text(entry, "name");
 	if (json_object_get(entry, "description"))
-		kind->description = text(entry, "description");
+		kind->description = entry_text(entry, "description");
 	if (json_object_get(entry, "always"))
-		kind->always = hexadecimal(entry, "always");
+		kind->always = entry_hex(entry, "always");
 	if (counters) {
 		kind->counters = unit_numbers(loader, counters, "msr");
 		kind->nr_counters = json_array_size(counters);
@@ -722,10 +723,10 @@ static int put_unit_kinds(struct loader *loader, struct known_unit *unit, const 
 	const json_t *entry;
 	size_t i, nr_counters = 0;
 
-	if (check_entries(loader, entries, "name"))
+	if (entries_check(loader, entries, "name"))
 		return -1;
 	json_array_foreach(entries, i, entry) {
-		size_t at = PLACE_OF(text(entry, "name"), kinds, unit->nr_kinds, unit_kind, name);
+		size_t at = PLACE_OF(entry_text(entry, "name"), kinds, unit->nr_kinds, unit_kind, name);
 
 		unit->nr_kinds += at == unit->nr_kinds;
 		if (load_unit_kind(loader, &kinds[at], entry))
@@ -747,8 +748,8 @@ static int begin_unit(struct loader *loader, struct known_unit *unit, const json
 {
 	static const char *const members[] = {"description", "scope",	"count_bits",
 					      "wraps_in_ms", "control", "kinds"};
-	const char *name = text(entry, "name"), *like = text(entry, "like");
-	const struct cpu_events *cpu = like ? find_cpu(loader, like) : NULL;
+	const char *name = entry_text(entry, "name"), *like = entry_text(entry, "like");
+	const struct cpu_events *cpu = like ? loader_find_cpu(loader, like) : NULL;
 	size_t at = cpu ? PLACE_OF(name, cpu->units, cpu->nr_units, known_unit, name) : 0;
 
 	*unit = (struct known_unit){0};
@@ -768,23 +769,23 @@ static int load_unit(struct loader *loader, struct draft *draft, const char *sou
 
 	if (begin_unit(loader, &unit, entry))
 		return -1;
-	unit.name = text(entry, "name");
+	unit.name = entry_text(entry, "name");
 	unit.source = source;
 	if (json_object_get(entry, "description"))
-		unit.description = text(entry, "description");
+		unit.description = entry_text(entry, "description");
 	if (json_object_get(entry, "scope"))
 		unit.scope = scope_of(entry);
-	unit.count_bits = number(entry, "count_bits", unit.count_bits);
-	unit.wraps_in_ms = number(entry, "wraps_in_ms", unit.wraps_in_ms);
-	unit.rdpmc = number(entry, "rdpmc", unit.rdpmc);
+	unit.count_bits = entry_number(entry, "count_bits", unit.count_bits);
+	unit.wraps_in_ms = entry_number(entry, "wraps_in_ms", unit.wraps_in_ms);
+	unit.rdpmc = entry_number(entry, "rdpmc", unit.rdpmc);
 	if (control) {
-		unit.control = text(control, "name");
-		unit.control_msr = hexadecimal(control, "msr");
-		unit.freeze = number(control, "freeze", 0);
-		unit.unfreeze = number(control, "unfreeze", 0);
-		unit.reset = number(control, "reset", 0);
-		unit.select = number(control, "select", 0);
-		unit.status = number(control, "status", 0);
+		unit.control = entry_text(control, "name");
+		unit.control_msr = entry_hex(control, "msr");
+		unit.freeze = entry_number(control, "freeze", 0);
+		unit.unfreeze = entry_number(control, "unfreeze", 0);
+		unit.reset = entry_number(control, "reset", 0);
+		unit.select = entry_number(control, "select", 0);
+		unit.status = entry_number(control, "status", 0);
 	}
 	if (put_unit_kinds(loader, &unit, json_object_get(entry, "kinds")))
 		return -1;
@@ -797,10 +798,10 @@ static int load_units(struct loader *loader, struct draft *draft, const json_t *
 	const json_t *units = json_object_get(table, "units"), *entry;
 	size_t i;
 
-	if (check_sources(loader, "", table) || check_entries(loader, units, "name"))
+	if (entry_check_sources(loader, "", table) || entries_check(loader, units, "name"))
 		return -1;
 	json_array_foreach(units, i, entry)
-		if (load_unit(loader, draft, text(table, "source"), entry))
+		if (load_unit(loader, draft, entry_text(table, "source"), entry))
 			return -1;
 	return 0;
 }
@@ -809,30 +810,30 @@ static int load_units(struct loader *loader, struct draft *draft, const json_t *
 
 static const struct unit_start *escr_starts(struct loader *loader, const json_t *entries)
 {
-	struct unit_start *starts = keep(loader, json_array_size(entries), sizeof(*starts));
+	struct unit_start *starts = loader_keep(loader, json_array_size(entries), sizeof(*starts));
 	const json_t *entry;
 	size_t i;
 
 	json_array_foreach(entries, i, entry)
-		starts[i] = (struct unit_start){number(entry, "counter", 0), text(entry, "by")};
+		starts[i] = (struct unit_start){entry_number(entry, "counter", 0), entry_text(entry, "by")};
 	return starts;
 }
 
 static const struct unit_counter *escr_counters(struct loader *loader, const json_t *entries)
 {
-	struct unit_counter *counters = keep(loader, json_array_size(entries), sizeof(*counters));
+	struct unit_counter *counters = loader_keep(loader, json_array_size(entries), sizeof(*counters));
 	const json_t *entry;
 	size_t i;
 
 	json_array_foreach(entries, i, entry)
 		counters[i] = (struct unit_counter){
-			.name = text(entry, "name"),
-			.cccr = text(entry, "cccr"),
-			.msr = hexadecimal(entry, "msr"),
-			.cccr_msr = hexadecimal(entry, "cccr_msr"),
+			.name = entry_text(entry, "name"),
+			.cccr = entry_text(entry, "cccr"),
+			.msr = entry_hex(entry, "msr"),
+			.cccr_msr = entry_hex(entry, "cccr_msr"),
 			.after = escr_starts(loader, json_object_get(entry, "after")),
 			.nr_after = json_array_size(json_object_get(entry, "after")),
-			.unusable = text(entry, "unusable"),
+			.unusable = entry_text(entry, "unusable"),
 		};
 	return counters;
 }
@@ -870,12 +871,13 @@ static const struct unit_field *escr_masks(struct loader *loader, const json_t *
 
 static const struct unit_escr *escrs_of(struct loader *loader, const json_t *entries)
 {
-	struct unit_escr *escrs = keep(loader, json_array_size(entries), sizeof(*escrs));
+	struct unit_escr *escrs = loader_keep(loader, json_array_size(entries), sizeof(*escrs));
 	const json_t *entry, *counter;
 	size_t i, j;
 
 	json_array_foreach(entries, i, entry) {
-		escrs[i] = (struct unit_escr){.name = text(entry, "name"), .msr = hexadecimal(entry, "msr")};
+		escrs[i] =
+			(struct unit_escr){.name = entry_text(entry, "name"), .msr = entry_hex(entry, "msr")};
 		json_array_foreach(json_object_get(entry, "counters"), j, counter)
 			escrs[i].counters |= 1U << json_integer_value(counter);
 	}
@@ -884,13 +886,13 @@ static const struct unit_escr *escrs_of(struct loader *loader, const json_t *ent
 
 static const struct unit_metric *escr_metrics(struct loader *loader, const json_t *entries)
 {
-	struct unit_metric *metrics = keep(loader, json_array_size(entries), sizeof(*metrics));
+	struct unit_metric *metrics = loader_keep(loader, json_array_size(entries), sizeof(*metrics));
 	const json_t *entry;
 	size_t i;
 
 	json_array_foreach(entries, i, entry)
-		metrics[i] = (struct unit_metric){text(entry, "name"), text(entry, "description"),
-						  hexadecimal(entry, "enable"), hexadecimal(entry, "matrix")};
+		metrics[i] = (struct unit_metric){entry_text(entry, "name"), entry_text(entry, "description"),
+						  entry_hex(entry, "enable"), entry_hex(entry, "matrix")};
 	return metrics;
 }
 
@@ -918,10 +920,10 @@ static int load_escr_kinds(struct loader *loader, const struct known_unit *unit,
 		const json_t *metrics = json_object_get(kind, "metrics");
 
 		rows[i] = (struct unit_kind){
-			.name = text(kind, "name"),
-			.description = text(kind, "description"),
-			.always = hexadecimal(kind, "code") << ESCR_EVENT |
-				  (__u64)number(kind, "select", 0) << CCCR_SELECT | CCCR_ALWAYS,
+			.name = entry_text(kind, "name"),
+			.description = entry_text(kind, "description"),
+			.always = entry_hex(kind, "code") << ESCR_EVENT |
+				  (__u64)entry_number(kind, "select", 0) << CCCR_SELECT | CCCR_ALWAYS,
 			.fields = escr_masks(loader, masks),
 			.nr_fields = json_array_size(masks),
 			.escrs = escrs_of(loader, escrs),
@@ -929,7 +931,7 @@ static int load_escr_kinds(struct loader *loader, const struct known_unit *unit,
 			.metrics = escr_metrics(loader, metrics),
 			.nr_metrics = json_array_size(metrics),
 		};
-		if (check_entries(loader, masks, "name") || check_escr_kind(loader, unit, &rows[i]))
+		if (entries_check(loader, masks, "name") || check_escr_kind(loader, unit, &rows[i]))
 			return -1;
 	}
 	return 0;
@@ -939,14 +941,14 @@ static int load_escrs(struct loader *loader, struct draft *draft, const json_t *
 {
 	const json_t *kinds = json_object_get(table, "kinds"), *counters = json_object_get(table, "counters");
 	const json_t *fields = json_object_get(table, "fields"), *replay = json_object_get(table, "replay");
-	struct unit_kind *rows = keep(loader, json_array_size(kinds), sizeof(*rows));
+	struct unit_kind *rows = loader_keep(loader, json_array_size(kinds), sizeof(*rows));
 	struct known_unit unit = {
-		.name = text(table, "name"),
-		.description = text(table, "description"),
-		.source = text(table, "source"),
+		.name = entry_text(table, "name"),
+		.description = entry_text(table, "description"),
+		.source = entry_text(table, "source"),
 		.scope = scope_of(table),
-		.count_bits = number(table, "count_bits", 0),
-		.wraps_in_ms = number(table, "wraps_in_ms", 0),
+		.count_bits = entry_number(table, "count_bits", 0),
+		.wraps_in_ms = entry_number(table, "wraps_in_ms", 0),
 		.counters = escr_counters(loader, counters),
 		.nr_counters = json_array_size(counters),
 		.fields = unit_fields(loader, fields),
@@ -961,8 +963,8 @@ static int load_escrs(struct loader *loader, struct draft *draft, const json_t *
 	__u64 taken = 0x3fULL << ESCR_EVENT | ESCR_MASKS | 7U << CCCR_SELECT | CCCR_ALWAYS | CCCR_ENABLE |
 		      CCCR_EXTENDED | CCCR_OVERFLOW;
 
-	if (check_sources(loader, "", table) || check_entries(loader, kinds, "name") ||
-	    check_entries(loader, fields, "name") || check_escr_counters(loader, &unit) ||
+	if (entry_check_sources(loader, "", table) || entries_check(loader, kinds, "name") ||
+	    entries_check(loader, fields, "name") || check_escr_counters(loader, &unit) ||
 	    check_unit_fields(loader, unit.name, unit.fields, unit.nr_fields, &taken) ||
 	    load_escr_kinds(loader, &unit, rows, kinds))
 		return -1;
@@ -975,22 +977,22 @@ static int load_contradictions(struct loader *loader, struct draft *draft, const
 	const json_t *entry, *name;
 	size_t i, j;
 
-	if (check_entries(loader, table, "id"))
+	if (entries_check(loader, table, "id"))
 		return -1;
 	json_array_foreach(table, i, entry) {
 		const json_t *list = json_object_get(entry, "names");
 		json_t *says = json_object_get(entry, "says"), *claim;
-		const char **names = keep(loader, json_array_size(list), sizeof(*names)), *source;
-		struct source_claim *claims = keep(loader, json_object_size(says), sizeof(*claims));
+		const char **names = loader_keep(loader, json_array_size(list), sizeof(*names)), *source;
+		struct source_claim *claims = loader_keep(loader, json_object_size(says), sizeof(*claims));
 		struct known_contradiction row = {
-			.id = text(entry, "id"),
-			.subject = text(entry, "subject"),
+			.id = entry_text(entry, "id"),
+			.subject = entry_text(entry, "subject"),
 			.names = names,
 			.nr_names = json_array_size(list),
 			.says = claims,
 			.nr_says = json_object_size(says),
-			.we_do = text(entry, "we_do"),
-			.why = text(entry, "why"),
+			.we_do = entry_text(entry, "we_do"),
+			.why = entry_text(entry, "why"),
 		};
 
 		json_array_foreach(list, j, name)
@@ -1007,20 +1009,21 @@ static int load_metrics(struct loader *loader, struct draft *draft, const json_t
 	const json_t *entry;
 	size_t i;
 
-	if (check_entries(loader, table, "name"))
+	if (entries_check(loader, table, "name"))
 		return -1;
 	json_array_foreach(table, i, entry) {
-		struct known_metric row = {text(entry, "name"), text(entry, "formula"), text(entry, "unit"),
-					   text(entry, "description"), text(entry, "source")};
+		struct known_metric row = {entry_text(entry, "name"), entry_text(entry, "formula"),
+					   entry_text(entry, "unit"), entry_text(entry, "description"),
+					   entry_text(entry, "source")};
 
-		note_file(loader, draft, row.name);
+		draft_note_file(loader, draft, row.name);
 		draft_put(draft, DRAFT_METRICS, &row);
 	}
 	return 0;
 }
 
 /* Some names of files stand for special tables; any other file is a topic of events. */
-int load_table(struct loader *loader, struct draft *draft, const char *stem)
+int draft_load_table(struct loader *loader, struct draft *draft, const char *stem)
 {
 	static const struct {
 		const char *kind;
@@ -1040,11 +1043,11 @@ int load_table(struct loader *loader, struct draft *draft, const char *stem)
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (strcmp(kinds[i].kind, stem))
 			continue;
-		table = read_table(loader, stem);
+		table = loader_read_table(loader, stem);
 		return table ? kinds[i].load(loader, draft, table) : -1;
 	}
 	if (stem[strspn(stem, "abcdefghijklmnopqrstuvwxyz0123456789_-")])
 		return FAULT(loader, "", "a topic is a lower-case word");
-	table = read_table(loader, "events");
+	table = loader_read_table(loader, "events");
 	return table ? load_topic(loader, draft, stem, table) : -1;
 }

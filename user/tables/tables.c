@@ -44,7 +44,7 @@ static int load_folder(struct loader *loader, struct draft *draft, const char *f
 
 		if (!err && is_table(entries[i]->d_name, stem, sizeof(stem))) {
 			snprintf(loader->file, sizeof(loader->file), "%s/%s", folder, entries[i]->d_name);
-			err = load_table(loader, draft, stem);
+			err = draft_load_table(loader, draft, stem);
 		}
 		free(entries[i]);
 	}
@@ -59,7 +59,7 @@ static int load_cpu(struct loader *loader, struct draft *draft)
 	if (load_folder(loader, draft, draft->cpu.name))
 		return -1;
 	draft_seal(draft);
-	return check_draft(loader, draft);
+	return draft_check(loader, draft);
 }
 
 static struct draft *new_draft(struct loader *loader, const struct cpu_events *base)
@@ -94,7 +94,7 @@ static struct known_unit *unit_of_kind(const struct draft *draft, const char *na
 static int take_kind_away(struct loader *loader, struct draft *draft, const char *gone)
 {
 	struct known_unit *unit = unit_of_kind(draft, gone);
-	struct unit_kind *rest = unit ? keep(loader, unit->nr_kinds, sizeof(*rest)) : NULL;
+	struct unit_kind *rest = unit ? loader_keep(loader, unit->nr_kinds, sizeof(*rest)) : NULL;
 	size_t nr = 0;
 
 	for (size_t k = 0; unit && k < unit->nr_kinds; k++)
@@ -151,55 +151,55 @@ static void take_load_latency(struct draft *draft, const json_t *event)
 {
 	if (!event)
 		return;
-	draft->cpu.load_latency = config_of(event);
-	draft->cpu.latency_least = number(event, "least", 0);
-	draft->cpu.latency_most = number(event, "most", 0);
-	draft->cpu.latency_source = text(event, "source");
+	draft->cpu.load_latency = entry_config(event);
+	draft->cpu.latency_least = entry_number(event, "least", 0);
+	draft->cpu.latency_most = entry_number(event, "most", 0);
+	draft->cpu.latency_source = entry_text(event, "source");
 }
 
 static void take_accesses(struct draft *draft, const json_t *accesses)
 {
 	if (!accesses)
 		return;
-	draft->cpu.loads = text(accesses, "loads");
-	draft->cpu.stores = text(accesses, "stores");
+	draft->cpu.loads = entry_text(accesses, "loads");
+	draft->cpu.stores = entry_text(accesses, "stores");
 }
 
 /* Defines a CPU by a row of cpus.json. */
 static int define_cpu(struct loader *loader, const json_t *row)
 {
-	const char *parent = text(row, "inherits");
-	const struct cpu_events *base = parent ? find_cpu(loader, parent) : NULL;
+	const char *parent = entry_text(row, "inherits");
+	const struct cpu_events *base = parent ? loader_find_cpu(loader, parent) : NULL;
 	const json_t *model, *section, *cmask = json_object_get(row, "cmask");
 	const char *facility;
 	struct draft *draft;
 	size_t i;
 
 	if (parent && !base)
-		return FAULT(loader, text(row, "name"),
+		return FAULT(loader, entry_text(row, "name"),
 			     "inherits \"%s\", which does not stand before it, nor is built in", parent);
 	draft = new_draft(loader, base);
-	draft->cpu.name = text(row, "name");
-	draft->cpu.title = text(row, "title");
-	draft->cpu.vendor = text(row, "vendor");
-	draft->cpu.libpfm4 = text(row, "libpfm4");
-	draft->cpu.third_level_cache = flag(row, "third_level_cache");
-	draft->cpu.perfmon = number(row, "perfmon", draft->cpu.perfmon);
-	draft->cpu.branch_depth = number(row, "branch_depth", draft->cpu.branch_depth);
-	draft->cpu.general_counters = number(row, "general_counters", 0);
+	draft->cpu.name = entry_text(row, "name");
+	draft->cpu.title = entry_text(row, "title");
+	draft->cpu.vendor = entry_text(row, "vendor");
+	draft->cpu.libpfm4 = entry_text(row, "libpfm4");
+	draft->cpu.third_level_cache = entry_flag(row, "third_level_cache");
+	draft->cpu.perfmon = entry_number(row, "perfmon", draft->cpu.perfmon);
+	draft->cpu.branch_depth = entry_number(row, "branch_depth", draft->cpu.branch_depth);
+	draft->cpu.general_counters = entry_number(row, "general_counters", 0);
 	take_load_latency(draft, json_object_get(row, "load_latency"));
 	take_accesses(draft, json_object_get(row, "accesses"));
 	if (cmask) {
-		draft->cpu.cmask_most = number(cmask, "most", 0);
-		draft->cpu.cmask_source = text(cmask, "source");
+		draft->cpu.cmask_most = entry_number(cmask, "most", 0);
+		draft->cpu.cmask_source = entry_text(cmask, "source");
 	}
 	if (json_object_get(row, "precise_store"))
-		draft->cpu.precise_store = config_of(json_object_get(row, "precise_store"));
-	draft->cpu.general_counters_smt = number(row, "general_counters_smt", 0);
-	draft->cpu.fixed_counters = number(row, "fixed_counters", 0);
+		draft->cpu.precise_store = entry_config(json_object_get(row, "precise_store"));
+	draft->cpu.general_counters_smt = entry_number(row, "general_counters_smt", 0);
+	draft->cpu.fixed_counters = entry_number(row, "fixed_counters", 0);
 	draft_clear(draft, DRAFT_MODELS);
 	json_array_foreach(json_object_get(row, "models"), i, model) {
-		struct cpu_model known = {number(row, "family", 0),
+		struct cpu_model known = {entry_number(row, "family", 0),
 					  strtoull(json_string_value(model), NULL, 16)};
 
 		draft_put(draft, DRAFT_MODELS, &known);
@@ -222,7 +222,7 @@ static bool is_defined(const json_t *rows, const char *name)
 	size_t i;
 
 	json_array_foreach(rows, i, row)
-		if (!strcmp(text(row, "name"), name))
+		if (!strcmp(entry_text(row, "name"), name))
 			return true;
 	return false;
 }
@@ -230,16 +230,16 @@ static bool is_defined(const json_t *rows, const char *name)
 /* Loads a folder that has no row in cpus.json. */
 static int load_other_folder(struct loader *loader, const char *name)
 {
-	const struct cpu_events *base = find_cpu(loader, name);
+	const struct cpu_events *base = loader_find_cpu(loader, name);
 
 	if (!strcmp(name, GENERIC))
-		return file_exists(loader, GENERIC "/metrics.json")
-			       ? load_table(loader, &loader->generic, "metrics")
+		return loader_has_file(loader, GENERIC "/metrics.json")
+			       ? draft_load_table(loader, &loader->generic, "metrics")
 			       : 0;
 	if (!base)
-		return fault_in(loader, name, "",
-				"is a folder of no CPU: neither cpus.json nor the program has one of "
-				"this name");
+		return loader_fault(loader, name, "",
+				    "is a folder of no CPU: neither cpus.json nor the program has one of "
+				    "this name");
 	return load_cpu(loader, new_draft(loader, base));
 }
 
@@ -274,7 +274,7 @@ static int check_models(struct loader *loader)
 		for (size_t j = 0; j < i + nr_known_cpus; j++) {
 			const struct cpu_events *other = j < i ? &loader->drafts[j]->cpu : &known_cpus[j - i];
 
-			if (j >= i && find_cpu(loader, other->name) != other)
+			if (j >= i && loader_find_cpu(loader, other->name) != other)
 				continue;
 			for (size_t m = 0; m < cpu->nr_models * other->nr_models; m++) {
 				const struct cpu_model *a = &cpu->models[m / other->nr_models];
@@ -283,8 +283,9 @@ static int check_models(struct loader *loader)
 				if (!strcmp(cpu->vendor, other->vendor) && a->family == b->family &&
 				    a->model == b->model &&
 				    cpu->third_level_cache == other->third_level_cache)
-					return fault_in(loader, "cpus.json", cpu->name,
-							"model 0x%X is already %s", a->model, other->name);
+					return loader_fault(loader, "cpus.json", cpu->name,
+							    "model 0x%X is already %s", a->model,
+							    other->name);
 			}
 		}
 	}
@@ -300,13 +301,13 @@ static int load_sources(struct loader *loader)
 
 	for (i = 0; i < nr_known_sources; i++)
 		json_object_set_new(loader->sources, known_sources[i].key, json_true());
-	if (!file_exists(loader, "sources.json"))
+	if (!loader_has_file(loader, "sources.json"))
 		return 0;
-	table = read_table(loader, "sources");
-	if (!table || check_entries(loader, table, "key"))
+	table = loader_read_table(loader, "sources");
+	if (!table || entries_check(loader, table, "key"))
 		return -1;
 	json_array_foreach(table, i, entry)
-		json_object_set_new(loader->sources, text(entry, "key"), json_true());
+		json_object_set_new(loader->sources, entry_text(entry, "key"), json_true());
 	return 0;
 }
 
@@ -317,9 +318,9 @@ static int load_all(struct loader *loader)
 
 	if (load_sources(loader))
 		return -1;
-	if (file_exists(loader, "cpus.json")) {
-		rows = read_table(loader, "cpus");
-		if (!rows || check_entries(loader, rows, "name"))
+	if (loader_has_file(loader, "cpus.json")) {
+		rows = loader_read_table(loader, "cpus");
+		if (!rows || entries_check(loader, rows, "name"))
 			return -1;
 	}
 	if (load_other_folders(loader, rows))
@@ -330,7 +331,7 @@ static int load_all(struct loader *loader)
 			return -1;
 	}
 	draft_seal(&loader->generic);
-	return check_draft(loader, &loader->generic) || check_models(loader) ? -1 : 0;
+	return draft_check(loader, &loader->generic) || check_models(loader) ? -1 : 0;
 }
 
 int tables_load(struct tables *tables, const char *folder, struct refusal *refusal)
