@@ -12,7 +12,7 @@ int main(void)
 	static struct matrix matrix = {.cells = {{.bits = 3}, {.bits = 1}}, .nr_cells = 2};
 	struct looks looks = {.matrix = &matrix, .turn_ns = 1000000};
 	struct count total[2] = {0};
-	struct measured cells[2];
+	struct measured_cells cells[2];
 	struct turns turns;
 	char line[400];
 

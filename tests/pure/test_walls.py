@@ -21,11 +21,15 @@ BACKWARDS = {
 # A function's definition: its type, its name, its parameters, and the brace on a line of its own.
 DEFINITION = re.compile(r"^(static )?(?:const |unsigned |struct |enum )*\w[\w ]*?[ *]+(\w+)\([^;{}]*\)\n\{", re.M)
 
+STRUCT = re.compile(r"^(?:static )?(?:const )?struct (\w+) \{", re.M)
+# Names that still have two structs: who reads of one has to look at which file it is.
+STRUCTS_TWICE = {"asked", "code", "layout", "place", "reader", "run", "source", "state"}
 
-def sources():
+
+def sources(ends=".c"):
     """Yields (path below user/, text) of each source."""
     for folder, _, names in os.walk(os.path.join(ROOT, "user")):
-        for path in (os.path.join(folder, name) for name in names if name.endswith(".c") and not name.endswith("_without.c")):
+        for path in (os.path.join(folder, name) for name in names if name.endswith(ends) and not name.endswith("_without.c")):
             with open(path, encoding="utf-8") as file:
                 yield os.path.relpath(path, os.path.join(ROOT, "user")), file.read()
 
@@ -87,6 +91,16 @@ def test_no_function_of_one_file_is_named_as_one_for_all():
             (own if static else common).setdefault(name, set()).add(path)
     assert len(own) > 1500 and len(common) > 900, "definitions look different now"
     assert {name: (own[name], common[name]) for name in own.keys() & common.keys()} == {}
+
+
+def test_no_two_structs_have_one_name():
+    defined = {}
+    for path, text in sources((".c", ".h")):
+        for name in STRUCT.findall(text):
+            defined.setdefault(name, []).append(path)
+    assert len(defined) > 300, "definitions look different now"
+    twice = {name: paths for name, paths in defined.items() if len(paths) > 1}
+    assert twice.keys() <= STRUCTS_TWICE, twice
 
 
 def test_everybody_may_lean_on_base_and_base_on_nobody(files):

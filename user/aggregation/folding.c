@@ -14,7 +14,7 @@
 #define MAP_CONSTANTS BPF_F_RDONLY_PROG /* libbpf makes maps of constants so, and no other map */
 
 /* The constants that the last load was from. */
-struct constants {
+struct folded_constants {
 	int fd; /* -1: none yet */
 	char *values;
 	__u32 size; /* 0: the map has no constants */
@@ -22,13 +22,13 @@ struct constants {
 
 static const struct bpf_insn nothing = {.code = BPF_JMP | BPF_JA};
 
-static void read_constants(struct constants *constants, int fd)
+static void read_constants(struct folded_constants *constants, int fd)
 {
 	struct bpf_map_info info = {0};
 	__u32 size = sizeof(info), first = 0;
 
 	free(constants->values);
-	*constants = (struct constants){.fd = fd};
+	*constants = (struct folded_constants){.fd = fd};
 	if (bpf_obj_get_info_by_fd(fd, &info, &size) || !(info.map_flags & MAP_CONSTANTS))
 		return;
 	constants->values = xmalloc(info.value_size);
@@ -70,7 +70,7 @@ static void mark_targets(bool *targets, const struct bpf_insn *insns, size_t nr)
 
 /* Replaces the address of a constant (two instructions) and the load behind it by the constant's value.
  * Nothing is moved, so jumps stay right; the verifier removes instructions that do nothing. */
-static void fold(struct bpf_insn *address, struct constants *constants)
+static void fold(struct bpf_insn *address, struct folded_constants *constants)
 {
 	struct bpf_insn *load = &address[2];
 	__u64 offset = (__s64)address[1].imm + load->off, value = 0;
@@ -100,7 +100,7 @@ static int fold_program(struct bpf_program *program, struct bpf_prog_load_opts *
 	size_t nr = bpf_program__insn_cnt(program);
 	struct bpf_insn *insns = xmalloc(nr * sizeof(*insns));
 	bool *targets = xcalloc(nr, sizeof(*targets));
-	struct constants constants = {.fd = -1};
+	struct folded_constants constants = {.fd = -1};
 	int err;
 
 	memcpy(insns, bpf_program__insns(program), nr * sizeof(*insns));

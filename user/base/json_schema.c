@@ -110,15 +110,15 @@ bool json_pointer_next(const char **pointer, char *name, size_t size)
 /* --- faults ----------------------------------------------------------------------------------- */
 
 /* The place that is being checked. */
-struct spot {
+struct checked_spot {
 	struct json_schema *schema;
 	struct json_fault *fault;
-	const struct spot *up; /* NULL: the whole */
-	const char *member;    /* of `up`; NULL: an element */
+	const struct checked_spot *up; /* NULL: the whole */
+	const char *member;	       /* of `up`; NULL: an element */
 	size_t element;
 };
 
-static void write_pointer(const struct spot *spot, char *pointer)
+static void write_pointer(const struct checked_spot *spot, char *pointer)
 {
 	char above[POINTER_MOST], number[24];
 
@@ -131,14 +131,14 @@ static void write_pointer(const struct spot *spot, char *pointer)
 	json_pointer_below(pointer, POINTER_MOST, above, spot->member ? spot->member : number);
 }
 
-static struct json_fault *begin_fault(const struct spot *spot, enum json_fault_kind kind)
+static struct json_fault *begin_fault(const struct checked_spot *spot, enum json_fault_kind kind)
 {
 	*spot->fault = (struct json_fault){.kind = kind};
 	write_pointer(spot, spot->fault->pointer);
 	return spot->fault;
 }
 
-__attribute__((format(printf, 2, 3))) static int wrong(const struct spot *spot, const char *what, ...)
+__attribute__((format(printf, 2, 3))) static int wrong(const struct checked_spot *spot, const char *what, ...)
 {
 	struct json_fault *fault = begin_fault(spot, FAULT_OTHER);
 	va_list args;
@@ -149,12 +149,12 @@ __attribute__((format(printf, 2, 3))) static int wrong(const struct spot *spot, 
 	return -1;
 }
 
-static struct spot member_of(const struct spot *spot, const char *member)
+static struct checked_spot member_of(const struct checked_spot *spot, const char *member)
 {
-	return (struct spot){spot->schema, spot->fault, spot, member, 0};
+	return (struct checked_spot){spot->schema, spot->fault, spot, member, 0};
 }
 
-static int look(const struct spot *spot, const json_t *part, const json_t *value);
+static int look(const struct checked_spot *spot, const json_t *part, const json_t *value);
 
 /* --- one value -------------------------------------------------------------------------------- */
 
@@ -261,7 +261,7 @@ static bool is_right(struct json_schema *schema, const json_t *part, const json_
 }
 
 /* The definition of a reference, "#/$defs/KIND". */
-static const json_t *resolved(const struct spot *spot, const char *reference)
+static const json_t *resolved(const struct checked_spot *spot, const char *reference)
 {
 	const json_t *all = json_object_get(spot->schema->document, "$defs");
 
@@ -282,7 +282,7 @@ static bool put_bounds(char *text, size_t size, const json_t *part, const char *
 }
 
 /* Says what a value has to be. The title of the whole is its name. */
-static void put_takes(const struct spot *spot, const json_t *part)
+static void put_takes(const struct checked_spot *spot, const json_t *part)
 {
 	const char *reference = json_string_value(json_object_get(part, "$ref"));
 	const char *title = spot->up ? json_string_value(json_object_get(part, "title")) : NULL;
@@ -308,7 +308,7 @@ static void put_takes(const struct spot *spot, const json_t *part)
 		snprintf(text, size, "%s", type ? type->words : "something else");
 }
 
-static int unexpected(const struct spot *spot, const json_t *part, const json_t *value)
+static int unexpected(const struct checked_spot *spot, const json_t *part, const json_t *value)
 {
 	struct json_fault *fault = begin_fault(spot, FAULT_VALUE);
 	char *shown = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -330,7 +330,7 @@ static int unexpected(const struct spot *spot, const json_t *part, const json_t 
 
 /* --- objects and lists ------------------------------------------------------------------------ */
 
-static int unknown_member(const struct spot *spot, const json_t *known)
+static int unknown_member(const struct checked_spot *spot, const json_t *known)
 {
 	struct json_fault *fault = begin_fault(spot, FAULT_UNKNOWN);
 	struct nearest nearest;
@@ -346,13 +346,14 @@ static int unknown_member(const struct spot *spot, const json_t *known)
 	return -1;
 }
 
-static int look_at_member(const struct spot *object, const json_t *part, const char *key, const json_t *value)
+static int look_at_member(const struct checked_spot *object, const json_t *part, const char *key,
+			  const json_t *value)
 {
 	const json_t *known = json_object_get(part, "properties");
 	const json_t *rest = json_object_get(part, "additionalProperties");
 	const json_t *names = json_object_get(part, "propertyNames");
 	const json_t *own = json_object_get(known, key);
-	const struct spot spot = member_of(object, key);
+	const struct checked_spot spot = member_of(object, key);
 
 	if (!own && json_is_false(rest))
 		return unknown_member(&spot, known);
@@ -367,9 +368,9 @@ static int look_at_member(const struct spot *object, const json_t *part, const c
 	return own ? look(&spot, own, value) : rest ? look(&spot, rest, value) : 0;
 }
 
-static int missing_member(const struct spot *object, const json_t *part, const char *key)
+static int missing_member(const struct checked_spot *object, const json_t *part, const char *key)
 {
-	const struct spot spot = member_of(object, key);
+	const struct checked_spot spot = member_of(object, key);
 
 	begin_fault(&spot, FAULT_MISSING);
 	put_takes(&spot, json_object_get(json_object_get(part, "properties"), key));
@@ -377,7 +378,7 @@ static int missing_member(const struct spot *object, const json_t *part, const c
 }
 
 /* "oneOf" is used only to require exactly one of two fields. */
-static int look_at_choice(const struct spot *spot, const json_t *choices, const json_t *value)
+static int look_at_choice(const struct checked_spot *spot, const json_t *choices, const json_t *value)
 {
 	const char *names[2];
 
@@ -389,7 +390,7 @@ static int look_at_choice(const struct spot *spot, const json_t *choices, const 
 	return wrong(spot, "needs either \"%s\" or \"%s\"", names[0], names[1]);
 }
 
-static int look_at_members(const struct spot *spot, const json_t *part, const json_t *value)
+static int look_at_members(const struct checked_spot *spot, const json_t *part, const json_t *value)
 {
 	const json_t *choices = json_object_get(part, "oneOf");
 	const char *key;
@@ -424,7 +425,7 @@ static bool has_twice(const json_t *list)
 	return false;
 }
 
-static int look_at_items(const struct spot *spot, const json_t *part, const json_t *value)
+static int look_at_items(const struct checked_spot *spot, const json_t *part, const json_t *value)
 {
 	const json_t *items = json_object_get(part, "items");
 	size_t i;
@@ -435,14 +436,14 @@ static int look_at_items(const struct spot *spot, const json_t *part, const json
 	if (!items)
 		return 0;
 	json_array_foreach(value, i, item)
-		if (look(&(struct spot){spot->schema, spot->fault, spot, NULL, i}, items, item))
+		if (look(&(struct checked_spot){spot->schema, spot->fault, spot, NULL, i}, items, item))
 			return -1;
 	return 0;
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-static int look(const struct spot *spot, const json_t *part, const json_t *value)
+static int look(const struct checked_spot *spot, const json_t *part, const json_t *value)
 {
 	const char *reference = json_string_value(json_object_get(part, "$ref"));
 
@@ -459,7 +460,7 @@ int json_schema_check(struct json_schema *schema, const char *definition, const 
 		      struct json_fault *fault)
 {
 	const json_t *all = json_object_get(schema->document, "$defs");
-	const struct spot whole = {.schema = schema, .fault = fault};
+	const struct checked_spot whole = {.schema = schema, .fault = fault};
 
 	return look(&whole, definition ? json_object_get(all, definition) : schema->document, value);
 }

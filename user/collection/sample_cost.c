@@ -64,7 +64,7 @@ static const struct {
 };
 
 /* The time of the work, and the event's count. The event is disabled when the work is done. */
-struct measured {
+struct measured_cost {
 	__u64 ns, count;
 };
 
@@ -88,9 +88,9 @@ static int open_event(enum kind kind, __u64 period)
 	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static bool measure(int fd, enum kind kind, struct measured *least)
+static bool measure(int fd, enum kind kind, struct measured_cost *least)
 {
-	struct measured one;
+	struct measured_cost one;
 	__u64 before;
 
 	if (ioctl(fd, PERF_EVENT_IOC_RESET, 0) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
@@ -107,8 +107,8 @@ static bool measure(int fd, enum kind kind, struct measured *least)
 }
 
 /* Measures both in turns, so that they run under the same conditions. */
-static bool measure_both(enum kind kind, int seldom, int often, struct measured *counted,
-			 struct measured *sampled)
+static bool measure_both(enum kind kind, int seldom, int often, struct measured_cost *counted,
+			 struct measured_cost *sampled)
 {
 	for (int i = 0; i < TRIES; i++)
 		if (!measure(seldom, kind, counted) || !measure(often, kind, sampled))
@@ -118,7 +118,7 @@ static bool measure_both(enum kind kind, int seldom, int often, struct measured 
 
 static __u64 measure_cost(enum kind kind)
 {
-	struct measured counted = {0}, sampled = {0};
+	struct measured_cost counted = {0}, sampled = {0};
 	__u64 period = kinds[kind].period, cost;
 	int seldom = open_event(kind, SELDOM), often = open_event(kind, period);
 	bool measured = seldom >= 0 && often >= 0 && measure_both(kind, seldom, often, &counted, &sampled);

@@ -191,14 +191,14 @@ struct notice {
 
 #define INCOMPLETE (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION)
 
-struct reader {
+struct trace_reader {
 	struct trace *trace;
 	struct buffer *buffer;
 	void (*take)(void *context, const struct traced *traced);
 	void *context;
 };
 
-static void give(const struct reader *reader, const struct trace_record *records, size_t nr)
+static void give(const struct trace_reader *reader, const struct trace_record *records, size_t nr)
 {
 	const struct buffer *buffer = reader->buffer;
 	struct traced traced = {buffer->pid, buffer->tid, buffer->place, records, nr};
@@ -208,7 +208,7 @@ static void give(const struct reader *reader, const struct trace_record *records
 
 /* A piece lies in one stretch of memory, and begins with a whole record: bts_buffer_setup_aux(). Between two
  * pieces there is padding. */
-static void take_piece(struct reader *reader, const struct notice *notice)
+static void take_piece(struct trace_reader *reader, const struct notice *notice)
 {
 	const struct trace *trace = reader->trace;
 	size_t at = notice->piece.offset & (trace->area_size - 1);
@@ -222,13 +222,13 @@ static void take_piece(struct reader *reader, const struct notice *notice)
 	give(reader, NULL, 0);
 }
 
-static void take_start(struct reader *reader, const struct notice *notice)
+static void take_start(struct trace_reader *reader, const struct notice *notice)
 {
 	reader->buffer->pid = notice->start.pid;
 	reader->buffer->tid = notice->start.tid;
 }
 
-static void take_lost(struct reader *reader, const struct notice *notice)
+static void take_lost(struct trace_reader *reader, const struct notice *notice)
 {
 	reader->trace->loss.notices_lost += notice->lost.lost;
 	give(reader, NULL, 0);
@@ -236,14 +236,14 @@ static void take_lost(struct reader *reader, const struct notice *notice)
 
 static const struct {
 	__u32 type;
-	void (*take)(struct reader *reader, const struct notice *notice);
+	void (*take)(struct trace_reader *reader, const struct notice *notice);
 } kinds[] = {
 	{PERF_RECORD_AUX, take_piece},
 	{PERF_RECORD_ITRACE_START, take_start},
 	{PERF_RECORD_LOST, take_lost},
 };
 
-static void take_notice(struct reader *reader, const struct notice *notice)
+static void take_notice(struct trace_reader *reader, const struct notice *notice)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (kinds[i].type == notice->header.type)
@@ -251,7 +251,7 @@ static void take_notice(struct reader *reader, const struct notice *notice)
 }
 
 /* A notice may wrap around the ring's end. Sizes are multiples of 8, so a header never does. */
-static size_t next_notice(const struct reader *reader, __u64 at, struct notice *notice)
+static size_t next_notice(const struct trace_reader *reader, __u64 at, struct notice *notice)
 {
 	const char *ring = (const char *)reader->buffer->page + reader->trace->page_size;
 	size_t mask = notices_size(reader->trace) - 1;
@@ -262,7 +262,7 @@ static size_t next_notice(const struct reader *reader, __u64 at, struct notice *
 	return size;
 }
 
-static void read_buffer(struct reader *reader)
+static void read_buffer(struct trace_reader *reader)
 {
 	struct perf_event_mmap_page *page = reader->buffer->page;
 	/* Read before the notices, so that everything before this head has its notice already. */
@@ -294,7 +294,7 @@ void trace_read(struct trace *trace, void (*take)(void *context, const struct tr
 	while (epoll_wait(trace->epoll, &event, 1, 0) > 0)
 		;
 	for (size_t i = 0; i < trace->nr; i++)
-		read_buffer(&(struct reader){trace, &trace->buffers[i], take, context});
+		read_buffer(&(struct trace_reader){trace, &trace->buffers[i], take, context});
 }
 
 /* Does nothing to an event that runs. An event that could not start because its buffer was full still counts

@@ -172,7 +172,7 @@ static bool takes_value(const struct option_row *row)
 	return row->kind != OPTION_FLAG && row->kind != OPTION_FIXED;
 }
 
-struct wanted {
+struct wanted_words {
 	const char *name;
 	size_t length;
 	const struct option_row *found;
@@ -180,7 +180,7 @@ struct wanted {
 
 static void compare(const struct option_row *row, void *context)
 {
-	struct wanted *wanted = context;
+	struct wanted_words *wanted = context;
 	bool letter = wanted->length == 2 && wanted->name[0] == '-' && row->letter == wanted->name[1];
 
 	if (letter || (wanted->length > 2 && !strncmp(wanted->name, "--", 2) &&
@@ -192,7 +192,7 @@ static void compare(const struct option_row *row, void *context)
 /* The row of an option as it stands on the line: "-e", "--event"; NULL if the command has no such option. */
 static const struct option_row *row_of(const struct command *command, const char *name, size_t length)
 {
-	struct wanted wanted = {name, length, NULL};
+	struct wanted_words wanted = {name, length, NULL};
 
 	options_each(command, compare, &wanted);
 	return wanted.found;

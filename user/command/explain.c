@@ -17,7 +17,7 @@
 #include "activity/start.h"
 
 /* What the parts of an event's record are made of. */
-struct subject {
+struct explained_subject {
 	const struct event *event;
 	const struct cpu_events *cpu;
 	const struct host *host;
@@ -39,7 +39,7 @@ static void set(json_t *object, const char *name, json_t *value)
 
 /* Whether the event that is counted is this row of the table. `any_latency`: the threshold (config1) is not
  * compared, for thresholds that have no row of their own. */
-static bool is_row(const struct subject *subject, const struct known_event *row, bool any_latency)
+static bool is_row(const struct explained_subject *subject, const struct known_event *row, bool any_latency)
 {
 	if (row->config != subject->encoding.config)
 		return false;
@@ -48,7 +48,7 @@ static bool is_row(const struct subject *subject, const struct known_event *row,
 
 /* The table's names of the event that is counted. Several rows may have the same encoding, for example where
  * only one of them can be sampled precisely. */
-static json_t *names_of(const struct subject *subject)
+static json_t *names_of(const struct explained_subject *subject)
 {
 	const struct offcore_register *offcore = offcore_register_of(subject->cpu, subject->encoding.config);
 	const struct cpu_events *cpu = subject->cpu;
@@ -64,7 +64,7 @@ static json_t *names_of(const struct subject *subject)
 	return names;
 }
 
-static json_t *encoding_value(const struct subject *subject)
+static json_t *encoding_value(const struct explained_subject *subject)
 {
 	json_t *value = json_object();
 
@@ -80,7 +80,7 @@ static json_t *encoding_value(const struct subject *subject)
 
 /* --- where, and how precisely ----------------------------------------------------------------- */
 
-static json_t *counters_value(const struct subject *subject)
+static json_t *counters_value(const struct explained_subject *subject)
 {
 	const struct offcore_register *offcore = offcore_register_of(subject->cpu, subject->encoding.config);
 	const struct known_event *known = subject->event->known;
@@ -98,7 +98,7 @@ static json_t *counters_value(const struct subject *subject)
 	return value;
 }
 
-static json_t *precise_value(const struct subject *subject)
+static json_t *precise_value(const struct explained_subject *subject)
 {
 	static const char *const by_table[] = {"never", "can", "only"};
 	static const char *const means[] = {
@@ -170,66 +170,66 @@ static json_t *registers_value(const struct registers *registers)
 
 /* --- what else there is to know --------------------------------------------------------------- */
 
-static bool has_threshold(const struct subject *subject)
+static bool has_threshold(const struct explained_subject *subject)
 {
 	return is_load_latency(subject->cpu, subject->encoding.config);
 }
 
-static bool shares_offcore(const struct subject *subject, size_t registers)
+static bool shares_offcore(const struct explained_subject *subject, size_t registers)
 {
 	return offcore_register_of(subject->cpu, subject->encoding.config) &&
 	       !subject->cpu->kernel->own_registers &&
 	       extra_registers_of(subject->cpu, EXTRA_OFFCORE) == registers;
 }
 
-static bool shares_one_offcore(const struct subject *subject)
+static bool shares_one_offcore(const struct explained_subject *subject)
 {
 	return shares_offcore(subject, 1);
 }
 
-static bool shares_two_offcore(const struct subject *subject)
+static bool shares_two_offcore(const struct explained_subject *subject)
 {
 	return shares_offcore(subject, 2);
 }
 
-static bool shares_threshold(const struct subject *subject)
+static bool shares_threshold(const struct explained_subject *subject)
 {
 	return has_threshold(subject) && !subject->cpu->kernel->own_registers;
 }
 
-static bool has_lbr(const struct subject *subject)
+static bool has_lbr(const struct explained_subject *subject)
 {
 	return event_uses_lbr(&subject->event->attr);
 }
 
-static bool shares_lbr(const struct subject *subject)
+static bool shares_lbr(const struct explained_subject *subject)
 {
 	return has_lbr(subject) && subject->cpu->nr_branches && !subject->cpu->kernel->own_registers;
 }
 
-static bool is_fixed(const struct subject *subject)
+static bool is_fixed(const struct explained_subject *subject)
 {
 	return subject->registers.fixed_counter >= 0;
 }
 
-static bool is_precise(const struct subject *subject)
+static bool is_precise(const struct explained_subject *subject)
 {
 	return subject->event->attr.precise_ip;
 }
 
-static bool has_lowest_period(const struct subject *subject)
+static bool has_lowest_period(const struct explained_subject *subject)
 {
 	return subject->cpu->kernel->lowest_period > 1;
 }
 
-static bool records_beyond(const struct subject *subject)
+static bool records_beyond(const struct explained_subject *subject)
 {
 	return subject->event->beyond > 0;
 }
 
 /* "%llu" in a rule is replaced by the lowest period. */
 static const struct {
-	bool (*holds)(const struct subject *subject);
+	bool (*holds)(const struct explained_subject *subject);
 	const char *rule, *source;
 } rules[] = {
 	{is_fixed, "the fixed counter is taken before the general ones, if it is free",
@@ -260,7 +260,7 @@ static const struct {
 	{has_lowest_period, "a sample_period below %llu is refused", "the driver's limit_period()"},
 };
 
-static json_t *rules_value(const struct subject *subject)
+static json_t *rules_value(const struct explained_subject *subject)
 {
 	json_t *list = json_array();
 
@@ -277,7 +277,7 @@ static json_t *rules_value(const struct subject *subject)
 
 /* Whether the erratum concerns the event that is counted, by its row in the table or the note on its
  * encoding. */
-static bool has_erratum(const struct subject *subject, const struct known_erratum *erratum)
+static bool has_erratum(const struct explained_subject *subject, const struct known_erratum *erratum)
 {
 	const struct cpu_events *cpu = subject->cpu;
 
@@ -290,7 +290,7 @@ static bool has_erratum(const struct subject *subject, const struct known_erratu
 	return subject->encoding.note && strstr(subject->encoding.note, erratum->name);
 }
 
-static json_t *errata_value(const struct subject *subject)
+static json_t *errata_value(const struct explained_subject *subject)
 {
 	const struct known_kernel *kernel = subject->cpu->kernel;
 	json_t *list = json_array();
@@ -325,7 +325,7 @@ static bool concerns(const struct known_contradiction *entry, const json_t *name
 
 /* The ids of the contradictions that concern the event. Those about branch records have no event names; they
  * are found by their ids. */
-static json_t *disagreements_value(const struct subject *subject)
+static json_t *disagreements_value(const struct explained_subject *subject)
 {
 	json_t *list = json_array(), *names = names_of(subject);
 
@@ -355,7 +355,7 @@ static json_t *event_record(const struct event *event, const struct host *host)
 }
 
 /* Adds what is known of the event beyond the request to the kernel. */
-static void add_hardware(json_t *record, const struct subject *subject)
+static void add_hardware(json_t *record, const struct explained_subject *subject)
 {
 	set(record, "cpu", string(subject->cpu->name));
 	set(record, "encoding", encoding_value(subject));
@@ -394,9 +394,9 @@ static void add_own_registers(json_t *record, const struct event *event, const s
 
 /* Fills in the subject. Returns false if the event is not counted by the core's counters, or if the CPU is
  * not known. */
-static bool look_into(struct host *host, const struct event *event, struct subject *subject)
+static bool look_into(struct host *host, const struct event *event, struct explained_subject *subject)
 {
-	*subject = (struct subject){.event = event, .cpu = host->events, .host = host};
+	*subject = (struct explained_subject){.event = event, .cpu = host->events, .host = host};
 	if (!subject->cpu || !subject->cpu->kernel || !encoding_of(&event->attr, host, &subject->encoding))
 		return false;
 	registers_of(&event->attr, subject->host, &subject->encoding, &subject->registers);
@@ -467,7 +467,7 @@ static void write_events(struct stream *stream, struct host *host, const struct 
 
 	for (size_t i = 0; i < events->nr; i++) {
 		json_t *record = event_record(&events->list[i], host);
-		struct subject subject;
+		struct explained_subject subject;
 
 		if (look_into(host, &events->list[i], &subject)) {
 			add_hardware(record, &subject);

@@ -10,13 +10,13 @@
 #include "confined/dwarf_image.h"
 
 /* A function. */
-struct function {
+struct inlined_function {
 	Dwarf_Die die;
-	struct calls *calls; /* NULL: not read yet */
+	struct inlined_calls *calls; /* NULL: not read yet */
 };
 
 /* The inlined calls in a function. */
-struct calls {
+struct inlined_calls {
 	struct spans spans; /* `what` is an index of `list` */
 	struct call {
 		Dwarf_Die die;
@@ -33,7 +33,7 @@ struct unit {
 	const char *folder;  /* where it was compiled */
 	struct spans spans;  /* of functions; `what` is an index of `functions` */
 	struct spans nested; /* of functions within functions: the same */
-	struct function *functions;
+	struct inlined_function *functions;
 	size_t nr, room;
 };
 
@@ -221,7 +221,7 @@ struct lines *lines_open(struct image *image, struct image *alternate, size_t mo
 	return NULL;
 }
 
-static void release_calls(struct calls *calls)
+static void release_calls(struct inlined_calls *calls)
 {
 	if (!calls)
 		return;
@@ -312,7 +312,7 @@ static void find_functions(struct lines *lines, struct walk *walk, Dwarf_Die *in
 		    !add_ranges(lines, &walk->ranges, &die, 0, unit->nr))
 			continue;
 		GROW(unit->functions, unit->nr, unit->room);
-		unit->functions[unit->nr++] = (struct function){.die = die};
+		unit->functions[unit->nr++] = (struct inlined_function){.die = die};
 	} while (next(lines, &die));
 }
 
@@ -386,8 +386,8 @@ static void look_at_unit(struct lines *lines, struct unit *unit)
 
 /* --- what is inlined in a function -------------------------------------------------------------- */
 
-static void find_calls(struct lines *lines, struct calls *calls, struct ranges *ranges, Dwarf_Die *in_die,
-		       __u32 in, int depth)
+static void find_calls(struct lines *lines, struct inlined_calls *calls, struct ranges *ranges,
+		       Dwarf_Die *in_die, __u32 in, int depth)
 {
 	Dwarf_Die die;
 
@@ -410,7 +410,7 @@ static void find_calls(struct lines *lines, struct calls *calls, struct ranges *
 	} while (next(lines, &die));
 }
 
-static struct calls *calls_of(struct lines *lines, struct function *function)
+static struct inlined_calls *calls_of(struct lines *lines, struct inlined_function *function)
 {
 	struct ranges ranges = {0};
 
@@ -474,8 +474,8 @@ size_t lines_find(struct lines *lines, __u64 address, struct source_place *place
 {
 	__u32 number = spans_find(&lines->spans, address), call;
 	struct source_place place = {0};
-	struct function *function;
-	struct calls *calls;
+	struct inlined_function *function;
+	struct inlined_calls *calls;
 	struct unit *unit;
 	size_t nr = 0;
 

@@ -29,7 +29,7 @@
 #include "base/array.h"
 #include "base/nearest.h"
 
-struct parser {
+struct event_parser {
 	const char *text; /* the whole list */
 	const char *at;
 	const char *item; /* start of the event, or of its term, that is being parsed */
@@ -46,7 +46,7 @@ struct parser {
 #define ON(letter)    (spelling_mode(spelling, letter) > 0)
 #define GIVEN(letter) (spelling_mode(spelling, letter) != 0)
 
-static int refuse_sideless(struct parser *parser, const struct event *event)
+static int refuse_sideless(struct event_parser *parser, const struct event *event)
 {
 	refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
 	because(parser->refusal, "it would count on no side: libpfm4 too counts nothing by u=0 or k=0 alone");
@@ -55,7 +55,7 @@ static int refuse_sideless(struct parser *parser, const struct event *event)
 
 /* The first side that is named excludes the others; each further one is added to those named before, also by
  * the modifiers of the event's group. */
-static int modify_sides(struct parser *parser, struct event *event, const struct spelling *spelling,
+static int modify_sides(struct event_parser *parser, struct event *event, const struct spelling *spelling,
 			const char *said, bool of_group)
 {
 	const struct perf_event_attr *attr = &event->attr;
@@ -104,7 +104,7 @@ static void modify_guests(struct event *event, const struct spelling *spelling, 
 
 /* perf adds the p of a group to those of its members. P stays the highest level, as in perf from 6.5 on;
  * earlier ones forget it if the group has modifiers. */
-static int modify_precise(struct parser *parser, struct event *event, const struct spelling *spelling,
+static int modify_precise(struct event_parser *parser, struct event *event, const struct spelling *spelling,
 			  const char *said, bool of_group)
 {
 	const struct pmu *pmu = host_core_pmu(parser->host);
@@ -147,7 +147,7 @@ static void modify_scheduling(struct event *event, const struct spelling *spelli
 /* Applies perf's modifiers as perf does (get_event_modifier(), tools/perf/util/parse-events.c). `said` is
  * their text. Those of a group are added to what its members have; `leads` is false for the others than its
  * first. */
-static int modify(struct parser *parser, struct event *event, const struct spelling *spelling,
+static int modify(struct event_parser *parser, struct event *event, const struct spelling *spelling,
 		  const char *said, bool of_group, bool leads)
 {
 	if (event->msr) {
@@ -185,13 +185,13 @@ static bool deposit(__u64 *word, __u64 bits, __u64 value)
 	return value == 0;
 }
 
-static int bad_term(struct parser *parser, const struct event *event, const char *term)
+static int bad_term(struct event_parser *parser, const struct event *event, const char *term)
 {
 	return refuse(parser->refusal, STATUS_USAGE, "event '%s', term '%s'", event->name, term);
 }
 
 /* Terms that have the same meaning for every PMU: perf-list(1), and perf-record(1) for period and freq. */
-static int common_term(struct parser *parser, struct event *event, const char *name, const char *text,
+static int common_term(struct event_parser *parser, struct event *event, const char *name, const char *text,
 		       __u64 value, bool *taken)
 {
 	*taken = true;
@@ -218,10 +218,11 @@ static int common_term(struct parser *parser, struct event *event, const char *n
 	return 0;
 }
 
-static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu, const char *terms,
-		       const char *place);
+static int apply_terms(struct event_parser *parser, struct event *event, const struct pmu *pmu,
+		       const char *terms, const char *place);
 
-static int refuse_term(struct parser *parser, struct event *event, const struct pmu *pmu, const char *name)
+static int refuse_term(struct event_parser *parser, struct event *event, const struct pmu *pmu,
+		       const char *name)
 {
 	char known[400] = "";
 
@@ -234,7 +235,7 @@ static int refuse_term(struct parser *parser, struct event *event, const struct 
 	return instead(parser->refusal, "terms: %s", known);
 }
 
-static int apply_format(struct parser *parser, struct event *event, const struct pmu_format *format,
+static int apply_format(struct event_parser *parser, struct event *event, const struct pmu_format *format,
 			const char *text, __u64 value)
 {
 	__u64 words[] = {event->attr.config, event->attr.config1, event->attr.config2};
@@ -257,7 +258,7 @@ static int apply_format(struct parser *parser, struct event *event, const struct
 }
 
 /* An event from perf's own files. Nothing but its terms is known about it. */
-static int set_listed(struct parser *parser, struct event *event, const struct pmu *pmu,
+static int set_listed(struct event_parser *parser, struct event *event, const struct pmu *pmu,
 		      const struct pmu_event *listed)
 {
 	event->listed = listed;
@@ -265,7 +266,7 @@ static int set_listed(struct parser *parser, struct event *event, const struct p
 	return apply_terms(parser, event, pmu, listed->terms, NULL);
 }
 
-static int set_alias(struct parser *parser, struct event *event, const struct pmu *pmu,
+static int set_alias(struct event_parser *parser, struct event *event, const struct pmu *pmu,
 		     const struct pmu_alias *alias)
 {
 	event->companion = !strcmp(alias->name, "mem-loads-aux");
@@ -281,7 +282,7 @@ static const char *const terms_of_record[] = {
 	"percore",     "aux-output", "aux-sample-size",
 };
 
-static int refuse_term_of_record(struct parser *parser, const struct event *event, const char *term)
+static int refuse_term_of_record(struct event_parser *parser, const struct event *event, const char *term)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(terms_of_record); i++) {
 		if (strcmp(terms_of_record[i], term))
@@ -321,7 +322,7 @@ static const struct pmu_alias *alias_of_term(const struct pmu *pmu, const char *
 
 static bool is_raw(const char *name);
 
-static int apply_term(struct parser *parser, struct event *event, const struct pmu *pmu, char *term,
+static int apply_term(struct event_parser *parser, struct event *event, const struct pmu *pmu, char *term,
 		      bool of_alias)
 {
 	const struct pmu_alias *named;
@@ -387,8 +388,8 @@ static char *next_term(char **text)
 }
 
 /* `place` is where the terms are in the list's text, NULL if they are an alias's. */
-static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu, const char *terms,
-		       const char *place)
+static int apply_terms(struct event_parser *parser, struct event *event, const struct pmu *pmu,
+		       const char *terms, const char *place)
 {
 	char *copy = xstrdup(terms), *rest = copy;
 	int err = 0;
@@ -404,7 +405,7 @@ static int apply_terms(struct parser *parser, struct event *event, const struct 
 
 /* The PMU of an event's type, if it was asked for by name or is the core's. NULL for types of the kernel
  * itself. */
-static const struct pmu *pmu_of_type(struct parser *parser, __u32 type)
+static const struct pmu *pmu_of_type(struct event_parser *parser, __u32 type)
 {
 	const struct pmu *pmu = host_core_pmu(parser->host);
 
@@ -418,7 +419,7 @@ static const struct pmu *pmu_of_type(struct parser *parser, __u32 type)
 /* Refuses bits that the PMU does not have. Drivers silently mask off bits of config that they do not know,
  * and then count something other than was asked for. The PMU's formats show which bits it has; if it has no
  * formats, all are accepted. */
-static int check_bits(struct parser *parser, struct event *event)
+static int check_bits(struct event_parser *parser, struct event *event)
 {
 	static const char *const names[] = {"config", "config1", "config2"};
 	const __u64 words[] = {event->attr.config, event->attr.config1, event->attr.config2};
@@ -453,7 +454,7 @@ static void set_selector(struct event *event, __u32 type, __u64 config, const ch
 	EVENT_SET(event, config, config, "%s", why);
 }
 
-static int set_composed(struct parser *parser, struct event *event, const struct composed *composed)
+static int set_composed(struct event_parser *parser, struct event *event, const struct composed *composed)
 {
 	const struct pmu *pmu = host_core_pmu(parser->host);
 	char why[80];
@@ -487,7 +488,7 @@ static int nearest_here(const struct host *host, const char *name, char *near, s
 	return nearest_print(&nearest, near, size);
 }
 
-static int refuse_pmu(struct parser *parser, const char *name);
+static int refuse_pmu(struct event_parser *parser, const char *name);
 
 /* If several PMUs have an event of this name, the core's is taken. */
 static const struct pmu_event *find_listed(struct host *host, const char *name)
@@ -498,7 +499,7 @@ static const struct pmu_event *find_listed(struct host *host, const char *name)
 	return listed ? listed : pmu_event_find(&host->pmu_events, name, NULL);
 }
 
-static int resolve_listed(struct parser *parser, struct event *event, const struct pmu_event *listed)
+static int resolve_listed(struct event_parser *parser, struct event *event, const struct pmu_event *listed)
 {
 	const struct pmu *pmu =
 		listed->pmu ? host_pmu(parser->host, listed->pmu) : host_core_pmu(parser->host);
@@ -533,7 +534,7 @@ static const char *this_cpu(const struct host *host, char *text, size_t size)
 }
 
 /* Refuses a name that is an event of another CPU. */
-static int refuse_foreign(struct parser *parser, const char *name)
+static int refuse_foreign(struct event_parser *parser, const char *name)
 {
 	const struct host *host = parser->host;
 	struct composed composed;
@@ -570,7 +571,7 @@ static bool concerns(const struct cpu_events *cpu, const char *about, const char
 }
 
 /* Refuses a name that this CPU's table lacks because sources disagree about it. */
-static int refuse_left_out(struct parser *parser, const char *name)
+static int refuse_left_out(struct event_parser *parser, const char *name)
 {
 	const struct cpu_events *cpu = parser->host->events;
 
@@ -591,7 +592,7 @@ static int refuse_left_out(struct parser *parser, const char *name)
 }
 
 /* Refuses a name whose event is in the table, but not with this umask. */
-static int refuse_umask(struct parser *parser, const char *name)
+static int refuse_umask(struct event_parser *parser, const char *name)
 {
 	const struct cpu_events *cpu = parser->host->events;
 	size_t base = strcspn(name, ".:");
@@ -660,7 +661,7 @@ static const struct foreign_kind {
 	 "use perf stat or bpftrace for a tracepoint; nhmtap list shows the events"},
 };
 
-static int refuse_foreign_kind(struct parser *parser, const char *name)
+static int refuse_foreign_kind(struct event_parser *parser, const char *name)
 {
 	size_t length = strcspn(name, ",} ");
 
@@ -689,7 +690,7 @@ static bool is_numeric(const char *name, __u64 *type, __u64 *config)
 	return !*end && !errno && *type <= ~0U;
 }
 
-static int resolve_numeric(struct parser *parser, struct event *event, __u32 type, __u64 config)
+static int resolve_numeric(struct event_parser *parser, struct event *event, __u32 type, __u64 config)
 {
 	const struct pmu *pmu;
 
@@ -711,7 +712,7 @@ static int resolve_numeric(struct parser *parser, struct event *event, __u32 typ
 	return 0;
 }
 
-static int refuse_name(struct parser *parser, const char *name)
+static int refuse_name(struct event_parser *parser, const char *name)
 {
 	const struct host *host = parser->host;
 	char near[400];
@@ -730,7 +731,7 @@ static int refuse_name(struct parser *parser, const char *name)
 					"cpu/event=…,umask=…/");
 }
 
-static int resolve_name(struct parser *parser, struct event *event, const char *name)
+static int resolve_name(struct event_parser *parser, struct event *event, const char *name)
 {
 	const struct generic_event *generic = generic_event_find(name);
 	const struct pmu *pmu = host_core_pmu(parser->host);
@@ -771,7 +772,7 @@ static int resolve_name(struct parser *parser, struct event *event, const char *
 	return refuse_name(parser, name);
 }
 
-static int refuse_pmu(struct parser *parser, const char *name)
+static int refuse_pmu(struct event_parser *parser, const char *name)
 {
 	refuse(parser->refusal, STATUS_REFUSED, "event '%s/…/'", name);
 	return kernel_lacks_pmu(parser->host, name, parser->refusal);
@@ -779,7 +780,7 @@ static int refuse_pmu(struct parser *parser, const char *name)
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-static int syntax(struct parser *parser, const char *why)
+static int syntax(struct event_parser *parser, const char *why)
 {
 	parser->item = parser->at;
 	refuse(parser->refusal, STATUS_USAGE, "the list of events");
@@ -788,13 +789,13 @@ static int syntax(struct parser *parser, const char *why)
 					"cpu/event=0xc0,umask=0x1/pp, {cycles,instructions}");
 }
 
-static void skip_space(struct parser *parser)
+static void skip_space(struct event_parser *parser)
 {
 	while (isspace((unsigned char)*parser->at))
 		parser->at++;
 }
 
-static struct event *new_event(struct parser *parser, const char *spelling, size_t length)
+static struct event *new_event(struct event_parser *parser, const char *spelling, size_t length)
 {
 	struct events *events = parser->events;
 	struct event *event;
@@ -810,7 +811,7 @@ static struct event *new_event(struct parser *parser, const char *spelling, size
 
 /* Whether the name before a '/' is an event's, to which terms are added: cycles/period=1000/. Otherwise it is
  * a PMU's. */
-static bool is_event_name(const struct parser *parser, const char *name)
+static bool is_event_name(const struct event_parser *parser, const char *name)
 {
 	struct composed composed;
 	struct refusal ignored;
@@ -821,7 +822,7 @@ static bool is_event_name(const struct parser *parser, const char *name)
 	       compose_event(parser->host->events, name, &composed, &ignored);
 }
 
-static int parse_terms(struct parser *parser, struct event *event, const char *name)
+static int parse_terms(struct event_parser *parser, struct event *event, const char *name)
 {
 	const char *close = strchr(parser->at + 1, '/'), *place;
 	const struct pmu *pmu;
@@ -875,8 +876,8 @@ static bool has_umask(const void *context, const char *event, const char *umask)
 	return known_event_find(context, name);
 }
 
-static int read_spelling(struct parser *parser, struct spelling *spelling, const char *text, size_t length,
-			 bool named)
+static int read_spelling(struct event_parser *parser, struct spelling *spelling, const char *text,
+			 size_t length, bool named)
 {
 	size_t at = 0;
 	int err = spelling_read(spelling, text, length, named ? has_umask : NULL, parser->host->events, &at,
@@ -889,7 +890,7 @@ static int read_spelling(struct parser *parser, struct spelling *spelling, const
 
 /* NAME:0xNN: the event code of NAME in the table with this umask. If NAME is an off-core response register,
  * the number is its value. */
-static int resolve_umask(struct parser *parser, struct event *event, const struct spelling *spelling)
+static int resolve_umask(struct event_parser *parser, struct event *event, const struct spelling *spelling)
 {
 	char numeric[NAME_SIZE + 24];
 	struct composed composed;
@@ -914,7 +915,7 @@ static bool names_threshold(const struct event *event)
 
 /* Applies a libpfm4 modifier that is a field of config. It must not contradict the value that the event
  * itself gives the field. */
-static int modify_field(struct parser *parser, struct event *event, const struct term *term)
+static int modify_field(struct event_parser *parser, struct event *event, const struct term *term)
 {
 	const struct pmu *pmu = event->attr.type ? pmu_of_type(parser, event->attr.type) : NULL;
 	const struct pmu_format *format = find_format(pmu, term->name);
@@ -942,7 +943,7 @@ static int modify_field(struct parser *parser, struct event *event, const struct
 	return apply_format(parser, event, format, text, term->value);
 }
 
-static int apply_spelling(struct parser *parser, struct event *event, const struct spelling *spelling,
+static int apply_spelling(struct event_parser *parser, struct event *event, const struct spelling *spelling,
 			  const char *text, size_t length, bool of_group, bool leads)
 {
 	char said[80];
@@ -968,7 +969,8 @@ static int apply_spelling(struct parser *parser, struct event *event, const stru
 }
 
 /* PMU/terms/modifiers, or EVENT/terms/modifiers. */
-static int parse_event_of_terms(struct parser *parser, struct event *event, const char *start, size_t length)
+static int parse_event_of_terms(struct event_parser *parser, struct event *event, const char *start,
+				size_t length)
 {
 	const char *close = strchr(parser->at + 1, '/'), *modifiers;
 	struct spelling spelling;
@@ -1006,7 +1008,7 @@ static int parse_event_of_terms(struct parser *parser, struct event *event, cons
 /* A prefix may be libpfm4's name of a CPU: nhm::INST_RETIRED. perf:: and ix86arch:: are valid on every CPU.
  * Returns the length of the prefix including the colons, 0 if there is none, -1 if it is that of another
  * CPU. */
-static int prefix_length(struct parser *parser, const char *text, size_t length)
+static int prefix_length(struct event_parser *parser, const char *text, size_t length)
 {
 	const struct cpu_events *here = parser->host->events;
 	const char *colons = memmem(text, length, "::", 2);
@@ -1029,7 +1031,7 @@ static int prefix_length(struct parser *parser, const char *text, size_t length)
 	return instead(parser->refusal, "write the event without it");
 }
 
-static int parse_event(struct parser *parser, int group)
+static int parse_event(struct event_parser *parser, int group)
 {
 	const char *start = parser->at;
 	size_t length = length_of(start);
@@ -1074,7 +1076,7 @@ static int parse_event(struct parser *parser, int group)
 }
 
 /* Modifiers of a group: all members get them, added to their own. */
-static int modify_group(struct parser *parser, size_t first)
+static int modify_group(struct event_parser *parser, size_t first)
 {
 	const char *modifiers = ++parser->at;
 	size_t length = length_of(modifiers);
@@ -1099,7 +1101,7 @@ static int modify_group(struct parser *parser, size_t first)
 }
 
 /* The kernel takes these of a group's first event alone: perf_event_open(), kernel/events/core.c. */
-static int check_members(struct parser *parser, size_t first)
+static int check_members(struct event_parser *parser, size_t first)
 {
 	for (size_t i = first + 1; i < parser->events->nr; i++) {
 		const struct event *event = &parser->events->list[i];
@@ -1117,7 +1119,7 @@ static int check_members(struct parser *parser, size_t first)
 	return 0;
 }
 
-static int parse_group(struct parser *parser)
+static int parse_group(struct event_parser *parser)
 {
 	size_t first = parser->events->nr, name = parser->at - parser->text;
 	size_t length = length_of(parser->at);
@@ -1148,7 +1150,7 @@ static bool begins_group(const char *at)
 	return at[length_of(at)] == '{';
 }
 
-static int parse_list(struct parser *parser)
+static int parse_list(struct event_parser *parser)
 {
 	for (;; parser->at++) {
 		skip_space(parser);
@@ -1164,7 +1166,7 @@ static int parse_list(struct parser *parser)
 
 int events_parse(const char *text, struct host *host, struct events *events, struct refusal *refusal)
 {
-	struct parser parser = {
+	struct event_parser parser = {
 		.text = text, .at = text, .item = text, .host = host, .events = events, .refusal = refusal};
 	size_t before = events->nr;
 

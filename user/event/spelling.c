@@ -36,7 +36,7 @@ static const struct modifier {
 };
 
 /* State of the parser. */
-struct reader {
+struct spelling_reader {
 	struct spelling *spelling;
 	const char *text; /* text of the whole event */
 	size_t *at;
@@ -46,8 +46,8 @@ struct reader {
 	bool given[ARRAY_SIZE(modifiers)];
 };
 
-__attribute__((format(printf, 4, 5))) static int wrong(struct reader *reader, size_t at, size_t length,
-						       const char *why, ...)
+__attribute__((format(printf, 4, 5))) static int wrong(struct spelling_reader *reader, size_t at,
+						       size_t length, const char *why, ...)
 {
 	char words[300];
 	va_list args;
@@ -81,7 +81,7 @@ int spelling_mode(const struct spelling *spelling, char letter)
 
 /* --- perf's letters --------------------------------------------------------------------------- */
 
-static int read_letters(struct reader *reader, size_t at, size_t length)
+static int read_letters(struct spelling_reader *reader, size_t at, size_t length)
 {
 	for (size_t i = at; i < at + length; i++) {
 		char letter = reader->text[i], *mode = mode_of(reader->spelling, letter);
@@ -117,8 +117,8 @@ static bool read_number(const char *text, size_t length, __u64 *value)
 	return !*end && !errno;
 }
 
-static int keep_modifier(struct reader *reader, const struct modifier *modifier, __u64 value, size_t at,
-			 size_t length)
+static int keep_modifier(struct spelling_reader *reader, const struct modifier *modifier, __u64 value,
+			 size_t at, size_t length)
 {
 	struct spelling *spelling = reader->spelling;
 
@@ -135,7 +135,8 @@ static int keep_modifier(struct reader *reader, const struct modifier *modifier,
 	return 0;
 }
 
-static int read_modifier(struct reader *reader, const struct modifier *modifier, size_t at, size_t length)
+static int read_modifier(struct spelling_reader *reader, const struct modifier *modifier, size_t at,
+			 size_t length)
 {
 	size_t name = strlen(modifier->name);
 	__u64 value = 1;
@@ -150,7 +151,7 @@ static int read_modifier(struct reader *reader, const struct modifier *modifier,
 	return keep_modifier(reader, modifier, value, at, length);
 }
 
-static int read_umask(struct reader *reader, size_t at, size_t length)
+static int read_umask(struct spelling_reader *reader, size_t at, size_t length)
 {
 	struct spelling *spelling = reader->spelling;
 
@@ -165,7 +166,7 @@ static int read_umask(struct reader *reader, size_t at, size_t length)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-static int add_to_name(struct reader *reader, size_t at, size_t length)
+static int add_to_name(struct spelling_reader *reader, size_t at, size_t length)
 {
 	struct spelling *spelling = reader->spelling;
 	size_t used = strlen(spelling->name);
@@ -182,7 +183,7 @@ static int add_to_name(struct reader *reader, size_t at, size_t length)
 
 /* Whether the piece is a umask that looks like a modifier. libpfm4, whose names have no dot, takes it for the
  * umask wherever it stands. */
-static bool is_short_umask(struct reader *reader, size_t at, size_t length)
+static bool is_short_umask(struct spelling_reader *reader, size_t at, size_t length)
 {
 	char event[NAME_SIZE], piece[4];
 
@@ -194,7 +195,7 @@ static bool is_short_umask(struct reader *reader, size_t at, size_t length)
 	return reader->is_umask(reader->context, event, piece);
 }
 
-static int read_piece(struct reader *reader, size_t at, size_t length, bool first)
+static int read_piece(struct spelling_reader *reader, size_t at, size_t length, bool first)
 {
 	const char *piece = reader->text + at;
 	size_t word = 0;
@@ -239,12 +240,12 @@ void spelling_take_perfs_e(struct spelling *spelling)
 int spelling_read(struct spelling *spelling, const char *text, size_t length, spelling_umask_fn is_umask,
 		  const void *context, size_t *at, struct refusal *refusal)
 {
-	struct reader reader = {.spelling = spelling,
-				.text = text,
-				.at = at,
-				.refusal = refusal,
-				.is_umask = is_umask,
-				.context = context};
+	struct spelling_reader reader = {.spelling = spelling,
+					 .text = text,
+					 .at = at,
+					 .refusal = refusal,
+					 .is_umask = is_umask,
+					 .context = context};
 	bool first = is_umask;
 
 	*spelling = (struct spelling){0};

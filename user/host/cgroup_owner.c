@@ -39,7 +39,7 @@ static const char *const pods[] = {
 };
 
 /* What was found by a form. */
-struct found {
+struct found_owner {
 	const char *at;
 	size_t length;
 };
@@ -74,7 +74,7 @@ static size_t id_length(const char *text)
 }
 
 /* Whether the form matches the beginning of `path`, and ends at the end of a part or at a ':'. */
-static bool fits(const char *form, const char *path, struct found *found)
+static bool fits(const char *form, const char *path, struct found_owner *found)
 {
 	static const struct {
 		const char *name;
@@ -95,7 +95,7 @@ static bool fits(const char *form, const char *path, struct found *found)
 		}
 		for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
 			if (!strncmp(form, ids[i].name, strlen(ids[i].name)))
-				*found = (struct found){path, ids[i].length(path)};
+				*found = (struct found_owner){path, ids[i].length(path)};
 		if (!found->length)
 			return false;
 		path += found->length;
@@ -105,12 +105,12 @@ static bool fits(const char *form, const char *path, struct found *found)
 }
 
 /* The innermost place where the form matches; `at` is NULL if there is none. */
-static struct found innermost(const char *form, const char *path)
+static struct found_owner innermost(const char *form, const char *path)
 {
-	struct found last = {0};
+	struct found_owner last = {0};
 
 	for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
-		struct found found = {0};
+		struct found_owner found = {0};
 
 		if (fits(form, at, &found))
 			last = found;
@@ -148,10 +148,10 @@ static void find_unit(struct cgroup_owner *owner, const char *path)
 struct cgroup_owner cgroup_owner(const char *path)
 {
 	struct cgroup_owner owner = {0};
-	struct found id = {0}, uid = {0};
+	struct found_owner id = {0}, uid = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		struct found found = innermost(forms[i].parts, path);
+		struct found_owner found = innermost(forms[i].parts, path);
 
 		if (found.at > id.at) {
 			id = found;
@@ -161,7 +161,7 @@ struct cgroup_owner cgroup_owner(const char *path)
 	if (id.at)
 		snprintf(owner.container_id, sizeof(owner.container_id), "%.*s", (int)id.length, id.at);
 	for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
-		struct found found = innermost(pods[i], path);
+		struct found_owner found = innermost(pods[i], path);
 
 		uid = found.at > uid.at ? found : uid;
 	}

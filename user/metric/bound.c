@@ -148,7 +148,7 @@ static bool leave_out(const struct turns *turns, size_t first, size_t end, const
 }
 
 /* What a bound is computed of. */
-struct subject {
+struct bound_subject {
 	const struct turns *turns;
 	const struct count *counts;
 	const size_t *events;
@@ -160,7 +160,7 @@ struct subject {
 
 /* Computes the standard error by the jackknife over blocks of readings. Returns the number of blocks used, 0
  * if there are too few. */
-static size_t standard_error(const struct subject *s, size_t block, double *error)
+static size_t standard_error(const struct bound_subject *s, size_t block, double *error)
 {
 	const struct turns *turns = s->turns;
 	struct count *without = xmalloc(turns->nr_events * sizeof(*without));
@@ -189,7 +189,7 @@ static size_t standard_error(const struct subject *s, size_t block, double *erro
 
 /* The readings during which an event was absent at a time: what happens in these is not
  * independent. */
-static double readings_of_absences(const struct subject *s)
+static double readings_of_absences(const struct bound_subject *s)
 {
 	double most = 0;
 
@@ -205,7 +205,7 @@ static double readings_of_absences(const struct subject *s)
 
 /* How far the estimate may be off by what the readings differ; infinite if they say nothing. Returns the
  * number of readings used, 0 if there are too few. */
-static size_t spread(const struct subject *s, double *off)
+static size_t spread(const struct bound_subject *s, double *off)
 {
 	double apart = readings_of_absences(s);
 	size_t used = 0;
@@ -277,7 +277,7 @@ struct margin {
 };
 
 /* Adds what the estimate changes by with another scaled count of this event. */
-static void add_change(const struct subject *s, size_t event, double scaled, struct margin *margin)
+static void add_change(const struct bound_subject *s, size_t event, double scaled, struct margin *margin)
 {
 	struct count *changed = xmalloc(s->turns->nr_events * sizeof(*changed));
 	double value;
@@ -295,7 +295,7 @@ static void add_change(const struct subject *s, size_t event, double scaled, str
 
 /* What may have happened unseen: a few more occurrences, and phases in which the event had its highest pace,
  * or none. The rest of the time, it has the pace that was seen. */
-static struct margin margin_of_unseen(const struct subject *s)
+static struct margin margin_of_unseen(const struct bound_subject *s)
 {
 	struct margin margin = {0};
 
@@ -321,7 +321,7 @@ static struct margin margin_of_unseen(const struct subject *s)
 int bound_of(const struct turns *turns, const struct count *counts, const size_t *events, size_t nr,
 	     estimate_fn estimate, const void *what, struct bound *bound)
 {
-	struct subject s = {turns, counts, events, nr, estimate, what, 0};
+	struct bound_subject s = {turns, counts, events, nr, estimate, what, 0};
 	struct margin unseen = {0};
 	double off = INFINITY, absent = 0;
 	bool exact = true, known = true;

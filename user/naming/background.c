@@ -9,7 +9,7 @@
 #include "base/thread.h"
 #include "naming/foreign.h"
 
-struct request {
+struct background_request {
 	enum background_kind kind;
 	char *path;
 	char *build_id;
@@ -25,7 +25,7 @@ struct background {
 	pthread_cond_t changed;
 	/* Under the lock: */
 	bool busy, ending;
-	struct request request;
+	struct background_request request;
 	const struct name *name; /* the result */
 };
 
@@ -39,7 +39,7 @@ struct background *background_open(struct naming *naming)
 	return background;
 }
 
-static const struct name *name_now(struct naming *naming, const struct request *request)
+static const struct name *name_now(struct naming *naming, const struct background_request *request)
 {
 	switch (request->kind) {
 	case NAME_OF_FILE:
@@ -97,11 +97,11 @@ static bool wait_until(struct background *background, __u64 deadline)
 	return idle;
 }
 
-static void forget(struct request *request)
+static void forget(struct background_request *request)
 {
 	free(request->path);
 	free(request->build_id);
-	*request = (struct request){0};
+	*request = (struct background_request){0};
 }
 
 static char *copied(const char *text)
@@ -110,7 +110,7 @@ static char *copied(const char *text)
 }
 
 /* Returns NULL if something must be read first. */
-static const struct name *known_name(struct naming *naming, const struct request *request)
+static const struct name *known_name(struct naming *naming, const struct background_request *request)
 {
 	switch (request->kind) {
 	case NAME_OF_FILE:
@@ -125,7 +125,7 @@ static const struct name *known_name(struct naming *naming, const struct request
 const struct name *background_name(struct background *background, enum background_kind kind, const char *path,
 				   const char *build_id, uid_t owner, __u64 address, __u64 deadline)
 {
-	struct request request = {kind, (char *)path, (char *)build_id, owner, address};
+	struct background_request request = {kind, (char *)path, (char *)build_id, owner, address};
 	const struct name *name;
 
 	if (!wait_until(background, deadline))

@@ -15,8 +15,8 @@
 #include "record/record.h"
 
 /* A text. Each is stored once, in chains by hash. */
-struct text {
-	struct text *next;
+struct code_text {
+	struct code_text *next;
 	char text[];
 };
 
@@ -39,7 +39,7 @@ struct place {
 	__u32 detail;
 };
 
-struct answer {
+struct code_answer {
 	__u32 number; /* of the code */
 	__u64 *cause; /* the counter of the account */
 };
@@ -50,9 +50,9 @@ struct codes {
 	struct background *background;
 	struct code_account *account;
 	__u64 since, deadline, waiting;
-	struct text *texts[BUCKETS];
-	struct interned places; /* struct place */
-	struct answer *answers; /* by the place's number */
+	struct code_text *texts[BUCKETS];
+	struct interned places;	     /* struct place */
+	struct code_answer *answers; /* by the place's number */
 	size_t room;
 	struct interned codes; /* struct code */
 	struct interned
@@ -95,7 +95,7 @@ void codes_release(struct codes *codes)
 		return;
 	for (size_t i = 0; i < BUCKETS; i++)
 		while (codes->texts[i]) {
-			struct text *text = codes->texts[i];
+			struct code_text *text = codes->texts[i];
 
 			codes->texts[i] = text->next;
 			free(text);
@@ -114,7 +114,7 @@ void codes_release(struct codes *codes)
 
 static const char *kept(struct codes *codes, const char *string)
 {
-	struct text **bucket, *text;
+	struct code_text **bucket, *text;
 
 	if (!string)
 		return NULL;
@@ -339,11 +339,12 @@ static void put_place(const struct question *question, const struct spot *spot, 
 	}
 }
 
-static struct answer answer(struct codes *codes, const struct question *question, const struct spot *spot)
+static struct code_answer answer(struct codes *codes, const struct question *question,
+				 const struct spot *spot)
 {
 	bool kernel = address_is_kernel(question->address);
 	struct code_account *account = codes->account;
-	struct answer answer = {.cause = &account->named};
+	struct code_answer answer = {.cause = &account->named};
 	struct code code = {0};
 
 	if (kernel)
@@ -385,12 +386,12 @@ static struct place place_of(const struct question *question, const struct spot 
 }
 
 /* Answers a question; the result is valid until the next one. */
-static struct answer *find_answer(struct codes *codes, const struct question *asked, const char *comm,
-				  struct spot *spot)
+static struct code_answer *find_answer(struct codes *codes, const struct question *asked, const char *comm,
+				       struct spot *spot)
 {
 	size_t known = codes->places.nr;
 	struct place place;
-	struct answer *found;
+	struct code_answer *found;
 	__u32 number;
 
 	if (asked->pid)
@@ -410,7 +411,7 @@ static struct answer *find_answer(struct codes *codes, const struct question *as
 	return found;
 }
 
-static __u32 count_answer(struct codes *codes, const struct answer *found, const struct spot *spot,
+static __u32 count_answer(struct codes *codes, const struct code_answer *found, const struct spot *spot,
 			  __u64 count)
 {
 	*found->cause += count;
@@ -432,7 +433,7 @@ bool codes_try(struct codes *codes, unsigned int detail, pid_t pid, const char *
 {
 	struct question asked = {address, address_is_kernel(address) ? 0 : pid, detail};
 	struct spot spot = {0};
-	const struct answer *found = find_answer(codes, &asked, comm, &spot);
+	const struct code_answer *found = find_answer(codes, &asked, comm, &spot);
 
 	if (found->cause == &codes->account->no_time)
 		return false;

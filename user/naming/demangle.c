@@ -6,7 +6,7 @@
 #include <string.h>
 #include <libiberty/demangle.h>
 
-struct writing {
+struct demangling {
 	char *text;
 	size_t size, used;
 	jmp_buf enough;
@@ -19,7 +19,7 @@ struct writing {
  */
 static void write_piece(const char *piece, size_t length, void *opaque)
 {
-	struct writing *writing = opaque;
+	struct demangling *writing = opaque;
 	size_t left = writing->size - 1 - writing->used;
 
 	memcpy(writing->text + writing->used, piece, length < left ? length : left);
@@ -67,7 +67,7 @@ static size_t plain(const char *symbol, char *text, size_t size)
 size_t demangle(const char *symbol, char *text, size_t size)
 {
 	static const int style = DMGL_PARAMS | DMGL_ANSI;
-	struct writing writing = {.text = text, .size = size};
+	struct demangling writing = {.text = text, .size = size};
 	bool mangled =
 		!strncmp(symbol, "_Z", 2) || !strncmp(symbol, "_R", 2) || !strncmp(symbol, "_GLOBAL_", 8);
 

@@ -819,7 +819,7 @@ static enum likelihood likelihood(const struct life *life, const char *comm)
 }
 
 /* What was found so far for an address. */
-struct found {
+struct found_mapping {
 	const char *comm;
 	__u64 address, interval, now;
 	enum likelihood likeliest;
@@ -827,7 +827,7 @@ struct found {
 	struct spot spot;
 };
 
-static void consider(struct found *found, const struct life *life, const struct mapping *mapping)
+static void consider(struct found_mapping *found, const struct life *life, const struct mapping *mapping)
 {
 	struct spot spot = {.file = mapping->file,
 			    .offset = found->address - mapping->begin + mapping->offset};
@@ -860,11 +860,11 @@ static void consider(struct found *found, const struct life *life, const struct 
 static bool search(const struct process *process, const char *comm, __u64 address, __u64 interval,
 		   struct spot *place)
 {
-	struct found found = {.comm = comm,
-			      .address = address,
-			      .interval = interval,
-			      .now = clock_ns(CLOCK_MONOTONIC),
-			      .likeliest = UNLIKELY};
+	struct found_mapping found = {.comm = comm,
+				      .address = address,
+				      .interval = interval,
+				      .now = clock_ns(CLOCK_MONOTONIC),
+				      .likeliest = UNLIKELY};
 
 	for (const struct life *life = process->life; life; life = life->before) {
 		const struct space *space = life->space;

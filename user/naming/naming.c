@@ -407,7 +407,7 @@ static bool agrees(const char *build_id, const char *wanted)
 }
 
 /* A file that is asked for, and what is known of it. */
-struct wanted {
+struct wanted_file {
 	char build_id[2 * BUILD_ID_MAX + 1]; /* "": not given */
 	struct place place;
 	struct identity identity;
@@ -415,8 +415,8 @@ struct wanted {
 	struct source *source; /* NULL: not read yet */
 };
 
-static void find_wanted(struct naming *naming, struct wanted *wanted, const char *path, const char *build_id,
-			unsigned int wait_ms)
+static void find_wanted(struct naming *naming, struct wanted_file *wanted, const char *path,
+			const char *build_id, unsigned int wait_ms)
 {
 	wanted->missing = false;
 	wanted->source = NULL;
@@ -441,7 +441,7 @@ static bool is_for_another_reading(const struct source *source)
 static const struct name *name_of_file(struct naming *naming, const char *path, const char *build_id,
 				       __u64 offset, bool may_read)
 {
-	struct wanted wanted;
+	struct wanted_file wanted;
 	const struct name *name;
 	struct source *source;
 

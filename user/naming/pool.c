@@ -11,15 +11,15 @@
 #define BLOCK_LEAST 1024
 #define BLOCK_MOST  16384
 
-struct block {
-	struct block *next;
+struct pool_block {
+	struct pool_block *next;
 	size_t used, size;
 	alignas(max_align_t) char data[];
 };
 
 void *pool_take(struct pool *pool, size_t size)
 {
-	struct block *block = pool->blocks;
+	struct pool_block *block = pool->blocks;
 	void *taken;
 
 	size = (size + alignof(max_align_t) - 1) & -alignof(max_align_t);
@@ -46,7 +46,7 @@ char *pool_text(struct pool *pool, const char *text, size_t length)
 
 void pool_release(struct pool *pool)
 {
-	for (struct block *block = pool->blocks, *next; block; block = next) {
+	for (struct pool_block *block = pool->blocks, *next; block; block = next) {
 		next = block->next;
 		free(block);
 	}

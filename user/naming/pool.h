@@ -7,7 +7,7 @@
 #include <linux/types.h>
 
 struct pool {
-	struct block *blocks;
+	struct pool_block *blocks;
 	size_t bytes; /* allocated so far */
 };
 

@@ -89,15 +89,15 @@ static struct turns only_seen(const struct looks *looks)
 	return turns;
 }
 
-void cells_measure(const struct looks *looks, struct measured *cells)
+void cells_measure(const struct looks *looks, struct measured_cells *cells)
 {
 	const struct matrix *matrix = looks->matrix;
 	struct turns turns = looks->turns ? only_seen(looks) : (struct turns){0};
 
 	for (int i = 0; i < matrix->nr_cells; i++) {
-		struct measured *cell = &cells[i];
+		struct measured_cells *cell = &cells[i];
 
-		*cell = (struct measured){.cell = &matrix->cells[i], .count = looks->counts[i]};
+		*cell = (struct measured_cells){.cell = &matrix->cells[i], .count = looks->counts[i]};
 		if (looks->turns)
 			bound_of_count(&turns, looks->counts, i, &cell->bound);
 		else
@@ -109,7 +109,7 @@ void cells_measure(const struct looks *looks, struct measured *cells)
 	 * from readings are compared. */
 	for (int i = 0; i < matrix->nr_cells; i++)
 		for (int j = 0; j < matrix->nr_cells; j++) {
-			struct measured *part = &cells[i], *sum = &cells[j];
+			struct measured_cells *part = &cells[i], *sum = &cells[j];
 
 			if (!part->bound.turns || !sum->bound.turns || !encloses(sum->cell, part->cell) ||
 			    !covers(&sum->count, &part->count))
@@ -121,7 +121,7 @@ void cells_measure(const struct looks *looks, struct measured *cells)
 /* --- shares ----------------------------------------------------------------------------------- */
 
 /* The lines from which a share is computed. */
-struct lines {
+struct cell_lines {
 	const struct looks *looks;
 	size_t whole[(MATRIX_PARTS + 1) * (MATRIX_PARTS + 1)];
 	size_t nr;
@@ -164,7 +164,7 @@ static __u64 axis_of(const struct known_offcore *known, __u64 kind)
 	return kind & offcore_requests(known) ? offcore_requests(known) : offcore_responses(known);
 }
 
-static bool find_lines(struct lines *lines, __u64 unclear)
+static bool find_lines(struct cell_lines *lines, __u64 unclear)
 {
 	const struct matrix *matrix = lines->looks->matrix;
 	const struct known_offcore *known = lines->looks->known;
@@ -192,7 +192,7 @@ static bool find_lines(struct lines *lines, __u64 unclear)
 
 static int share_of(const void *what, const struct count *counts, double *share)
 {
-	const struct lines *lines = what;
+	const struct cell_lines *lines = what;
 	double part = 0, whole = 0;
 
 	for (size_t i = 0; i < lines->nr; i++) {
@@ -210,7 +210,7 @@ static int share_of(const void *what, const struct count *counts, double *share)
 
 int cells_share(const struct looks *looks, __u64 kind, __u64 unclear, double *share, struct bound *bound)
 {
-	struct lines lines = {.looks = looks, .kind = kind};
+	struct cell_lines lines = {.looks = looks, .kind = kind};
 	struct turns turns;
 	double unseen = 0;
 	bool exact = true;

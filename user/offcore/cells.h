@@ -18,7 +18,7 @@
 #include "metric/moments.h"
 #include "offcore/matrix.h"
 
-struct measured {
+struct measured_cells {
 	const struct matrix_cell *cell;
 	struct count count;
 	struct bound bound;	    /* bound of the scaled count, if it ran */
@@ -36,7 +36,7 @@ struct looks {
 };
 
 /* Fills in all cells of the matrix, with their bounds. */
-void cells_measure(const struct looks *looks, struct measured *cells);
+void cells_measure(const struct looks *looks, struct measured_cells *cells);
 
 /*
  * Computes the share of the lines (rows or columns) with bits in `kind` of the whole matrix, and its bound.

@@ -116,7 +116,7 @@ static __u64 bits_of_kind(const struct activity *activity, unsigned int kinds)
 
 /* With -r the plan has the cells of one execution only. All cells need the same register, so that the first
  * event stands for the others. */
-static void put_why(const struct activity *activity, const struct measured *measured, json_t *value)
+static void put_why(const struct activity *activity, const struct measured_cells *measured, json_t *value)
 {
 	const struct cells *offcore = activity->state;
 	size_t i = activity->options->repeats ? 0 : measured->cell - offcore->matrix.cells;
@@ -125,7 +125,7 @@ static void put_why(const struct activity *activity, const struct measured *meas
 	json_object_set_new(value, "why", json_string(why_not_counted(activity, i, &measured->count, why)));
 }
 
-static json_t *cell_value(const struct activity *activity, const struct measured *measured)
+static json_t *cell_value(const struct activity *activity, const struct measured_cells *measured)
 {
 	const struct cells *offcore = activity->state;
 	const struct count *count = &measured->count;
@@ -179,8 +179,8 @@ static void put_shares(const struct activity *activity, json_t *record, const st
 /* --- records ---------------------------------------------------------------------------------- */
 
 /* Finds a cell. (Records list the cells by rows, with sums last.) */
-static const struct measured *cell_at(const struct matrix *matrix, const struct measured *cells, int request,
-				      int response)
+static const struct measured_cells *cell_at(const struct matrix *matrix, const struct measured_cells *cells,
+					    int request, int response)
 {
 	for (int i = 0; i < matrix->nr_cells; i++)
 		if (cells[i].cell->request == request && cells[i].cell->response == response)
@@ -188,14 +188,14 @@ static const struct measured *cell_at(const struct matrix *matrix, const struct 
 	return NULL;
 }
 
-static json_t *cells_value(const struct activity *activity, const struct measured *cells)
+static json_t *cells_value(const struct activity *activity, const struct measured_cells *cells)
 {
 	const struct matrix *matrix = &((const struct cells *)activity->state)->matrix;
 	json_t *list = json_array();
 
 	for (int row = 0; row <= matrix->nr_requests; row++)
 		for (int column = 0; column <= matrix->nr_responses; column++) {
-			const struct measured *cell =
+			const struct measured_cells *cell =
 				cell_at(matrix, cells, row < matrix->nr_requests ? row : MATRIX_ALL,
 					column < matrix->nr_responses ? column : MATRIX_ALL);
 
@@ -210,7 +210,7 @@ static int write_matrix(struct activity *activity, size_t r, const struct looks 
 {
 	struct cells *offcore = activity->state;
 	const struct tally_row *row = &offcore->tally.rows[r];
-	struct measured *cells = xcalloc(offcore->matrix.nr_cells, sizeof(*cells));
+	struct measured_cells *cells = xcalloc(offcore->matrix.nr_cells, sizeof(*cells));
 	json_t *record = json_pack("{s:s}", "type", "offcore");
 	bool repeated = activity->options->repeats;
 

@@ -36,7 +36,7 @@ struct node {
 };
 
 /* What identifies the code of a node. */
-struct code_key {
+struct drawn_key {
 	__u32 name, place; /* indices in `texts` */
 	__u64 kind;
 };
@@ -73,7 +73,7 @@ struct flamegraph *flamegraph_new(void)
 	flamegraph->places = json_object();
 	flamegraph->to_s = INFINITY;
 	flamegraph->began_s[0] = flamegraph->began_s[1] = NAN;
-	interned_init(&flamegraph->codes, sizeof(struct code_key));
+	interned_init(&flamegraph->codes, sizeof(struct drawn_key));
 	return flamegraph;
 }
 
@@ -155,7 +155,7 @@ static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 
 		      const char *place, unsigned int kind, struct weight weight)
 {
 	struct node_key key = {parent, add_text(flamegraph, name), kind};
-	struct code_key code;
+	struct drawn_key code;
 	size_t seen = graph->keys.nr;
 	__u32 number = interned_number(&graph->keys, &key);
 
@@ -164,7 +164,7 @@ static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 
 		graph->nodes = xrealloc(graph->nodes, graph->room * sizeof(*graph->nodes));
 	}
 	if (number == seen) {
-		code = (struct code_key){key.name, add_text(flamegraph, place), kind};
+		code = (struct drawn_key){key.name, add_text(flamegraph, place), kind};
 		graph->nodes[number] = (struct node){.code = interned_number(&flamegraph->codes, &code)};
 	}
 	add_weight(&graph->nodes[number].weight[flamegraph->stream], weight);
@@ -478,7 +478,7 @@ static json_t *codes_value(const struct flamegraph *flamegraph)
 	json_t *codes = json_array();
 
 	for (size_t i = 0; i < flamegraph->codes.nr; i++) {
-		const struct code_key *code = interned_at(&flamegraph->codes, i);
+		const struct drawn_key *code = interned_at(&flamegraph->codes, i);
 
 		json_array_append_new(codes, json_pack("[I, I, I]", (json_int_t)code->name,
 						       (json_int_t)code->place, (json_int_t)code->kind));

@@ -104,14 +104,14 @@ static void add_total(struct stream *stream, struct flat *flat)
 	json_object_set(flat->line, "total", total);
 }
 
-struct taking {
+struct flat_taking {
 	struct stream *stream;
 	const json_t *record;
 };
 
 static int write_row(void *context, const struct row *row)
 {
-	const struct taking *taking = context;
+	const struct flat_taking *taking = context;
 	struct flat flat = begin(taking->stream, taking->record);
 	const char *name;
 	json_t *value;
@@ -159,7 +159,7 @@ static int write_losses(struct stream *stream, const json_t *record)
 
 static int write_flat(struct stream *stream, const json_t *record)
 {
-	struct taking taking = {stream, record};
+	struct flat_taking taking = {stream, record};
 	int err = flatten(record, &stream->calls, true, write_row, &taking);
 
 	return err ? err : write_losses(stream, record);

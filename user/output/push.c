@@ -73,7 +73,7 @@ DEFINE_LATE(libcurl, LIBCURL_SONAME, "libcurl3-gnutls", FUNCTIONS, libcurl_versi
 struct push {
 	const char *url;
 	const char *format, *media;
-	const struct form *form;
+	const struct push_form *form;
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers;
@@ -115,7 +115,7 @@ static unsigned long long tries_of(const struct push *push)
 /* --- forms ------------------------------------------------------------------------------------ */
 
 /* Makes the request for a document. The form is selected by the path of the URL. */
-struct form {
+struct push_form {
 	const char *path; /* the path ends with this; NULL: any path */
 	void (*make)(struct push *push, const struct document *document);
 };
@@ -209,15 +209,15 @@ static void make_raw(struct push *push, const struct document *document)
 	set_body(push, push->body.bytes, push->body.size);
 }
 
-static const struct form forms[] = {
+static const struct push_form forms[] = {
 	{"/ingest", make_ingest},
 	{"/profiles/writeraw", make_raw},
 	{NULL, make_plain},
 };
 
-static const struct form *form_of(const char *url)
+static const struct push_form *form_of(const char *url)
 {
-	const struct form *form = forms;
+	const struct push_form *form = forms;
 	size_t length = strcspn(url, "?#");
 
 	while (form->path && (length < strlen(form->path) ||

@@ -11,7 +11,7 @@
 #include "shared.h"
 
 /* The place of a frame. */
-struct place {
+struct chain_place {
 	__u32 code; /* number in `codes` */
 	__u32 what; /* flags, see below */
 };
@@ -32,7 +32,7 @@ struct chains {
 	const struct stacks *stacks;
 	struct codes *codes;
 	unsigned int detail;	/* how frames are distinguished: enum code_detail */
-	struct interned places; /* struct place, by the place's number */
+	struct interned places; /* struct chain_place, by the place's number */
 	struct interned hashes; /* hash of each chain, by the chain's number */
 	struct chain *list;	/* the chains, by number */
 	size_t room;
@@ -53,7 +53,7 @@ struct chains *chains_new(const struct stacks *stacks, struct codes *codes, unsi
 	chains->codes = codes;
 	chains->detail = detail;
 	chains->frames = json_array();
-	interned_init(&chains->places, sizeof(struct place));
+	interned_init(&chains->places, sizeof(struct chain_place));
 	interned_init(&chains->hashes, sizeof(__u64));
 	return chains;
 }
@@ -122,10 +122,10 @@ void chains_of(struct chains *chains, const struct stacks *stacks)
 		memset(chains->chain_of, 0, chains->nr_stacks * sizeof(__u32));
 }
 
-static struct place place_of(struct chains *chains, const struct stack *stack, const char *comm,
-			     unsigned int i)
+static struct chain_place place_of(struct chains *chains, const struct stack *stack, const char *comm,
+				   unsigned int i)
 {
-	struct place place = {.what = what_of(stack, i)};
+	struct chain_place place = {.what = what_of(stack, i)};
 
 	place.code = codes_number(chains->codes, detail_of(chains, place.what), stack->pid, comm,
 				  FRAME_ADDRESS(stack->frames[i]), 1);
@@ -142,7 +142,7 @@ static void take_frames(struct chains *chains, struct chain *chain, const struct
 	chain->places = xcalloc(nr, sizeof(*chain->places));
 	chain->nr = nr;
 	for (unsigned int i = 0; i < nr; i++) {
-		struct place place = place_of(chains, stack, comm, i);
+		struct chain_place place = place_of(chains, stack, comm, i);
 
 		chain->guessed |= place.what & PLACE_GUESSED;
 		chain->places[i] = interned_number(&chains->places, &place);
@@ -207,7 +207,7 @@ __u32 chains_number(struct chains *chains, __u32 number, const char *comm)
 
 /* --- giving out ------------------------------------------------------------------------------- */
 
-static json_t *frame_value(const struct chains *chains, const struct place *place, json_int_t id)
+static json_t *frame_value(const struct chains *chains, const struct chain_place *place, json_int_t id)
 {
 	json_t *value = json_pack("{s:I}", "id", id);
 

@@ -25,7 +25,7 @@ static bool unmeasured(__u64 data_src)
 
 /* --- the kernel's words ----------------------------------------------------------------------- */
 
-struct word {
+struct source_word {
 	unsigned int value;
 	const char *name, *perf;
 };
@@ -40,7 +40,7 @@ static unsigned int field(__u64 data_src, int shift, int bits)
  * mem_lvl_num only in part: memory of another package with a shared line is "L3" there (ds.c,
  * pebs_data_source[0xb]).
  */
-static const struct word levels[] = {
+static const struct source_word levels[] = {
 	{PERF_MEM_LVL_L1, "l1", "L1"},
 	{PERF_MEM_LVL_LFB, "fill_buffer", "line fill buffer"},
 	{PERF_MEM_LVL_L2, "l2", "L2"},
@@ -55,7 +55,7 @@ static const struct word levels[] = {
 };
 
 /* mem_lvl_num, a number. Debian 12's headers have no name for 0x8, which is from Linux 6.8. */
-static const struct word level_numbers[] = {
+static const struct source_word level_numbers[] = {
 	{PERF_MEM_LVLNUM_L1, "l1", "L1"},
 	{PERF_MEM_LVLNUM_L2, "l2", "L2"},
 	{PERF_MEM_LVLNUM_L3, "l3", "L3"},
@@ -69,7 +69,7 @@ static const struct word level_numbers[] = {
 	{PERF_MEM_LVLNUM_PMEM, "pmem", "persistent memory"},
 };
 
-static const struct word snoops[] = {
+static const struct source_word snoops[] = {
 	{PERF_MEM_SNOOP_HITM, "_snoop_hitm", ", snoop hit modified"},
 	{PERF_MEM_SNOOP_HIT, "_snoop_hit", ", snoop hit"},
 	{PERF_MEM_SNOOP_NONE | PERF_MEM_SNOOP_MISS, "", ", no snoop or snoop miss"},
@@ -77,12 +77,12 @@ static const struct word snoops[] = {
 	{PERF_MEM_SNOOP_NONE, "", ", no snoop"},
 };
 
-static const struct word forwards[] = {
+static const struct source_word forwards[] = {
 	{PERF_MEM_SNOOPX_FWD, "_forwarded", ", forwarded"},
 	{PERF_MEM_SNOOPX_PEER, "_peer", ", from a peer"},
 };
 
-static const struct word operations[] = {
+static const struct source_word operations[] = {
 	{PERF_MEM_OP_STORE, "store_", "store: "},
 	{PERF_MEM_OP_PFETCH, "prefetch_", "prefetch: "},
 	{PERF_MEM_OP_EXEC, "fetch_", "instruction fetch: "},
@@ -91,20 +91,20 @@ static const struct word operations[] = {
 #define FIND(words, wanted) find_word(words, ARRAY_SIZE(words), wanted)
 
 /* The first word whose bits are all set in `wanted`; an empty one if there is none. */
-static struct word find_word(const struct word *words, size_t nr, unsigned int wanted)
+static struct source_word find_word(const struct source_word *words, size_t nr, unsigned int wanted)
 {
 	for (size_t i = 0; i < nr; i++)
 		if ((wanted & words[i].value) == words[i].value)
 			return words[i];
-	return (struct word){0, "", ""};
+	return (struct source_word){0, "", ""};
 }
 
-static struct word find_number(unsigned int number)
+static struct source_word find_number(unsigned int number)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(level_numbers); i++)
 		if (level_numbers[i].value == number)
 			return level_numbers[i];
-	return (struct word){0, "", ""};
+	return (struct source_word){0, "", ""};
 }
 
 /* Name and description of a source, from its fields. Returns false if they don't name a level. */
@@ -114,11 +114,11 @@ static bool describe(__u64 data_src, char name[SOURCE_NAME_SIZE], char perf[SOUR
 	unsigned int hops = field(data_src, PERF_MEM_HOPS_SHIFT, 3);
 	bool numbered = !(lvl & ~(PERF_MEM_LVL_NA | PERF_MEM_LVL_HIT | PERF_MEM_LVL_MISS));
 	bool remote = numbered && field(data_src, PERF_MEM_REMOTE_SHIFT, 1);
-	struct word op = FIND(operations, field(data_src, PERF_MEM_OP_SHIFT, 5));
-	struct word level =
+	struct source_word op = FIND(operations, field(data_src, PERF_MEM_OP_SHIFT, 5));
+	struct source_word level =
 		numbered ? find_number(field(data_src, PERF_MEM_LVLNUM_SHIFT, 4)) : FIND(levels, lvl);
-	struct word snoop = FIND(snoops, field(data_src, PERF_MEM_SNOOP_SHIFT, 5));
-	struct word forward = FIND(forwards, field(data_src, PERF_MEM_SNOOPX_SHIFT, 2));
+	struct source_word snoop = FIND(snoops, field(data_src, PERF_MEM_SNOOP_SHIFT, 5));
+	struct source_word forward = FIND(forwards, field(data_src, PERF_MEM_SNOOPX_SHIFT, 2));
 	const char *outcome = lvl & PERF_MEM_LVL_MISS ? "miss" : lvl & PERF_MEM_LVL_HIT ? "hit" : "";
 	char far[24] = "";
 

@@ -25,7 +25,7 @@ static void add(char *text, size_t size, const char *words)
 /* --- counts ----------------------------------------------------------------------------------- */
 
 /* The record of the i-th event; NULL if there is none. Names in tables don't contain the modifier. */
-static const json_t *count_record(const struct run *run, size_t i)
+static const json_t *count_record(const struct test_run *run, size_t i)
 {
 	const json_t *record;
 	size_t r;
@@ -40,7 +40,7 @@ static const json_t *count_record(const struct run *run, size_t i)
 /* Gives the value of the i-th event, and adds it to run->came. Returns whether the event was counted all the
  * time. Nothing can be said of counts that are estimates, since the CPU has too few counters or others hold
  * them. */
-static bool counted_value(struct run *run, size_t i, __u64 *value)
+static bool counted_value(struct test_run *run, size_t i, __u64 *value)
 {
 	const json_t *record = count_record(run, i);
 	const char *status = string(record, "status");
@@ -56,7 +56,7 @@ static bool counted_value(struct run *run, size_t i, __u64 *value)
 	return !strcmp(status, "counted");
 }
 
-static bool three_values(struct run *run, __u64 *first, __u64 *second, __u64 *third)
+static bool three_values(struct test_run *run, __u64 *first, __u64 *second, __u64 *third)
 {
 	bool all = counted_value(run, 0, first);
 
@@ -64,7 +64,7 @@ static bool three_values(struct run *run, __u64 *first, __u64 *second, __u64 *th
 	return counted_value(run, 2, third) && all;
 }
 
-bool judge_counts(struct run *run)
+bool judge_counts(struct test_run *run)
 {
 	bool right = true;
 
@@ -85,7 +85,7 @@ bool judge_counts(struct run *run)
 /* The events are: cycles; cycles in which instructions retire; and the number of runs of such cycles. A core
  * retires at most 16 instructions per cycle, and the loop takes less than 16 cycles per instruction. Between
  * two runs there is at least one cycle in which nothing retires. */
-bool judge_masks(struct run *run)
+bool judge_masks(struct test_run *run)
 {
 	__u64 cycles, retiring, begun;
 	bool all = three_values(run, &cycles, &retiring, &begun);
@@ -101,7 +101,7 @@ bool judge_masks(struct run *run)
 
 /* The events are: cycles; cycles without issue; and those of the latter for which the back end is the cause.
  * Each load depends on the previous one. */
-bool judge_stalls(struct run *run)
+bool judge_stalls(struct test_run *run)
 {
 	__u64 cycles, idle, back_end;
 	bool all = three_values(run, &cycles, &idle, &back_end);
@@ -115,7 +115,7 @@ bool judge_stalls(struct run *run)
 
 /* The loop has two instructions per turn and takes some milliseconds. Interrupts are counted too if nhmtap is
  * allowed to count the kernel. */
-bool judge_own_reading(struct run *run)
+bool judge_own_reading(struct test_run *run)
 {
 	struct self *self = self_begin();
 	__u64 before, after, turns = OWN_TURNS;
@@ -152,21 +152,21 @@ static void add_share(struct shares *shares, __u64 samples, bool right, const ch
 }
 
 /* Whether there are enough samples, and at least this percentage of them is right. */
-static bool judge_shares(struct run *run, const struct shares *shares, __u64 least, int percent)
+static bool judge_shares(struct test_run *run, const struct shares *shares, __u64 least, int percent)
 {
 	snprintf(run->came, sizeof(run->came), "%llu of %llu%s%s", shares->right, shares->all,
 		 *shares->example ? ", not so: " : "", shares->example);
 	return shares->all >= least && shares->right * 100 >= shares->all * percent;
 }
 
-static void any(struct run *run, const json_t *entry, void *samples)
+static void any(struct test_run *run, const json_t *entry, void *samples)
 {
 	*(__u64 *)samples += integer(entry, "samples");
 }
 
 #define PERIOD 9973 /* as in the row of selftest.c */
 
-bool judge_period(struct run *run)
+bool judge_period(struct test_run *run)
 {
 	const __u64 expected = INSTRUCTIONS / PERIOD;
 	__u64 samples = 0;
@@ -177,9 +177,9 @@ bool judge_period(struct run *run)
 	return samples * 100 >= expected * 98 && samples * 100 <= expected * 102;
 }
 
-static void lies(struct run *run, const json_t *entry, void *shares)
+static void lies(struct test_run *run, const json_t *entry, void *shares)
 {
-	const struct places *places = run->test->places;
+	const struct test_places *places = run->test->places;
 	__u64 ip = address(entry, "ip");
 	bool right = false;
 
@@ -188,7 +188,7 @@ static void lies(struct run *run, const json_t *entry, void *shares)
 	add_share(shares, integer(entry, "samples"), right, string(entry, "ip"));
 }
 
-bool judge_places(struct run *run)
+bool judge_places(struct test_run *run)
 {
 	struct shares shares = {0};
 
@@ -208,7 +208,7 @@ struct edges_seen {
 	__u64 foretold, missed; /* of edges that any predictor predicts: all, and the mispredicted */
 };
 
-static void along_edge(struct run *run, const json_t *entry, void *context)
+static void along_edge(struct test_run *run, const json_t *entry, void *context)
 {
 	const struct edges *edges = run->test->edges;
 	struct edges_seen *seen = context;
@@ -232,7 +232,7 @@ static void along_edge(struct run *run, const json_t *entry, void *context)
 	add_share(&seen->shares, count, right, example);
 }
 
-static bool see_edges(struct run *run, struct edges_seen *seen)
+static bool see_edges(struct test_run *run, struct edges_seen *seen)
 {
 	const struct edges *edges = run->test->edges;
 	char words[80];
@@ -251,7 +251,7 @@ static bool see_edges(struct run *run, struct edges_seen *seen)
 	return all && seen->missed * 100 <= seen->foretold;
 }
 
-bool judge_edges(struct run *run)
+bool judge_edges(struct test_run *run)
 {
 	struct edges_seen seen = {0};
 
@@ -259,7 +259,7 @@ bool judge_edges(struct run *run)
 }
 
 /* The last edge is taken once per turn. A few branches are lost between two buffers. */
-bool judge_trace(struct run *run)
+bool judge_trace(struct test_run *run)
 {
 	struct edges_seen seen = {0};
 	bool right = see_edges(run, &seen);
@@ -275,7 +275,7 @@ bool judge_trace(struct run *run)
 
 /* A third of the loop's branches are returns. If others were removed only after recording, a record would be
  * a third full. */
-bool judge_filter(struct run *run)
+bool judge_filter(struct test_run *run)
 {
 	const json_t *depths = json_object_get(json_object_get(run_record(run, "branch"), "stacks"),
 					       "by_depth"),
@@ -309,20 +309,20 @@ static bool is_level(const struct level *level, __u64 data_src)
 }
 
 /* Whether the access is to the first `bytes` bytes of the program's buffer. */
-static bool in_buffer(const struct run *run, const json_t *entry, __u64 bytes)
+static bool in_buffer(const struct test_run *run, const json_t *entry, __u64 bytes)
 {
 	__u64 buffer = landmark_address(run->landmarks, "buffer"), line = address(entry, "cacheline");
 
 	return line >= buffer && line < buffer + bytes;
 }
 
-static bool is_at(const struct run *run, const json_t *entry, const char *site)
+static bool is_at(const struct test_run *run, const json_t *entry, const char *site)
 {
 	return address(entry, "ip") == landmark_address(run->landmarks, site);
 }
 
 /* The kernel's value for an entry's source. */
-static __u64 source_value(const struct run *run, const json_t *entry)
+static __u64 source_value(const struct test_run *run, const json_t *entry)
 {
 	const json_t *source;
 	size_t i;
@@ -333,7 +333,7 @@ static __u64 source_value(const struct run *run, const json_t *entry)
 	return 0;
 }
 
-static void answered(struct run *run, const json_t *entry, void *shares)
+static void answered(struct test_run *run, const json_t *entry, void *shares)
 {
 	const struct level *level = run->test->level;
 	char example[100];
@@ -346,7 +346,7 @@ static void answered(struct run *run, const json_t *entry, void *shares)
 		  is_level(level, source_value(run, entry)) && in_buffer(run, entry, BUFFER_BYTES), example);
 }
 
-bool judge_level(struct run *run)
+bool judge_level(struct test_run *run)
 {
 	struct shares shares = {0};
 
@@ -361,7 +361,7 @@ bool judge_level(struct run *run)
 #define LATENCY 4 /* in cycles, as in the row of selftest.c */
 
 /* If all samples took longer than LATENCY, their mean is at least one cycle longer. */
-static void took(struct run *run, const json_t *entry, void *shares)
+static void took(struct test_run *run, const json_t *entry, void *shares)
 {
 	__u64 samples = integer(entry, "samples");
 	char example[100];
@@ -371,7 +371,7 @@ static void took(struct run *run, const json_t *entry, void *shares)
 	add_share(shares, samples, (__u64)integer(entry, "latency_sum") >= samples * (LATENCY + 1), example);
 }
 
-bool judge_threshold(struct run *run)
+bool judge_threshold(struct test_run *run)
 {
 	struct shares shares = {0};
 
@@ -381,7 +381,7 @@ bool judge_threshold(struct run *run)
 	return judge_shares(run, &shares, 0, 100);
 }
 
-static void walked(struct run *run, const json_t *entry, void *shares)
+static void walked(struct test_run *run, const json_t *entry, void *shares)
 {
 	char example[100];
 
@@ -394,7 +394,7 @@ static void walked(struct run *run, const json_t *entry, void *shares)
 		  example);
 }
 
-bool judge_walked(struct run *run)
+bool judge_walked(struct test_run *run)
 {
 	struct shares shares = {0};
 
@@ -404,7 +404,7 @@ bool judge_walked(struct run *run)
 	return judge_shares(run, &shares, 20, 80);
 }
 
-static void stored(struct run *run, const json_t *entry, void *shares)
+static void stored(struct test_run *run, const json_t *entry, void *shares)
 {
 	const char *lock = string(entry, "lock");
 	bool plain = is_at(run, entry, "store_site"), locked = is_at(run, entry, "lock_site");
@@ -420,7 +420,7 @@ static void stored(struct run *run, const json_t *entry, void *shares)
 }
 
 /* The first store to each line may miss, and an interrupt may evict lines. */
-bool judge_stores(struct run *run)
+bool judge_stores(struct test_run *run)
 {
 	struct shares shares = {0};
 
@@ -436,7 +436,7 @@ bool judge_stores(struct run *run)
 /* What prefetchers have fetched is not requested again. So half of the requests are sufficient, if the other
  * responses together have less than a quarter of that. The sum of all responses is counted in another
  * execution, by the second register if there is one, and must be about the same. */
-bool judge_responses(struct run *run)
+bool judge_responses(struct test_run *run)
 {
 	const json_t *cell;
 	__u64 first = 0, others = 0, together = 0;

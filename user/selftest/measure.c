@@ -10,7 +10,7 @@
 
 #include "output/member.h"
 
-static void start_program(const struct run *run, int out)
+static void start_program(const struct test_run *run, int out)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -21,7 +21,7 @@ static void start_program(const struct run *run, int out)
 	_exit(127);
 }
 
-static void read_records(struct run *run, int in)
+static void read_records(struct test_run *run, int in)
 {
 	FILE *stream = fdopen(in, "re");
 	char *line = NULL;
@@ -37,7 +37,7 @@ static void read_records(struct run *run, int in)
 	fclose(stream);
 }
 
-int run_measure(struct run *run)
+int run_measure(struct test_run *run)
 {
 	int pipe_[2], status;
 	pid_t child;
@@ -54,7 +54,7 @@ int run_measure(struct run *run)
 	return WEXITSTATUS(status);
 }
 
-const json_t *run_record(const struct run *run, const char *type)
+const json_t *run_record(const struct test_run *run, const char *type)
 {
 	const json_t *record;
 	size_t i;
@@ -65,8 +65,8 @@ const json_t *run_record(const struct run *run, const char *type)
 	return NULL;
 }
 
-void run_each_entry(struct run *run, const char *type, void (*each)(struct run *, const json_t *, void *),
-		    void *context)
+void run_each_entry(struct test_run *run, const char *type,
+		    void (*each)(struct test_run *, const json_t *, void *), void *context)
 {
 	const json_t *record, *entry;
 	size_t i, j;

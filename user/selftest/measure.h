@@ -16,7 +16,7 @@
 
 struct test;
 
-struct run {
+struct test_run {
 	const struct selftest *selftest;
 	const struct test *test;
 	const char *arguments[ARGUMENTS]; /* nhmtap with arguments, --, the program with arguments */
@@ -32,13 +32,13 @@ struct run {
 };
 
 /* Runs nhmtap. Returns its exit status, or -1 if it has none. `records` gets the records that it wrote. */
-int run_measure(struct run *run);
+int run_measure(struct test_run *run);
 
 /* The first record of a type; NULL if there is none. */
-const json_t *run_record(const struct run *run, const char *type);
+const json_t *run_record(const struct test_run *run, const char *type);
 
 /* Calls `each` for every entry of all records of a type. */
-void run_each_entry(struct run *run, const char *type, void (*each)(struct run *, const json_t *, void *),
-		    void *context);
+void run_each_entry(struct test_run *run, const char *type,
+		    void (*each)(struct test_run *, const json_t *, void *), void *context);
 
 #endif

@@ -18,11 +18,11 @@
 
 /* --- what is known ---------------------------------------------------------------------------- */
 
-static const struct places calls = {"one of the program's calls",
-				    {"branch_direct", "branch_indirect", "branch_nested"}},
-			   called = {"one of the program's functions, behind a call",
-				     {"direct", "indirect", "nested"}},
-			   unforeseen = {"the branch that nobody can foretell", {"branch_chance"}};
+static const struct test_places calls = {"one of the program's calls",
+					 {"branch_direct", "branch_indirect", "branch_nested"}},
+				called = {"one of the program's functions, behind a call",
+					  {"direct", "indirect", "nested"}},
+				unforeseen = {"the branch that nobody can foretell", {"branch_chance"}};
 
 static const struct edge loop_edges[] = {
 	{"branch_direct", "direct", true},
@@ -216,7 +216,7 @@ static __u64 cache_bytes(const struct host *host, int level, __u64 otherwise)
  * the first level, twice the size of the first, or four times the size of the second. Pages may be anywhere
  * in physical memory. If the second of these chains were longer, more lines could fall into one set of the
  * second level than it has ways. */
-static void chain_in(struct run *run, size_t at, int level)
+static void chain_in(struct test_run *run, size_t at, int level)
 {
 	__u64 nearer = cache_bytes(run->selftest->host, level - 1, level == 2 ? 32768 : 262144);
 	unsigned int pages = 1;
@@ -291,7 +291,7 @@ static bool first_of(const struct host *host, const char *names, size_t length,
 	return false;
 }
 
-static bool name_event(struct run *run, size_t i, const char *names)
+static bool name_event(struct test_run *run, size_t i, const char *names)
 {
 	const struct cpu_events *cpu = run->selftest->host->events;
 
@@ -307,7 +307,7 @@ static bool name_event(struct run *run, size_t i, const char *names)
 
 /* Writes the names of the events, which become nhmtap's last argument. User space is counted, unless an event
  * can't tell it apart. Returns false if the CPU lacks one of the events. */
-static bool name_events(struct run *run)
+static bool name_events(struct test_run *run)
 {
 	for (size_t i = 0; i < EVENTS && run->test->counted[i].names; i++) {
 		size_t used = strlen(run->events);
@@ -324,7 +324,7 @@ static bool name_events(struct run *run)
 }
 
 /* Writes the names of the responses that this CPU has. Returns false if it lacks the first one. */
-static bool name_responses(struct run *run)
+static bool name_responses(struct test_run *run)
 {
 	size_t length;
 
@@ -353,7 +353,7 @@ static bool filters_branches(const struct host *host)
 
 /* Why the test can't be done here; NULL if it can. If the kernel gives no information on caches, all levels
  * are assumed to exist. */
-static const char *lacking(struct run *run)
+static const char *lacking(struct test_run *run)
 {
 	const struct host *host = run->selftest->host;
 	const struct test *test = run->test;
@@ -374,7 +374,7 @@ static const char *lacking(struct run *run)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-static void arguments_of(struct run *run)
+static void arguments_of(struct test_run *run)
 {
 	const struct test *test = run->test;
 	size_t nr = 0;
@@ -404,7 +404,7 @@ static void arguments_of(struct run *run)
 	}
 }
 
-static json_t *command_value(const struct run *run)
+static json_t *command_value(const struct test_run *run)
 {
 	json_t *list = json_array();
 
@@ -420,7 +420,7 @@ static json_t *leave_out(json_t *record, const char *why)
 	return record;
 }
 
-static void put_verdict(json_t *record, struct run *run, int status)
+static void put_verdict(json_t *record, struct test_run *run, int status)
 {
 	const json_t *error = run_record(run, "error");
 	bool right;
@@ -444,7 +444,7 @@ static void put_verdict(json_t *record, struct run *run, int status)
 json_t *selftest_run(const struct selftest *selftest, size_t i)
 {
 	const struct test *test = &tests[i];
-	struct run run = {.selftest = selftest, .test = test};
+	struct test_run run = {.selftest = selftest, .test = test};
 	const char *lacks = lacking(&run);
 	struct landmarks *landmarks;
 	json_t *record =

@@ -33,7 +33,7 @@ struct counted {
 };
 
 /* Symbols at which samples of branches may be, and a description of these. */
-struct places {
+struct test_places {
 	const char *what, *at[3];
 };
 
@@ -73,26 +73,26 @@ struct test {
 	bool elsewhere;	       /* the second is as good on machines with several packages */
 	__u64 requests;	       /* expected number of responses */
 	const struct level *level;
-	const struct places *places;
+	const struct test_places *places;
 	const struct edges *edges;
 	int percent; /* percentage of recorded branches that must be among the edges */
 	/* Describes what was expected and what was measured. Returns whether they agree. */
-	bool (*judge)(struct run *run);
+	bool (*judge)(struct test_run *run);
 };
 
-bool judge_counts(struct run *run);
-bool judge_masks(struct run *run);
-bool judge_stalls(struct run *run);
-bool judge_own_reading(struct run *run);
-bool judge_period(struct run *run);
-bool judge_places(struct run *run);
-bool judge_edges(struct run *run);
-bool judge_trace(struct run *run);
-bool judge_filter(struct run *run);
-bool judge_level(struct run *run);
-bool judge_threshold(struct run *run);
-bool judge_walked(struct run *run);
-bool judge_stores(struct run *run);
-bool judge_responses(struct run *run);
+bool judge_counts(struct test_run *run);
+bool judge_masks(struct test_run *run);
+bool judge_stalls(struct test_run *run);
+bool judge_own_reading(struct test_run *run);
+bool judge_period(struct test_run *run);
+bool judge_places(struct test_run *run);
+bool judge_edges(struct test_run *run);
+bool judge_trace(struct test_run *run);
+bool judge_filter(struct test_run *run);
+bool judge_level(struct test_run *run);
+bool judge_threshold(struct test_run *run);
+bool judge_walked(struct test_run *run);
+bool judge_stores(struct test_run *run);
+bool judge_responses(struct test_run *run);
 
 #endif

@@ -18,7 +18,7 @@ static json_t *text(const char *words)
 	return value_text(words, strlen(words));
 }
 
-static const char *why_open(const struct finding *finding)
+static const char *why_open(const struct expected_finding *finding)
 {
 	if (!finding->there)
 		return finding->why;
@@ -30,7 +30,7 @@ static const char *why_open(const struct finding *finding)
 			 "how far the estimate can be off";
 }
 
-json_t *expectation_record(const struct expectation *expectation, const struct finding *finding,
+json_t *expectation_record(const struct expectation *expectation, const struct expected_finding *finding,
 			   enum outcome *outcome)
 {
 	json_t *record = json_pack("{s:s}", "type", "expectation");

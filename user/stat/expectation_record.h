@@ -8,7 +8,7 @@
 #include "metric/expectation.h"
 
 /* The value that is compared. */
-struct finding {
+struct expected_finding {
 	bool there;	    /* whether there is a value */
 	double value;	    /* in the event's or metric's unit */
 	struct bound bound; /* the bound of the value, in the same unit */
@@ -17,7 +17,7 @@ struct finding {
 };
 
 /* Makes the record, except for its time, and sets the outcome. Returns a new reference. */
-json_t *expectation_record(const struct expectation *expectation, const struct finding *finding,
+json_t *expectation_record(const struct expectation *expectation, const struct expected_finding *finding,
 			   enum outcome *outcome);
 
 #endif

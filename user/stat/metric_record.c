@@ -30,7 +30,7 @@ static void find_inputs(const struct metric *metric, const struct events *events
 	}
 }
 
-int metric_of(const struct metric *metric, const struct events *events, const struct sums *sums,
+int metric_of(const struct metric *metric, const struct events *events, const struct metric_sums *sums,
 	      double *value, char *why, size_t size)
 {
 	struct metric_input inputs[metric->formula.nr_inputs];
@@ -50,12 +50,12 @@ struct estimated {
 static int estimate(const void *what, const struct count *counts, double *value)
 {
 	const struct estimated *estimated = what;
-	struct sums sums = {counts, NULL, estimated->duration_ns};
+	struct metric_sums sums = {counts, NULL, estimated->duration_ns};
 
 	return metric_of(estimated->metric, estimated->events, &sums, value, NULL, 0);
 }
 
-int metric_bound(const struct metric *metric, const struct events *events, const struct sums *sums,
+int metric_bound(const struct metric *metric, const struct events *events, const struct metric_sums *sums,
 		 struct bound *bound)
 {
 	struct estimated estimated = {metric, events, sums->duration_ns};
@@ -106,7 +106,8 @@ static bool together(const struct metric *metric, const struct events *events)
 	return true;
 }
 
-json_t *metric_record(const struct metric *metric, const struct events *events, const struct sums *sums)
+json_t *metric_record(const struct metric *metric, const struct events *events,
+		      const struct metric_sums *sums)
 {
 	const struct known_metric *known = metric->known;
 	struct metric_input inputs[metric->formula.nr_inputs];

@@ -10,21 +10,22 @@
 #include "metric/metric.h"
 
 /* The counts of the plan's events in a period of time. */
-struct sums {
+struct metric_sums {
 	const struct count *counts; /* one per event */
 	const struct turns *turns;  /* the readings that they are the sums of */
 	__u64 duration_ns;
 };
 
 /* Computes the value. Returns 0, or -1 with the reason why there is none (`why` may be NULL). */
-int metric_of(const struct metric *metric, const struct events *events, const struct sums *sums,
+int metric_of(const struct metric *metric, const struct events *events, const struct metric_sums *sums,
 	      double *value, char *why, size_t size);
 
 /* Computes the bound of the value. Returns 0, or -1 if there is no value. */
-int metric_bound(const struct metric *metric, const struct events *events, const struct sums *sums,
+int metric_bound(const struct metric *metric, const struct events *events, const struct metric_sums *sums,
 		 struct bound *bound);
 
 /* Makes the record, except for its time. If there is no value, it tells why. Returns a new reference. */
-json_t *metric_record(const struct metric *metric, const struct events *events, const struct sums *sums);
+json_t *metric_record(const struct metric *metric, const struct events *events,
+		      const struct metric_sums *sums);
 
 #endif

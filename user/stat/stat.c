@@ -134,22 +134,22 @@ static int report_count(struct activity *activity, size_t i, const struct tally_
 }
 
 /* The sums from which metrics of an interval, or of an execution, are computed. */
-static struct sums sums_of_interval(const struct activity *activity, const struct tally_row *row)
+static struct metric_sums sums_of_interval(const struct activity *activity, const struct tally_row *row)
 {
-	return (struct sums){row->since, &row->interval_turns, activity_interval_ns(activity)};
+	return (struct metric_sums){row->since, &row->interval_turns, activity_interval_ns(activity)};
 }
 
-static struct sums sums_of_execution(const struct activity *activity, const struct tally_row *row)
+static struct metric_sums sums_of_execution(const struct activity *activity, const struct tally_row *row)
 {
 	const struct counting *stat = activity->state;
 
-	return (struct sums){row->now, &row->turns, stat->duration_ns};
+	return (struct metric_sums){row->now, &row->turns, stat->duration_ns};
 }
 
 static int report_metric(struct activity *activity, const struct metric *metric, const struct tally_row *row)
 {
 	const struct counting *stat = activity->state;
-	struct sums sums = sums_of_interval(activity, row);
+	struct metric_sums sums = sums_of_interval(activity, row);
 	json_t *record = metric_record(metric, &activity->plan.events, &sums);
 
 	if (metric->explains != NO_EVENT)
@@ -179,7 +179,7 @@ static void summarize(const struct activity *activity, const struct tally_row *r
 		if (row->now[i].running_ns)
 			moments_add(&summary->events[i], count_scaled(&row->now[i]));
 	for (size_t i = 0; i < activity->plan.metrics.nr; i++) {
-		struct sums sums = sums_of_execution(activity, row);
+		struct metric_sums sums = sums_of_execution(activity, row);
 		double value;
 
 		if (!metric_of(&activity->plan.metrics.list[i], &activity->plan.events, &sums, &value, NULL,
@@ -191,9 +191,9 @@ static void summarize(const struct activity *activity, const struct tally_row *r
 /* --- expectations ----------------------------------------------------------------------------- */
 
 static void find_metric(const struct activity *activity, const struct tally_row *row,
-			const struct metric *metric, struct finding *finding, char *why, size_t size)
+			const struct metric *metric, struct expected_finding *finding, char *why, size_t size)
 {
-	struct sums sums = sums_of_execution(activity, row);
+	struct metric_sums sums = sums_of_execution(activity, row);
 
 	finding->unit = metric->known->unit;
 	finding->there = !metric_of(metric, &activity->plan.events, &sums, &finding->value, why, size) &&
@@ -201,7 +201,7 @@ static void find_metric(const struct activity *activity, const struct tally_row 
 }
 
 static void find_count(const struct activity *activity, const struct tally_row *row, size_t i,
-		       struct finding *finding, char why[WHY_SIZE])
+		       struct expected_finding *finding, char why[WHY_SIZE])
 {
 	const struct event *event = &activity->plan.events.list[i];
 
@@ -226,7 +226,7 @@ static int report_expectation(struct activity *activity, const struct expectatio
 	};
 	const struct counting *stat = activity->state;
 	char why[WHY_SIZE];
-	struct finding finding = {.why = why};
+	struct expected_finding finding = {.why = why};
 	enum outcome outcome;
 	json_t *record;
 

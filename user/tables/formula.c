@@ -12,7 +12,7 @@
 /* The most nested parentheses. A table may come from anywhere, and the stack is finite. */
 #define DEPTH_MAX 32
 
-struct parser {
+struct formula_parser {
 	struct formula *formula;
 	size_t at;
 	int depth;
@@ -20,14 +20,14 @@ struct parser {
 	size_t size;
 };
 
-static int wrong(struct parser *parser, const char *why)
+static int wrong(struct formula_parser *parser, const char *why)
 {
 	snprintf(parser->why, parser->size, "%s", why);
 	return -1;
 }
 
 /* Reports that something else than expected was found. */
-static int unexpected(struct parser *parser, const char *expected)
+static int unexpected(struct formula_parser *parser, const char *expected)
 {
 	const char *rest = parser->formula->text + parser->at;
 
@@ -40,7 +40,7 @@ static int unexpected(struct parser *parser, const char *expected)
 }
 
 /* Skips spaces and returns the next character. */
-static char next(struct parser *parser)
+static char next(struct formula_parser *parser)
 {
 	const char *text = parser->formula->text;
 
@@ -48,7 +48,7 @@ static char next(struct parser *parser)
 	return text[parser->at];
 }
 
-static void step(struct parser *parser, struct formula_step step)
+static void step(struct formula_parser *parser, struct formula_step step)
 {
 	struct formula *formula = parser->formula;
 
@@ -87,9 +87,9 @@ static size_t input_number(struct formula *formula, const char *name, size_t len
 	return i;
 }
 
-static int parse_sum(struct parser *parser, struct span *span);
+static int parse_sum(struct formula_parser *parser, struct span *span);
 
-static int parse_parentheses(struct parser *parser, struct span *span)
+static int parse_parentheses(struct formula_parser *parser, struct span *span)
 {
 	size_t from = parser->at++;
 
@@ -105,7 +105,7 @@ static int parse_parentheses(struct parser *parser, struct span *span)
 	return 0;
 }
 
-static int parse_factor(struct parser *parser, struct span *span)
+static int parse_factor(struct formula_parser *parser, struct span *span)
 {
 	char first = next(parser);
 	const char *text = parser->formula->text + parser->at;
@@ -134,8 +134,8 @@ static int parse_factor(struct parser *parser, struct span *span)
 }
 
 /* Parses operands joined by operators of the same precedence, which associate to the left. */
-static int parse_joined(struct parser *parser, struct span *span, const char *operators,
-			int (*operand)(struct parser *parser, struct span *span))
+static int parse_joined(struct formula_parser *parser, struct span *span, const char *operators,
+			int (*operand)(struct formula_parser *parser, struct span *span))
 {
 	struct span right;
 	char operator;
@@ -152,19 +152,19 @@ static int parse_joined(struct parser *parser, struct span *span, const char *op
 	return 0;
 }
 
-static int parse_product(struct parser *parser, struct span *span)
+static int parse_product(struct formula_parser *parser, struct span *span)
 {
 	return parse_joined(parser, span, "*/", parse_factor);
 }
 
-static int parse_sum(struct parser *parser, struct span *span)
+static int parse_sum(struct formula_parser *parser, struct span *span)
 {
 	return parse_joined(parser, span, "+-", parse_product);
 }
 
 int formula_parse(struct formula *formula, const char *text, char *why, size_t size)
 {
-	struct parser parser = {formula, 0, 0, why, size};
+	struct formula_parser parser = {formula, 0, 0, why, size};
 	struct span whole;
 	char end[64];
 	int err;

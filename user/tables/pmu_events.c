@@ -17,17 +17,17 @@
 #include "base/json_file.h"
 #include "base/memory.h"
 
-struct reader {
+struct pmu_reader {
 	const char *path; /* the option's value */
 	const char *cpuid;
 	struct pmu_events *events;
 	struct refusal *refusal;
 };
 
-static int refuse_path(const struct reader *reader, const char *why, ...)
+static int refuse_path(const struct pmu_reader *reader, const char *why, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static int refuse_path(const struct reader *reader, const char *why, ...)
+static int refuse_path(const struct pmu_reader *reader, const char *why, ...)
 {
 	char text[400];
 	va_list args;
@@ -205,7 +205,7 @@ static void take_event(struct pmu_events *events, const json_t *entry, const cha
 #define FILE_MOST (64 << 20) /* bytes; perf's largest has 3 MiB */
 
 /* A file has a list of events, either at the top or in "Events". */
-static int read_events_of(struct reader *reader, const char *path, const char *pmu)
+static int read_events_of(struct pmu_reader *reader, const char *path, const char *pmu)
 {
 	const json_t *entries, *entry;
 	json_error_t error;
@@ -233,7 +233,7 @@ static int is_json(const struct dirent *entry)
 }
 
 /* Reads all files of a CPU's folder. */
-static int read_folder(struct reader *reader, const char *folder)
+static int read_folder(struct pmu_reader *reader, const char *folder)
 {
 	struct dirent **names;
 	int nr = scandir(folder, &names, is_json, alphasort), err = 0;
@@ -301,7 +301,7 @@ static void columns_of(char *line, const char *columns[COLUMNS])
 
 /* The columns are Family-model, Version, Filename, EventType and, in perfmon's file, Core Type, Native Model
  * ID, Core Role Name. The kernel's Filename is a folder, perfmon's a file, relative to the root. */
-static int read_row(struct reader *reader, const char *folder, const char *const *columns)
+static int read_row(struct pmu_reader *reader, const char *folder, const char *const *columns)
 {
 	const char *name = columns[2], *type = columns[3], *role = columns[6];
 	char path[2 * PATH_MAX];
@@ -320,7 +320,7 @@ static int read_row(struct reader *reader, const char *folder, const char *const
 						      : NULL);
 }
 
-static int read_mapfile(struct reader *reader, const char *folder, FILE *file)
+static int read_mapfile(struct pmu_reader *reader, const char *folder, FILE *file)
 {
 	const char *columns[COLUMNS];
 	char *line = NULL;
@@ -350,7 +350,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : strcmp(x->pmu ? x->pmu : "", y->pmu ? y->pmu : "");
 }
 
-static int read_path(struct reader *reader)
+static int read_path(struct pmu_reader *reader)
 {
 	static const char *const below[] = {"", "/arch/x86", "/x86"};
 	char path[PATH_MAX];
@@ -379,7 +379,7 @@ static int read_path(struct reader *reader)
 
 int pmu_events_read(struct pmu_events *events, const char *path, const char *cpuid, struct refusal *refusal)
 {
-	struct reader reader = {path, cpuid, events, refusal};
+	struct pmu_reader reader = {path, cpuid, events, refusal};
 	const char *last = strrchr(path, '/');
 
 	*events = (struct pmu_events){.documents = json_array()};

@@ -16,7 +16,7 @@
 #include "unwind/needed.h"
 
 /* A list of mappings in the memory that programs read. Processes share it after a fork. */
-struct list {
+struct process_list {
 	size_t users;
 	__u32 position, serial;
 	size_t words;
@@ -26,7 +26,7 @@ struct list {
 
 struct follower {
 	pid_t pid;
-	struct list *list; /* NULL: programs have no list of this process */
+	struct process_list *list; /* NULL: programs have no list of this process */
 	enum {
 		ENTRY_NONE,
 		ENTRY_COPIED, /* copied by the BPF program that follows forks, if the parent had an entry by
@@ -57,7 +57,7 @@ struct unwinding {
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-static void list_put(struct unwinding *unwinding, struct list *list)
+static void list_put(struct unwinding *unwinding, struct process_list *list)
 {
 	if (!list || --list->users)
 		return;
@@ -68,7 +68,7 @@ static void list_put(struct unwinding *unwinding, struct list *list)
 	free(list);
 }
 
-struct gathering {
+struct row_gathering {
 	struct unwinding *unwinding;
 	struct unwind_mapping *mappings;
 	size_t nr, room;
@@ -108,7 +108,7 @@ static __u32 number_of(struct unwinding *unwinding, const struct mapped_file *fi
 
 static void gather(void *context, struct mapped_file *file, __u64 begin, __u64 end, __u64 offset)
 {
-	struct gathering *gathering = context;
+	struct row_gathering *gathering = context;
 	struct unwind_mapping mapping = {.begin = begin, .end = end};
 
 	mapping.file = number_of(gathering->unwinding, file);
@@ -145,11 +145,11 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* Writes the current mappings of a process to the memory. Returns NULL if there are none, or no room. */
-static struct list *list_new(struct unwinding *unwinding, pid_t pid)
+static struct process_list *list_new(struct unwinding *unwinding, pid_t pid)
 {
-	struct gathering gathering = {.unwinding = unwinding};
+	struct row_gathering gathering = {.unwinding = unwinding};
 	struct unwind_list *head;
-	struct list *list;
+	struct process_list *list;
 	size_t words;
 
 	mappings_each(unwinding->mappings, pid, gather, &gathering);
@@ -215,7 +215,7 @@ static void hide(struct unwinding *unwinding, struct follower *follower)
 
 static void show(struct unwinding *unwinding, struct follower *follower)
 {
-	const struct list *list = follower->list;
+	const struct process_list *list = follower->list;
 
 	if (!list || unwind_memory_set(unwinding->memory, follower->pid,
 				       &(struct unwind_process){list->position, list->serial}))
@@ -226,7 +226,7 @@ static void show(struct unwinding *unwinding, struct follower *follower)
 
 static void drop(struct unwinding *unwinding, struct follower *follower)
 {
-	struct list *list = follower->list;
+	struct process_list *list = follower->list;
 
 	follower->list = NULL;
 	hide(unwinding, follower);
@@ -343,7 +343,7 @@ static bool is_behind(struct unwinding *unwinding, struct follower *follower)
 
 static void publish(struct unwinding *unwinding, struct follower *follower)
 {
-	struct list *before = follower->list;
+	struct process_list *before = follower->list;
 
 	follower->list = list_new(unwinding, follower->pid);
 	show(unwinding, follower);
@@ -363,7 +363,7 @@ static bool can_wait(const struct unwinding *unwinding, struct follower *followe
 	return !seen && unwind_memory_finds(unwinding->memory);
 }
 
-static bool has_wanted(const struct unwinding *unwinding, const struct list *list)
+static bool has_wanted(const struct unwinding *unwinding, const struct process_list *list)
 {
 	for (size_t i = 0; list && i < list->nr; i++)
 		if (list->files[i] && unwind_tables_wants(unwinding->tables, list->files[i]))
