@@ -58,8 +58,8 @@ static __u16 take_short(void)
 int __wrap_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		       const posix_spawnattr_t *attributes, char *const *arguments, char *const *environment);
 long __wrap_syscall(long number, ...);
-bool __wrap_message_send(int socket, struct iovec *parts, size_t nr, int fd);
-size_t __wrap_message_receive(int socket, void *bytes, size_t most, int *fd);
+bool __wrap_packet_send(int socket, struct iovec *parts, size_t nr, int fd);
+size_t __wrap_packet_receive(int socket, void *bytes, size_t most, int *fd);
 int __wrap_place_open_debug(const struct place *place, bool ours, const char *path, uid_t owner,
 			    const char *debug_dir);
 
@@ -80,7 +80,7 @@ long __wrap_syscall(long number, ...)
 	return 0;
 }
 
-bool __wrap_message_send(int socket, struct iovec *parts, size_t nr, int fd)
+bool __wrap_packet_send(int socket, struct iovec *parts, size_t nr, int fd)
 {
 	return take_byte() < 250;
 }
@@ -123,7 +123,7 @@ enum broken {
 };
 
 /* An answer, mostly well-formed; `broken` says which parts are arbitrary. */
-size_t __wrap_message_receive(int socket, void *bytes, size_t most, int *fd)
+size_t __wrap_packet_receive(int socket, void *bytes, size_t most, int *fd)
 {
 	struct answer *answer = bytes;
 	__u8 broken = take_byte(), begin = take_byte();

@@ -9,11 +9,12 @@ import subprocess
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
-ENGINE = ("base/memory", "base/guarded", "base/late", "base/refusal", "naming/foreign", "base/interned", "unwind/table",
+ENGINE = ("base/memory", "base/guarded", "base/apart", "base/local", "base/packet", "base/late", "base/refusal",
+          "base/interned", "naming/foreign", "unwind/table",
           *(f"confined/{name}" for name in ("dwarf_image", "lines", "read_file", "served", "filter", "eh_frame")),
           *(f"naming/{name}" for name in (
     "naming", "named_source", "pool", "order", "spans", "symbols", "image", "debug_file", "maps", "demangle",
-    "message", "worker")))
+    "worker")))
 LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
 SECCOMP = '-DLIBSECCOMP_SONAME="libseccomp.so.2"'
 

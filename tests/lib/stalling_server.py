@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A file system whose server stops to answer: `stalling_server.py FOLDER FILE…` serves copies of the files
-below the folder, read-only, by the protocol of /dev/fuse (linux/fuse.h). Each line of standard input names the
-requests that get no answer from then on ("lookup", "getattr", "open", "read", "all", "none"); the reply is the
-same line. It runs until its standard input ends."""
+below the folder by the protocol of /dev/fuse (linux/fuse.h). Files can be created there, written and renamed, and
+are kept in memory; there are no other folders. Each line of standard input names the
+requests that get no answer from then on: those of OPCODES. "none" ends that, and gives the answers that
+are due. The reply is the same line. It runs until its standard input ends."""
 import ctypes
 import os
 import stat
@@ -10,10 +11,14 @@ import struct
 import sys
 import threading
 
-LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR, INTERRUPT, DESTROY, \
-    BATCH_FORGET = 1, 2, 3, 14, 15, 17, 18, 25, 26, 27, 28, 29, 36, 38, 42
-OPCODES = {"lookup": {LOOKUP}, "getattr": {GETATTR}, "open": {OPEN}, "read": {READ}, "none": set(),
-           "all": {LOOKUP, GETATTR, OPEN, READ, STATFS, FLUSH, OPENDIR, READDIR}}
+LOOKUP, FORGET, GETATTR, SETATTR, UNLINK, RENAME, OPEN, READ, WRITE, STATFS, RELEASE, FSYNC, FLUSH, INIT, OPENDIR, \
+    READDIR, RELEASEDIR, CREATE, INTERRUPT, DESTROY, BATCH_FORGET, RENAME2 = \
+    1, 2, 3, 4, 10, 12, 14, 15, 16, 17, 18, 20, 25, 26, 27, 28, 29, 35, 36, 38, 42, 45
+OPCODES = {"lookup": {LOOKUP}, "getattr": {GETATTR}, "open": {OPEN, CREATE}, "read": {READ}, "none": set(),
+           "write": {WRITE}, "setattr": {SETATTR}, "rename": {RENAME, RENAME2}, "unlink": {UNLINK}, "flush": {FLUSH},
+           "fsync": {FSYNC}, "statfs": {STATFS}, "release": {RELEASE},
+           "all": {LOOKUP, GETATTR, SETATTR, OPEN, CREATE, READ, WRITE, STATFS, FLUSH, OPENDIR, READDIR, RENAME, RENAME2,
+                   UNLINK, FSYNC}}
 IN, OUT = struct.Struct("=IIQQIIII"), struct.Struct("=IiQ")
 ROOT = 1
 KEEP_CACHE = 2
@@ -28,13 +33,43 @@ def attributes(number, size, mode):
 class Server:
     def __init__(self, device, files):
         self.device = device
-        self.files = [(os.path.basename(path), open(path, "rb").read()) for path in files]
-        self.stalled = set()
+        self.names, self.contents = {}, {}
+        for path in files:
+            self.create(os.path.basename(path), open(path, "rb").read())
+        self.stalled, self.waiting, self.lock = set(), [], threading.Lock()
+
+    def create(self, name, content=b""):
+        node = len(self.contents) + 2
+        self.names[name], self.contents[node] = node, bytearray(content)
+        return node
 
     def attributes(self, node):
         if node == ROOT:
-            return attributes(ROOT, 0, stat.S_IFDIR | 0o755)
-        return attributes(node, len(self.files[node - 2][1]), stat.S_IFREG | 0o755)
+            return attributes(ROOT, 0, stat.S_IFDIR | 0o777)
+        return attributes(node, len(self.contents[node]), stat.S_IFREG | 0o777)
+
+    def entry(self, node):
+        return struct.pack("=4Q2I", node, 0, 0, 0, 0, 0) + self.attributes(node)
+
+    def rename(self, names):
+        old, new = (name.decode() for name in names.split(b"\0")[:2])
+        self.names[new] = self.names.pop(old)
+        return b""
+
+    def set_size(self, node, body):
+        valid, _, _, size = struct.unpack_from("=IIQQ", body)
+        if valid & 8:  # FATTR_SIZE
+            content = self.contents[node]
+            del content[size:]
+            content.extend(bytes(size - len(content)))
+        return struct.pack("=Q2I", 0, 0, 0) + self.attributes(node)
+
+    def write(self, node, body):
+        _, offset, size = struct.unpack_from("=QQI", body)
+        content = self.contents[node]
+        content.extend(bytes(max(0, offset - len(content))))
+        content[offset:offset + size] = body[40:40 + size]
+        return struct.pack("=II", size, 0)
 
     def answer(self, opcode, node, body):
         """Returns the bytes of the answer, or a negative errno. Nothing is valid for any time, so the kernel asks
@@ -43,20 +78,45 @@ class Server:
             return struct.pack("=4I2H2I2H8I", 7, 31, 65536, 0, 12, 9, 65536, 1, 32, 0, *[0] * 8)
         if opcode == LOOKUP:
             name = body.split(b"\0")[0].decode()
-            nodes = [i + 2 for i, file in enumerate(self.files) if file[0] == name]
-            return struct.pack("=4Q2I", nodes[0], 0, 0, 0, 0, 0) + self.attributes(nodes[0]) if nodes else -2
+            return self.entry(self.names[name]) if name in self.names else -2
         if opcode == GETATTR:
             return struct.pack("=Q2I", 0, 0, 0) + self.attributes(node)
+        if opcode == CREATE:
+            return self.entry(self.create(body[16:].split(b"\0")[0].decode())) + struct.pack("=Q2I", 0, KEEP_CACHE, 0)
         if opcode in (OPEN, OPENDIR):
             return struct.pack("=Q2I", 0, KEEP_CACHE, 0)  # the running program needs its pages
         if opcode == READ:
             _, offset, size = struct.unpack_from("=QQI", body)
-            return self.files[node - 2][1][offset:offset + size]
+            return bytes(self.contents[node][offset:offset + size])
+        if opcode == WRITE:
+            return self.write(node, body)
+        if opcode == SETATTR:
+            return self.set_size(node, body)
+        if opcode in (RENAME, RENAME2):
+            return self.rename(body[8 if opcode == RENAME else 16:])
+        if opcode == UNLINK:
+            return b"" if self.names.pop(body.split(b"\0")[0].decode(), None) else -2
         if opcode == STATFS:
             return struct.pack("=5Q4I24x", 0, 0, 0, 0, 0, 4096, 255, 4096, 0)
-        if opcode in (FLUSH, RELEASE, RELEASEDIR, READDIR):
+        if opcode in (FLUSH, RELEASE, RELEASEDIR, READDIR, FSYNC):
             return b""
         return -38
+
+    def reply(self, request):
+        _, opcode, unique, node = IN.unpack_from(request)[:4]
+        answer = self.answer(opcode, node, request[IN.size:])
+        error, data = (answer, b"") if isinstance(answer, int) else (0, answer)
+        try:
+            os.write(self.device, OUT.pack(OUT.size + len(data), error, unique) + data)
+        except OSError:
+            pass  # the request was interrupted
+
+    def stall(self, opcodes):
+        """Requests that wait get their answers when nothing stalls any more."""
+        with self.lock:
+            self.stalled = opcodes
+            while not opcodes and self.waiting:
+                self.reply(self.waiting.pop(0))
 
     def run(self):
         while True:
@@ -64,15 +124,12 @@ class Server:
                 request = os.read(self.device, 1 << 18)
             except OSError:
                 return
-            _, opcode, unique, node = IN.unpack_from(request)[:4]
-            if opcode in (FORGET, BATCH_FORGET, INTERRUPT) or opcode in self.stalled:
-                continue
-            answer = self.answer(opcode, node, request[IN.size:])
-            error, data = (answer, b"") if isinstance(answer, int) else (0, answer)
-            try:
-                os.write(self.device, OUT.pack(OUT.size + len(data), error, unique) + data)
-            except OSError:
-                pass  # the request was interrupted
+            opcode = IN.unpack_from(request)[1]
+            with self.lock:
+                if opcode in self.stalled:
+                    self.waiting.append(request)
+                elif opcode not in (FORGET, BATCH_FORGET, INTERRUPT):
+                    self.reply(request)
 
 
 def main():
@@ -85,7 +142,7 @@ def main():
     threading.Thread(target=server.run, daemon=True).start()
     print(os.minor(os.stat(folder).st_dev), flush=True)
     for line in sys.stdin:
-        server.stalled = OPCODES[line.strip()]
+        server.stall(OPCODES[line.strip()])
         print(line.strip(), flush=True)
     libc.umount2(folder.encode(), MNT_DETACH)
     os._exit(0)

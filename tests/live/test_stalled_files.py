@@ -2,16 +2,15 @@
 """A measured program whose file is on a file system that stops to answer (stalling_server.py): what waits for
 that can't be interrupted, so nothing that intervals, the end or SIGTERM need may wait for it."""
 import json
-import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
-from records import HERE, Result
+from records import Result
 from sessions import write
+from stalling import Mount
 
 OPERATIONS = ["lookup", "getattr", "open", "read"]
 MOMENTS = ["start", "interval", "end"]
@@ -40,27 +39,17 @@ def fixture_spinning(tmp_path_factory):
     return path
 
 
-class Stalling:
+class Stalling(Mount):
     def __init__(self, folder, file):
-        self.folder = folder
-        folder.mkdir()
-        self.server = subprocess.Popen([sys.executable, os.path.join(HERE, "lib", "stalling_server.py"), folder, file],
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.server.stdout.readline()
+        super().__init__(folder, file)
         self.program = subprocess.Popen([folder / file.name], stdout=subprocess.PIPE)
         assert self.program.stdout.read(1)
 
-    def stall(self, operation):
-        self.server.stdin.write(operation + "\n")
-        self.server.stdin.flush()
-        assert self.server.stdout.readline() == operation + "\n"
-
     def end(self):
-        self.server.kill()  # the kernel ends all requests with the last descriptor of its device
-        self.server.wait()
+        self.server.kill()
         self.program.kill()
         self.program.wait()
-        subprocess.run(["umount", "-l", self.folder], check=True)
+        super().end()
 
 
 @pytest.fixture(name="stalling")

@@ -13,11 +13,11 @@
 #include "activity/why.h"
 #include "aggregation/aggregation.h"
 #include "aggregation/wakes.h"
+#include "base/apart.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/note.h"
 #include "base/visible.h"
-#include "naming/foreign.h"
 #include "plan/unwind.h"
 #include "record/called.h"
 #include "record/entry.h"
@@ -155,7 +155,7 @@ static __u64 forks_so_far(void)
 	free(line);
 	if (file)
 		fclose(file);
-	return forks - foreign_started();
+	return forks - apart_started();
 }
 
 int sampling_attach_at(struct activity *activity, size_t place, struct refusal *refusal)

@@ -13,7 +13,11 @@ static size_t read_block(void *block, size_t size, void *fd)
 
 json_t *json_file_read(const char *path, __u64 most, size_t flags, json_error_t *error)
 {
-	int fd = guarded_open_path(path, most);
+	return json_fd_read(guarded_open_path(path, most), flags, error);
+}
+
+json_t *json_fd_read(int fd, size_t flags, json_error_t *error)
+{
 	json_t *document;
 
 	if (fd < 0)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -12,6 +13,9 @@
 #include "base/visible.h"
 #include "collection/exec_watch.h"
 #include "host/privileges.h"
+
+/* What the child tells instead of the errno ENOENT. */
+#define NO_INTERPRETER (-1)
 
 static void wait_and_exec(char **argv, const struct inherited *inherited, int go, int failure)
 {
@@ -27,6 +31,9 @@ static void wait_and_exec(char **argv, const struct inherited *inherited, int go
 	privileges_of_command();
 	execvp(argv[0], argv);
 	error = errno;
+	/* If a file exists and yet ENOENT is returned, it is a script whose interpreter does not exist. */
+	if (error == ENOENT && strchr(argv[0], '/') && !access(argv[0], F_OK))
+		error = NO_INTERPRETER;
 	if (write(failure, &error, sizeof(error)) < 0)
 		_exit(1);
 	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
@@ -109,30 +116,15 @@ bool child_cut(const struct child *child)
 	return child->watch && exec_watch_cut(child->watch);
 }
 
-int child_go(struct child *child, char **argv, struct refusal *refusal)
+/* The child ends by itself. */
+static int refuse_exec(struct child *child, char **argv, int error, struct refusal *refusal)
 {
-	int error = 0;
-	ssize_t got;
-
-	child->watch = exec_watch_open(child->pid);
-	child->before_ns = cpu_time_ns(child->pid);
-	child->began_ns = clock_ns(CLOCK_MONOTONIC);
-	if (write(child->go_fd, "", 1) != 1)
-		error = errno;
-	close_fd(&child->go_fd);
-	/* When exec succeeds, the pipe is closed without any data. */
-	do
-		got = read(child->failure_fd, &error, sizeof(error));
-	while (got < 0 && errno == EINTR);
 	close_fd(&child->failure_fd);
-	if (!error)
-		return 0;
-
-	collect(child, 0);
-	/* If a file exists and yet ENOENT is returned, it is a script whose interpreter does not exist. */
-	if (error == ENOENT && strchr(argv[0], '/') && !access(argv[0], F_OK)) {
+	if (!child->exited)
+		collect(child, 0);
+	if (error == NO_INTERPRETER) {
 		refuse(refusal, STATUS_NOT_EXECUTABLE, "command '%s'", argv[0]);
-		refusal->error = error;
+		refusal->error = ENOENT;
 		because(refusal, "the interpreter or loader that it names is not there");
 		return instead(refusal, "see its first line (#!), or: file %s", argv[0]);
 	}
@@ -143,6 +135,58 @@ int child_go(struct child *child, char **argv, struct refusal *refusal)
 	return instead(refusal, error == ENOENT	  ? "check its spelling and PATH"
 				: error == EACCES ? "is it a program, and executable (chmod +x)?"
 						  : "");
+}
+
+/* Most programs are executed within a millisecond. */
+#define BEGIN_NS 500000000ULL
+#define LOOK_MS	 10
+
+static bool is_told_to_end(void)
+{
+	sigset_t pending;
+
+	return !sigpending(&pending) && (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
+					 sigismember(&pending, SIGHUP));
+}
+
+int child_go(struct child *child, char **argv, struct refusal *refusal)
+{
+	struct pollfd told = {.fd = child->failure_fd, .events = POLLIN};
+	int error = 0;
+
+	child->watch = exec_watch_open(child->pid);
+	child->before_ns = cpu_time_ns(child->pid);
+	child->began_ns = clock_ns(CLOCK_MONOTONIC);
+	if (write(child->go_fd, "", 1) != 1)
+		error = errno;
+	close_fd(&child->go_fd);
+	if (error)
+		return refuse_exec(child, argv, error, refusal);
+	while (poll(&told, 1, LOOK_MS) <= 0 && !is_told_to_end() &&
+	       clock_ns(CLOCK_MONOTONIC) - child->began_ns < BEGIN_NS)
+		;
+	return child_begin(child, argv, refusal);
+}
+
+bool child_is_beginning(const struct child *child)
+{
+	return child->pid && child->failure_fd >= 0 && child->go_fd < 0;
+}
+
+int child_begin(struct child *child, char **argv, struct refusal *refusal)
+{
+	struct pollfd told = {.fd = child->failure_fd, .events = POLLIN};
+	int error = 0;
+	ssize_t got;
+
+	if (!child_is_beginning(child) || poll(&told, 1, 0) <= 0)
+		return 0;
+	/* When exec succeeds, the pipe is closed without any data. */
+	do
+		got = read(child->failure_fd, &error, sizeof(error));
+	while (got < 0 && errno == EINTR);
+	close_fd(&child->failure_fd);
+	return error ? refuse_exec(child, argv, error, refusal) : 0;
 }
 
 /* Reaps orphans, which nhmtap gets as PID 1. The child may have ended meanwhile, and its status must not be

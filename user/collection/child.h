@@ -16,7 +16,8 @@ struct exec_watch;
 struct child {
 	pid_t pid;	/* 0: there is no child */
 	int go_fd;	/* writing lets the child exec, closing lets it end; -1: closed */
-	int failure_fd; /* delivers the errno if exec fails; -1: closed */
+	int failure_fd; /* delivers the errno if exec fails, and is closed by it otherwise; -1: it has begun
+			 */
 	bool exited;
 	int wait_status; /* of waitpid(2), once exited */
 	__u64 began_ns;	 /* CLOCK_MONOTONIC: when it was let go */
@@ -47,9 +48,18 @@ int child_start(struct child *child, char **argv, const struct inherited *inheri
  * exec_watch.h. */
 bool child_cut(const struct child *child);
 
-/* Lets the child exec. Returns 0, or -1 with the refusal (status 127: not found, 126: not executable); the
- * child has then ended and been reaped. */
+/*
+ * Lets the child exec, and waits for that; but only for a short time, and not once a signal that ends the
+ * session is pending: the program may be on a file system that does not answer. Returns as child_begin().
+ */
 int child_go(struct child *child, char **argv, struct refusal *refusal);
+
+/* Whether it is not known yet if exec succeeds. failure_fd becomes readable then. */
+bool child_is_beginning(const struct child *child);
+
+/* Looks whether exec has succeeded. Returns 0, also if that is not known yet; or -1 with the refusal (status
+ * 127: not found, 126: not executable): then the child has ended and been reaped. */
+int child_begin(struct child *child, char **argv, struct refusal *refusal);
 
 /* Reaps what has exited, without waiting: the child, and orphans, whose parent nhmtap is if it is PID 1.
  * Returns whether the child has ended. If the kernel refuses to tell its status, this is reported on stderr,

@@ -135,7 +135,7 @@ static int write_page(const struct flamegraph *flamegraph, const char *title, co
 	struct text page = {0};
 	struct sink sink;
 
-	if (sink_open(&sink, path, false, false, refusal))
+	if (sink_open(&sink, path, false, false, NULL, refusal))
 		return -1;
 	flamegraph_page(flamegraph, title, &page);
 	sink_put(&sink, page.bytes, page.used);

@@ -198,7 +198,7 @@ static int symbolize(struct symbolizing *symbolizing, struct refusal *refusal)
 	int err;
 
 	if (open_input(symbolizing, refusal) ||
-	    sink_open(&symbolizing->sink, symbolizing->options->output, false, false, refusal))
+	    sink_open(&symbolizing->sink, symbolizing->options->output, false, false, NULL, refusal))
 		return refusal->status;
 	if (!symbolizing->sink.terminal)
 		progress_begin(symbolizing->options->quiet);

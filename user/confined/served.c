@@ -120,7 +120,7 @@ static size_t asked_size;
 
 static bool receive(int *fd)
 {
-	asked_size = message_receive(WORKER_FD, asked.bytes, sizeof(asked) - 1, fd);
+	asked_size = packet_receive(WORKER_FD, asked.bytes, sizeof(asked) - 1, fd);
 	asked.bytes[asked_size] = '\0';
 	return asked_size >= sizeof(asked.ask);
 }
@@ -163,7 +163,7 @@ static void send_reply(struct reply *reply)
 				{reply->frames, reply->answer.nr_frames * sizeof(reply->frames[0])},
 				{reply->text, reply->answer.nr_text}};
 
-	if (!message_send(WORKER_FD, parts, 3, reply->fd))
+	if (!packet_send(WORKER_FD, parts, 3, reply->fd))
 		_exit(1);
 	if (reply->fd >= 0)
 		close(reply->fd);

@@ -178,6 +178,15 @@ void privileges_of_command(void)
 	set_sets(&sets);
 }
 
+void privileges_of_files(void)
+{
+	struct sets sets = get_sets();
+
+	sets.effective &= BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH);
+	sets.permitted = sets.effective;
+	set_sets(&sets);
+}
+
 const char *privileges_name(__u64 set, size_t *at)
 {
 	while (*at < ARRAY_SIZE(kept)) {

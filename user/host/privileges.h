@@ -60,6 +60,10 @@ int privileges_keep(struct host *host, const struct privileges_for *purpose);
  * if the program itself gave them to its caller (AT_SECURE). */
 void privileges_of_command(void);
 
+/* Called in a process that only opens, reads and writes files. Keeps the capabilities for these, of those
+ * that are effective. */
+void privileges_of_files(void);
+
 /* The capabilities of this thread that are effective, or that are after privileges_raise(); one bit each. */
 __u64 privileges_held(void);
 

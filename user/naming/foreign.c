@@ -4,28 +4,23 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "base/apart.h"
 #include "base/clock.h"
 #include "base/hex.h"
+#include "base/local.h"
 #include "base/memory.h"
-#include "naming/message.h"
+#include "base/packet.h"
 
 #define HELPER_NAME "nhmtap-files"
 
@@ -103,29 +98,9 @@ static void read_build_id(int fd, char text[FOREIGN_BUILD_ID])
 	}
 }
 
-/* Whether no server is behind the file system, so that its files can be read and closed without waiting for
- * one. */
-static bool is_local(int fd)
-{
-	static const unsigned int kinds[] = {
-		EXT4_SUPER_MAGIC,     XFS_SUPER_MAGIC,	    BTRFS_SUPER_MAGIC,	   F2FS_SUPER_MAGIC,
-		TMPFS_MAGIC,	      RAMFS_MAGIC,	    OVERLAYFS_SUPER_MAGIC, SQUASHFS_MAGIC,
-		EROFS_SUPER_MAGIC_V1, ISOFS_SUPER_MAGIC,    MSDOS_SUPER_MAGIC,	   HUGETLBFS_MAGIC,
-		PROC_SUPER_MAGIC,     0x2fc12fc1 /* ZFS */,
-	};
-	struct statfs about;
-
-	if (fstatfs(fd, &about))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if ((unsigned int)about.f_type == kinds[i])
-			return true;
-	return false;
-}
-
 static void tell(int socket, const struct told *told, int fd)
 {
-	if (!message_send(socket, (struct iovec[]){{(void *)told, sizeof(*told)}}, 1, fd))
+	if (!packet_send(socket, (struct iovec[]){{(void *)told, sizeof(*told)}}, 1, fd))
 		_exit(0);
 }
 
@@ -182,7 +157,7 @@ static int handle_found(int socket, const struct asked *asked, struct told *told
 	fd = guarded_open_found(found);
 	if (fd < 0)
 		return -1;
-	told->local = is_local(fd);
+	told->local = local_is(fd);
 	if (asked->want == FOREIGN_HOLD)
 		read_build_id(fd, told->build_id);
 	if (told->local)
@@ -219,34 +194,21 @@ static void answer(int socket, const struct asked *asked, int passed)
 	close_range(socket + 1, ~0U, 0);
 }
 
-static void __attribute__((noreturn)) serve(int socket)
+static void serve(int socket, const void *unused __attribute__((unused)))
 {
 	static struct asked asked;
-	sigset_t all;
 	int passed;
 
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	prctl(PR_SET_NAME, HELPER_NAME);
-	/* Nobody must wait for the end of an output because a helper is stuck. */
-	if (socket) {
-		dup2(socket, 0);
-		socket = 0;
-	}
-	close_range(1, ~0U, 0);
-	while (message_receive(socket, &asked, sizeof(asked), &passed) == sizeof(asked))
+	while (packet_receive(socket, &asked, sizeof(asked), &passed) == sizeof(asked))
 		answer(socket, &asked, passed);
-	_exit(0);
 }
 
 /* --- helpers -------------------------------------------------------------------------------------- */
 
 struct helper {
 	struct helper *next;
-	pid_t pid;
-	int socket;
+	struct apart process;
 	enum { IDLE, BUSY, STUCK } state;
-	__u64 cpu_ns; /* as last seen */
 	/* What it is stuck on: */
 	dev_t device;
 	char *folder;
@@ -256,32 +218,9 @@ static struct {
 	pthread_mutex_t lock;
 	struct helper *first;
 	size_t nr;
-	__u64 ended_ns;
 } helpers = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define HELPERS_MOST 64
-
-static __u64 cpu_ns(struct helper *helper)
-{
-	clockid_t clock;
-	__u64 now = clock_getcpuclockid(helper->pid, &clock) ? 0 : clock_ns(clock);
-
-	if (now > helper->cpu_ns)
-		helper->cpu_ns = now;
-	return helper->cpu_ns;
-}
-
-__u64 foreign_cpu_ns(void)
-{
-	__u64 sum;
-
-	pthread_mutex_lock(&helpers.lock);
-	sum = helpers.ended_ns;
-	for (struct helper *helper = helpers.first; helper; helper = helper->next)
-		sum += cpu_ns(helper);
-	pthread_mutex_unlock(&helpers.lock);
-	return sum;
-}
 
 /* Called with the lock. */
 static void forget(struct helper *helper)
@@ -292,41 +231,20 @@ static void forget(struct helper *helper)
 		at = &(*at)->next;
 	*at = helper->next;
 	helpers.nr--;
-	helpers.ended_ns += cpu_ns(helper);
-	close(helper->socket); /* it ends by that; a session reaps any child */
-	waitpid(helper->pid, NULL, WNOHANG);
+	apart_leave(&helper->process);
 	free(helper->folder);
 	free(helper);
-}
-
-static __u64 started;
-
-__u64 foreign_started(void)
-{
-	return __atomic_load_n(&started, __ATOMIC_RELAXED);
 }
 
 /* Called with the lock. */
 static struct helper *start(void)
 {
-	struct helper *helper;
-	int ends[2];
-	pid_t pid;
+	struct helper *helper = xcalloc(1, sizeof(*helper));
 
-	if (helpers.nr == HELPERS_MOST || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return NULL;
-	pid = fork();
-	if (!pid)
-		serve(ends[1]);
-	close(ends[1]);
-	if (pid < 0) {
-		close(ends[0]);
+	if (helpers.nr == HELPERS_MOST || !apart_start(&helper->process, HELPER_NAME, serve, NULL, -1)) {
+		free(helper);
 		return NULL;
 	}
-	__atomic_fetch_add(&started, 1, __ATOMIC_RELAXED);
-	helper = xcalloc(1, sizeof(*helper));
-	helper->pid = pid;
-	helper->socket = ends[0];
 	helper->next = helpers.first;
 	helpers.first = helper;
 	helpers.nr++;
@@ -352,7 +270,7 @@ static int slice_ms(__u64 ns)
 /* Waits for a message of a helper. Returns 0, ETIMEDOUT, or ECHILD if it has ended. */
 static int receive(struct helper *helper, struct told *told, int *fd, __u64 deadline)
 {
-	struct pollfd ready = {.fd = helper->socket, .events = POLLIN};
+	struct pollfd ready = {.fd = helper->process.socket, .events = POLLIN};
 
 	*fd = -1;
 	for (;;) {
@@ -369,7 +287,7 @@ static int receive(struct helper *helper, struct told *told, int *fd, __u64 dead
 		if (now >= deadline || (got < 0 && errno != EINTR))
 			return ETIMEDOUT;
 	}
-	return message_receive(helper->socket, told, sizeof(*told), fd) == sizeof(*told) ? 0 : ECHILD;
+	return packet_receive(helper->process.socket, told, sizeof(*told), fd) == sizeof(*told) ? 0 : ECHILD;
 }
 
 /* Called with the lock. Takes the late answers of helpers that were stuck, and forgets those that have ended.
@@ -516,7 +434,9 @@ static int converse(struct helper *helper, const struct foreign_question *questi
 	if (folder)
 		length = snprintf(asked->text, sizeof(asked->text) / 2, "%s", folder) + 1;
 	snprintf(asked->text + length, sizeof(asked->text) - length, "%s", question->path);
-	err = message_send(helper->socket, (struct iovec[]){{asked, sizeof(*asked)}}, 1, number) ? 0 : ECHILD;
+	err = packet_send(helper->process.socket, (struct iovec[]){{asked, sizeof(*asked)}}, 1, number)
+		      ? 0
+		      : ECHILD;
 	free(asked);
 	told->done = false;
 	while (!err && !told->done)

@@ -80,10 +80,4 @@ bool foreign_is_stuck(dev_t device);
 
 #define FOREIGN_STUCK "its file system does not answer"
 
-/* CPU time of the helpers so far. */
-__u64 foreign_cpu_ns(void);
-
-/* How many helpers were started so far. */
-__u64 foreign_started(void);
-
 #endif

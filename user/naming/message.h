@@ -7,26 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
-#include <sys/uio.h>
 
+#include "base/packet.h"
 #include "naming/image.h"
 #include "naming/symbols.h"
 
 #define MESSAGE_MOST  (1 << 16) /* bytes */
 #define WHY_MOST      120
 #define ASK_TEXT_MOST (3 * (64 + PATH_MAX)) /* texts after a question: see struct place */
-
-/* Sends the parts as one message, with a descriptor, or -1 for none. The caller keeps the descriptor. Returns
- * whether the whole message was sent. */
-bool message_send(int socket, struct iovec *parts, size_t nr, int fd);
-
-/*
- * Waits for a message of at most `most` bytes. Returns its size; 0 if there is none, or if it was truncated.
- * Sets *fd to the descriptor that came with it, which the caller owns even if 0 is returned; -1: none came;
- * FD_CUT: it could not be received, because the descriptor limit was reached or several were sent.
- */
-#define FD_CUT (-2)
-size_t message_receive(int socket, void *bytes, size_t most, int *fd);
 
 /* The worker executes this program again under this name. Its socket has this descriptor number. */
 #define WORKER_NAME "nhmtap-worker"

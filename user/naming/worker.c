@@ -231,13 +231,13 @@ bool worker_start(struct worker *worker)
 
 static bool send_ask(struct worker *worker, const struct ask *ask, const char *text, size_t size, int fd)
 {
-	return message_send(worker->fd, (struct iovec[]){{(void *)ask, sizeof(*ask)}, {(void *)text, size}},
-			    2, fd);
+	return packet_send(worker->fd, (struct iovec[]){{(void *)ask, sizeof(*ask)}, {(void *)text, size}}, 2,
+			   fd);
 }
 
 static bool receive(struct worker *worker, int *passed)
 {
-	worker->size = message_receive(worker->fd, worker->got.bytes, sizeof(worker->got), passed);
+	worker->size = packet_receive(worker->fd, worker->got.bytes, sizeof(worker->got), passed);
 	return worker->size >= sizeof(struct answer);
 }
 

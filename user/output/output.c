@@ -17,6 +17,7 @@
 #include "output/documents.h"
 #include "output/member.h"
 #include "output/push.h"
+#include "output/scribe_server.h"
 #include "record/record.h"
 #include "record/type.h"
 
@@ -107,8 +108,9 @@ static int open_place(struct stream *stream, const struct place_of_output *place
 				      stream->format ? stream->format->name : "json",
 				      stream->format ? stream->format->media : NULL, refusal);
 	if (session && place->path && (replaces || documents_is_pattern(place->path)))
-		return sink_open_documents(&stream->sink, place->path, refusal);
-	return sink_open(&stream->sink, place->path, place->append, session, refusal);
+		return sink_open_documents(&stream->sink, place->path, scribe_serve, refusal);
+	return sink_open(&stream->sink, place->path, place->append, session, session ? scribe_serve : NULL,
+			 refusal);
 }
 
 static bool is_same_text(const char *one, const char *other)
@@ -577,6 +579,25 @@ int stream_write_fields(struct stream *stream, const char *type, const struct fi
 	return stream->format->write_fields(stream, type, fields);
 }
 
+/* Causes of a standstill: what ends it, and, if the other outputs tell it as an error, what to do. */
+static const struct standstill {
+	const char *cause, *until, *next;
+} standstills[] = {
+	{"disconnected", "there is a connection", NULL},
+	{"disk_full", "there is room", NULL},
+	{"unopened", "the file can be opened", "check the folder and its permissions"},
+	{"stalled", "it does", "check the server of the file system"},
+};
+
+static const struct standstill *standstill_of(const char *cause)
+{
+	size_t i = 0;
+
+	while (strcmp(standstills[i].cause, cause))
+		i++;
+	return &standstills[i];
+}
+
 /* Reports that nothing can be written for now. What waits stays in the queue. */
 static void suspend(struct stream *stream)
 {
@@ -586,13 +607,10 @@ static void suspend(struct stream *stream)
 	gap->stopped = sink_cause(sink);
 	snprintf(gap->why, sizeof(gap->why), "%s", sink_why(sink));
 	clock_gettime(CLOCK_REALTIME, &gap->since);
-	gap->expected = sink->unopened && sink->fd < 0;
-	stream->untold = !gap->expected && !strcmp(gap->stopped, "unopened");
+	gap->expected = sink->unopened && sink->fd < 0 && sink->stopped == ENXIO;
+	stream->untold = !gap->expected && standstill_of(gap->stopped)->next;
 	say("nhmtap: writing to %s: %s; it goes on when %s", sink->path ? sink->path : "stdout", gap->why,
-	    sink_is_remote(sink) ? "there is a connection"
-	    : gap->expected	 ? "somebody does"
-	    : stream->untold	 ? "the file can be opened"
-				 : "there is room");
+	    gap->expected ? "somebody does" : standstill_of(gap->stopped)->until);
 }
 
 static json_t *rejected_news(struct stream *stream)
@@ -617,18 +635,20 @@ static json_t *rejected_news(struct stream *stream)
 json_t *stream_take_news(struct stream *stream)
 {
 	const char *path = stream->sink.path;
+	const struct standstill *cause;
 	struct refusal refusal;
 	json_t *record;
 
 	if (stream->sink.push)
 		return rejected_news(stream);
-	if (!stream->untold)
+	if (!stream->untold || !stream->gap.stopped)
 		return NULL;
+	cause = standstill_of(stream->gap.stopped);
 	stream->untold = false;
 	refuse(&refusal, STATUS_PARTIAL, "writing to %s", path);
 	refusal.error = stream->sink.stopped;
-	because(&refusal, "%s; records wait until the file can be opened", stream->gap.why);
-	instead(&refusal, "check the folder and its permissions");
+	because(&refusal, "%s; records wait until %s", stream->gap.why, cause->until);
+	instead(&refusal, "%s", cause->next);
 	record = record_error(&refusal);
 	json_object_set_new(record, "output", value_text(path, 1024));
 	return record;

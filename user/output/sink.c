@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/local.h"
 #include "base/memory.h"
 #include "output/address.h"
 #include "output/documents.h"
@@ -78,6 +79,12 @@ static void block_size_signal(void)
 	sigprocmask(SIG_BLOCK, &size, NULL);
 }
 
+/* Errors that may pass: somebody may free space, or truncate the file. */
+static bool is_full(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
 static int refuse_path(struct refusal *refusal, const char *path, int error)
 {
 	refuse(refusal, STATUS_USAGE, "option --output '%s'", path);
@@ -86,42 +93,246 @@ static int refuse_path(struct refusal *refusal, const char *path, int error)
 	return instead(refusal, "check the folder and its permissions");
 }
 
-int sink_open(struct sink *sink, const char *path, bool append, bool later, struct refusal *refusal)
+/* --- by another process ----------------------------------------------------------------------- */
+
+/* How long to wait for the file system at the start, and when the file is opened again. */
+#define OPEN_NS	 1000000000ULL
+#define AGAIN_NS 100000000ULL
+
+static void take_open(struct sink *sink, const struct scribe_done *done, int fd)
 {
-	*sink = (struct sink){.fd = -1, .path = path, .append = append, .begun = append || !path};
-	block_size_signal();
-	if (!path) {
-		take_stdout(sink);
+	if (sink->fd >= 0 && sink->fd != fd)
+		close(sink->fd);
+	sink->fd = fd;
+	sink->regular = true;
+	sink->old = done->old;
+	sink->unopened = false;
+	queue_rewind(&sink->queue);
+	if (fd >= 0)
 		look_at(sink);
-		return 0;
+}
+
+/* The end of SCRIBE_OPEN. A process that is not needed, or has failed, ends: the place may be another one at
+ * the next try. */
+static void on_opened(struct sink *sink, const struct scribe_done *done, int fd)
+{
+	if (done->error)
+		sink->stopped = done->error;
+	else
+		take_open(sink, done, fd);
+	if (!done->error && fd < 0)
+		return;
+	scribe_end(sink->scribe);
+	sink->scribe = NULL;
+}
+
+/* The file system's server is away, or a file that was opened is of no use any more. */
+static void lose_file(struct sink *sink, int error)
+{
+	sink->unopened = true;
+	sink->stopped = error;
+}
+
+static void on_put(struct sink *sink, const struct scribe_done *done)
+{
+	struct queue *queue = &sink->queue;
+	size_t written = done->written < queue->nr ? done->written : queue->nr;
+
+	if (written)
+		queue_advance(queue, queue->ends[written - 1] - queue->done);
+	sink->begun = sink->begun || written;
+	if (!done->error || is_full(done->error) || done->error == EAGAIN)
+		sink->stopped = done->error;
+	else
+		lose_file(sink, done->error);
+}
+
+static void on_document(struct sink *sink, const struct scribe_done *done)
+{
+	sink->stopped = done->error;
+	if (!done->error)
+		documents_pop(sink->documents);
+}
+
+/* Some file systems report only at close(2) that the disk is full. */
+static void on_closed(struct sink *sink, const struct scribe_done *done)
+{
+	sink->closed = true;
+	sink->error = sink->error ? sink->error : done->error;
+}
+
+/* Takes the end of the job that is under way, if it comes until the deadline. Returns whether the scribe, if
+ * there still is one, can be given another job. */
+static bool take_done(struct sink *sink, __u64 deadline)
+{
+	enum scribe_job job = scribe_busy(sink->scribe);
+	struct scribe_done done;
+	int fd, err;
+
+	if (!job)
+		return true;
+	err = scribe_take(sink->scribe, &done, &fd, deadline);
+	if (err == ETIMEDOUT) {
+		if (scribe_is_late(sink->scribe))
+			sink->stopped = ETIMEDOUT;
+		return false;
 	}
-	sink->fd = open_file(path, later ? O_NONBLOCK : 0);
+	if (err) {
+		scribe_end(sink->scribe);
+		sink->scribe = NULL;
+		lose_file(sink, err);
+		return false;
+	}
+	sink->stopped = 0;
+	if (job == SCRIBE_OPEN)
+		on_opened(sink, &done, fd);
+	else if (job == SCRIBE_PUT)
+		on_put(sink, &done);
+	else if (job == SCRIBE_DOCUMENT)
+		on_document(sink, &done);
+	else if (job == SCRIBE_CLOSE)
+		on_closed(sink, &done);
+	return true;
+}
+
+static struct scribe *scribe_of(const struct sink *sink, int kept)
+{
+	return scribe_start(sink->serve, &(struct scribe_place){.path = sink->path, .kept = kept});
+}
+
+/* Has a process open the file, now or later. Returns 0; or an errno if it can't be opened. */
+static int open_apart(struct sink *sink, __u64 wait_ns)
+{
+	int err;
+
+	sink->unopened = true;
+	if (!take_done(sink, 0) || !sink->scribe || !sink->unopened)
+		return 0;
+	err = scribe_ask(sink->scribe, SCRIBE_OPEN, sink->begun);
+	if (err)
+		sink->stopped = err;
+	else if (!take_done(sink, clock_ns(CLOCK_MONOTONIC) + wait_ns) && sink->scribe)
+		sink->stopped = ETIMEDOUT;
+	return sink->unopened && sink->stopped != ETIMEDOUT && sink->stopped != ENXIO ? sink->stopped : 0;
+}
+
+/* Whether a process takes over what would wait for a server. Without one, it is done here. */
+static bool leave_to_scribe(struct sink *sink)
+{
+	if (!sink->scribe && sink->serve && !local_place(sink->path))
+		sink->scribe = scribe_of(sink, -1);
+	return sink->scribe;
+}
+
+/* Leaves stdout to a process if it is a file behind a server. */
+static void leave_stdout(struct sink *sink)
+{
+	if (sink->serve && sink->regular && !local_is_known(sink->fd))
+		sink->scribe = scribe_of(sink, sink->fd);
+}
+
+/* Documents that the next one would replace at once are dropped. */
+static int ask_for_document(struct sink *sink)
+{
+	struct documents *documents = sink->documents;
+
+	while (documents->first && documents->first->next && !documents_is_pattern(documents->path))
+		documents_pop(documents);
+	return documents->first ? scribe_write(sink->scribe, documents->first) : 0;
+}
+
+static int ask_for_more(struct sink *sink)
+{
+	if (sink->documents)
+		return ask_for_document(sink);
+	if (queue_waiting(&sink->queue))
+		return scribe_put(sink->scribe, &sink->queue, sink->begun);
+	if (sink->ending && !sink->closed)
+		return scribe_ask(sink->scribe, SCRIBE_CLOSE, true);
+	return 0;
+}
+
+static int flush_apart(struct sink *sink)
+{
+	int err;
+
+	if (!take_done(sink, 0) || !sink->scribe || sink->unopened || sink->error)
+		return -sink->error;
+	err = ask_for_more(sink);
+	if (err)
+		lose_file(sink, err);
+	return 0;
+}
+
+static int open_here(struct sink *sink, bool later)
+{
+	sink->fd = open_file(sink->path, later ? O_NONBLOCK : 0);
 	if (sink->fd < 0 && later && errno == ENXIO) {
 		sink->unopened = true;
 		sink->stopped = ENXIO;
 		return 0;
 	}
 	if (sink->fd < 0)
-		return refuse_path(refusal, path, errno);
+		return errno;
 	look_at(sink);
 	return 0;
 }
 
+int sink_open(struct sink *sink, const char *path, bool append, bool later, scribe_fn serve,
+	      struct refusal *refusal)
+{
+	int error;
+
+	*sink = (struct sink){
+		.fd = -1, .path = path, .append = append, .begun = append || !path, .serve = serve};
+	block_size_signal();
+	if (!path) {
+		take_stdout(sink);
+		look_at(sink);
+		leave_stdout(sink);
+		return 0;
+	}
+	error = leave_to_scribe(sink) ? open_apart(sink, OPEN_NS) : open_here(sink, later);
+	return error ? refuse_path(refusal, path, error) : 0;
+}
+
 /* --- documents -------------------------------------------------------------------------------- */
 
-int sink_open_documents(struct sink *sink, const char *path, struct refusal *refusal)
+static int open_documents_here(struct sink *sink)
+{
+	return -documents_open(sink->documents, sink->path);
+}
+
+/* Has a process check that documents can be created. Returns 0, also if that is not known yet; or an errno.
+ */
+static int try_apart(struct sink *sink)
+{
+	struct scribe_done done;
+	int fd, err = scribe_ask(sink->scribe, SCRIBE_TRY, true);
+
+	documents_begin(sink->documents, sink->path);
+	if (!err)
+		err = scribe_take(sink->scribe, &done, &fd, clock_ns(CLOCK_MONOTONIC) + OPEN_NS);
+	if (err == ETIMEDOUT || (!err && !done.error && !done.local))
+		return 0;
+	scribe_end(sink->scribe);
+	sink->scribe = NULL;
+	return err ? err : done.error;
+}
+
+int sink_open_documents(struct sink *sink, const char *path, scribe_fn serve, struct refusal *refusal)
 {
 	int err;
 
-	*sink = (struct sink){.fd = -1, .path = path};
+	*sink = (struct sink){.fd = -1, .path = path, .serve = serve};
 	block_size_signal();
 	sink->documents = xcalloc(1, sizeof(*sink->documents));
-	err = documents_open(sink->documents, path);
+	err = leave_to_scribe(sink) ? try_apart(sink) : open_documents_here(sink);
 	if (!err)
 		return 0;
 	free(sink->documents);
 	sink->documents = NULL;
-	return refuse_path(refusal, path, -err);
+	return refuse_path(refusal, path, err);
 }
 
 int sink_open_push(struct sink *sink, const char *url, const char *format, const char *media,
@@ -137,6 +348,14 @@ int sink_open_push(struct sink *sink, const char *url, const char *format, const
 	return 0;
 }
 
+/* Whether the first document is on its way, and has to stay. */
+static bool is_first_taken(const struct sink *sink)
+{
+	if (sink->scribe)
+		return scribe_busy(sink->scribe) == SCRIBE_DOCUMENT;
+	return sink->push && pusher.is_busy(sink->push);
+}
+
 void sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until)
 {
 	struct queue *queue = &sink->queue;
@@ -150,7 +369,7 @@ void sink_cut(struct sink *sink, const struct timespec *since, const struct time
 
 	if (!sink->documents || !queue->used)
 		return;
-	documents_add(sink->documents, &document, sink->most, sink->push && pusher.is_busy(sink->push));
+	documents_add(sink->documents, &document, sink->most, is_first_taken(sink));
 	sink->cut_try = sink->push ? pusher.tries(sink->push) : 0;
 	queue_clear(queue);
 }
@@ -166,17 +385,37 @@ unsigned long long sink_take_dropped(struct sink *sink)
 
 bool sink_is_remote(const struct sink *sink)
 {
-	return sink->address || sink->push;
+	return sink->address || sink->push || sink->scribe;
+}
+
+static bool is_closing(const struct sink *sink)
+{
+	return sink->scribe && sink->ending && !sink->closed && !sink->documents;
 }
 
 bool sink_has_left(const struct sink *sink)
 {
-	return queue_waiting(&sink->queue) || (sink->documents && sink->documents->first);
+	return queue_waiting(&sink->queue) || (sink->documents && sink->documents->first) || is_closing(sink);
+}
+
+void sink_end(struct sink *sink)
+{
+	sink->ending = true;
+}
+
+bool sink_is_busy(const struct sink *sink)
+{
+	return sink->scribe && scribe_busy(sink->scribe);
+}
+
+int sink_awaited(const struct sink *sink)
+{
+	return sink->scribe ? scribe_fd(sink->scribe) : sink->fd;
 }
 
 short sink_events(const struct sink *sink)
 {
-	if (sink->push)
+	if (sink->push || sink->scribe)
 		return POLLIN;
 	/* POLLERR, by which a pipe reports that its reader is gone, is always polled for. */
 	return (sink->address ? POLLRDHUP : 0) | (sink_waits(sink) ? POLLOUT : 0);
@@ -184,7 +423,8 @@ short sink_events(const struct sink *sink)
 
 bool sink_is_file(const struct sink *sink)
 {
-	return sink->path && !sink->address && !sink->documents && (sink->fd >= 0 || sink->unopened);
+	return sink->path && !sink->address && !sink->documents &&
+	       (sink->fd >= 0 || sink->unopened || sink->scribe);
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -237,7 +477,7 @@ void sink_connect(struct sink *sink)
 
 /* Truncates the file to remove the part of a record that was written, unless another program has appended to
  * the file since. */
-static void take_back(struct sink *sink)
+void sink_take_back(struct sink *sink)
 {
 	off_t end = sink->regular ? lseek(sink->fd, 0, SEEK_CUR) : -1, torn = queue_torn(&sink->queue);
 	struct stat stat;
@@ -252,14 +492,8 @@ static void take_back(struct sink *sink)
 static int failed(struct sink *sink, int error)
 {
 	sink->error = error;
-	take_back(sink);
+	sink_take_back(sink);
 	return -error;
-}
-
-/* Errors that may pass: somebody may free space, or truncate the file. */
-static bool is_full(int error)
-{
-	return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
 /* Errors that pass without a notice. A file system's server may refuse a write for a moment, and epoll does
@@ -322,6 +556,8 @@ int sink_flush(struct sink *sink)
 
 	if (sink->error)
 		return -sink->error;
+	if (sink->scribe)
+		return flush_apart(sink);
 	if (sink->documents)
 		return flush_documents(sink);
 	if (!queue_waiting(queue) || sink->fd < 0 || sink->lost || sink->unopened)
@@ -358,7 +594,7 @@ static bool is_unread(const struct sink *sink)
 
 bool sink_waits(const struct sink *sink)
 {
-	bool left = sink->documents ? sink->push && sink->documents->first : queue_waiting(&sink->queue);
+	bool files = sink->documents && !sink_is_remote(sink), left = !files && sink_has_left(sink);
 
 	return left && !sink->error && (!sink->stopped || sink_is_remote(sink) || is_unread(sink));
 }
@@ -382,7 +618,7 @@ bool sink_has_room(const struct sink *sink, unsigned int times)
 int sink_finish(struct sink *sink, unsigned long long until_ns)
 {
 	while (!sink_flush(sink) && sink_waits(sink)) {
-		struct pollfd room = {.fd = sink->fd, .events = POLLOUT};
+		struct pollfd room = {.fd = sink_awaited(sink), .events = sink_events(sink)};
 		unsigned long long now = clock_ns(CLOCK_MONOTONIC);
 
 		if (now >= until_ns)
@@ -420,8 +656,8 @@ int sink_put_last(struct sink *sink, const char *text, size_t size)
 {
 	unsigned long long until = clock_ns(CLOCK_MONOTONIC) + LAST_WORD_NS;
 
-	if (sink->documents)
-		return 0; /* a document would have to be allocated for it */
+	if (sink->documents || sink->scribe)
+		return 0; /* memory would have to be allocated for it */
 	if (sink_finish(sink, until) || queue_waiting(&sink->queue))
 		return sink->error ? -sink->error : -EAGAIN;
 	/* The queue is empty. It borrows the text, which is not allocated; its own buffer is not needed any
@@ -442,15 +678,19 @@ bool sink_opens(const struct sink *sink)
 
 const char *sink_cause(const struct sink *sink)
 {
-	bool room = is_full(sink->stopped) || sink->stopped == EAGAIN;
-
-	return sink_is_remote(sink) ? "disconnected" : room ? "disk_full" : "unopened";
+	if (sink->address || sink->push)
+		return "disconnected";
+	if (sink->stopped == ETIMEDOUT)
+		return "stalled";
+	return is_full(sink->stopped) || sink->stopped == EAGAIN ? "disk_full" : "unopened";
 }
 
 const char *sink_why(const struct sink *sink)
 {
 	if (sink->push)
 		return pusher.why(sink->push);
+	if (sink->scribe && sink->stopped == ETIMEDOUT)
+		return "its file system does not answer";
 	return is_unread(sink) ? "nobody has this FIFO open for reading" : strerror(sink->stopped);
 }
 
@@ -479,7 +719,7 @@ static bool is_same_file(int a, int b)
 	       first.st_ino == second.st_ino;
 }
 
-void sink_open_again(struct sink *sink)
+static void open_again_here(struct sink *sink)
 {
 	int fd = open_file(sink->path, O_NONBLOCK);
 
@@ -490,7 +730,7 @@ void sink_open_again(struct sink *sink)
 	if (is_same_file(fd, sink->fd)) {
 		close(fd);
 	} else {
-		take_back(sink);
+		sink_take_back(sink);
 		if (sink->fd >= 0)
 			close(sink->fd);
 		sink->fd = fd;
@@ -501,11 +741,31 @@ void sink_open_again(struct sink *sink)
 	sink->stopped = 0;
 }
 
+/* A process that writes documents has ended. */
+static void write_again(struct sink *sink)
+{
+	sink->scribe = scribe_of(sink, -1);
+	sink->unopened = !sink->scribe;
+	sink->stopped = sink->scribe ? 0 : errno;
+}
+
+void sink_open_again(struct sink *sink)
+{
+	if (sink->documents)
+		write_again(sink);
+	else if (leave_to_scribe(sink))
+		open_apart(sink, AGAIN_NS);
+	else
+		open_again_here(sink);
+}
+
 void sink_reopen(struct sink *sink)
 {
 	if (!sink_is_file(sink))
 		return;
 	sink_flush(sink);
+	if (sink->scribe)
+		sink->append = sink->begun = sink->begun || !sink->unopened;
 	sink->unopened = true;
 	sink->error = 0;
 	sink_open_again(sink);
@@ -527,8 +787,16 @@ void sink_keep_old(struct sink *sink)
 {
 	struct stat stat;
 
-	if (sink->documents || (!sink->begun && !fstat(sink->fd, &stat) && stat.st_size))
+	bool old = sink->scribe ? sink->old : !fstat(sink->fd, &stat) && stat.st_size;
+
+	if (sink->documents || (!sink->begun && old))
 		queue_clear(&sink->queue);
+}
+
+void sink_give_up(struct sink *sink)
+{
+	snprintf(sink->told, sizeof(sink->told), "%s", sink_why(sink));
+	failed(sink, sink->stopped);
 }
 
 int sink_close(struct sink *sink)
@@ -537,15 +805,18 @@ int sink_close(struct sink *sink)
 	sink_finish(sink, sink->most ? 0 : ~0ULL);
 	if (sink_has_left(sink) && !sink->error) {
 		sink->why = sink->stopped ? NULL : "its reader has not taken the last records";
-		if (sink->push && sink->stopped)
-			snprintf(sink->told, sizeof(sink->told), "%s", pusher.why(sink->push));
-		failed(sink, sink->stopped ? sink->stopped : ETIMEDOUT);
+		if (sink->stopped)
+			sink_give_up(sink);
+		else
+			failed(sink, ETIMEDOUT);
 	}
 	if (sink->push) {
 		pusher.close(sink->push); /* its descriptor is closed by this */
 		sink->push = NULL;
 		sink->fd = -1;
 	}
+	scribe_end(sink->scribe);
+	sink->scribe = NULL;
 	/* Some file systems report only at close(2) that the disk is full. */
 	if (sink->fd > STDERR_FILENO && close(sink->fd) && !sink->error)
 		sink->error = errno;
@@ -558,6 +829,12 @@ int sink_close(struct sink *sink)
 	free(sink->documents);
 	sink->documents = NULL;
 	return -sink->error;
+}
+
+void sink_forget(struct sink *sink)
+{
+	queue_clear(&sink->queue);
+	sink->error = sink->stopped = 0;
 }
 
 int sink_refusal(const struct sink *sink, struct refusal *refusal)

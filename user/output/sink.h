@@ -13,27 +13,34 @@
 
 #include "base/refusal.h"
 #include "output/queue.h"
+#include "output/scribe.h"
 
 struct address;
 struct documents;
 struct push;
 
 struct sink {
-	int fd;			     /* -1: not connected */
+	int fd;			     /* -1: not connected, or `scribe` has it */
 	const char *path;	     /* borrowed, and so is that of `documents` and `push`; NULL: stdout */
 	struct address *address;     /* of a socket, which is connected again if need be; else NULL */
 	struct documents *documents; /* made by sink_cut() of what was put; NULL: a stream */
 	struct push *push;	     /* sends the documents by HTTP; NULL: they are files */
+	scribe_fn serve; /* does what would wait for a file system; NULL: nothing keeps others waiting */
+	struct scribe *scribe; /* opens or writes the files; NULL: this process does */
 	bool terminal;
 	bool regular; /* a regular file, so nobody waits for its data */
 	bool socket;
 	bool lent;     /* a pipe shared with other writers, whose writes must block */
 	bool append;   /* keep the file's old contents */
 	bool begun;    /* something was written: the old contents are gone */
+	bool old;      /* `scribe` has found contents when it opened the file */
+	bool ending;   /* nothing follows: what was written is to be closed */
+	bool closed;   /* `scribe` has closed the file */
 	bool unopened; /* `path` is to be opened before more is written; `fd` is the former file, or -1 */
 	size_t most;   /* most bytes that may wait; 0: writing blocks */
 	int error;     /* errno of a failed write, after which nothing is written; 0 */
-	int stopped;   /* errno of a failure that may pass (disk full, no connection), while it lasts; 0 */
+	int stopped;   /* errno of a failure that may pass (disk full, no connection), while it lasts; 0.
+			  ETIMEDOUT: the file system does not answer */
 	bool lost;     /* the connection is lost; it is to be closed */
 	unsigned long long pause_ns, again_ns; /* pause before connecting again; its end, CLOCK_MONOTONIC */
 	const char *why;		       /* cause of a failure that is no I/O error, else NULL */
@@ -46,17 +53,19 @@ struct sink {
 
 /* Opens a file, or stdout if path is NULL. With `append` the file's old contents are kept; otherwise they are
  * kept only until the first record is written. The path is borrowed. A FIFO that nobody reads is waited for;
- * if `later` is set, records wait instead, until sink_open_again() finds a reader. Returns 0, or -1 with the
- * refusal. */
-int sink_open(struct sink *sink, const char *path, bool append, bool later, struct refusal *refusal);
+ * if `later` is set, records wait instead, until sink_open_again() finds a reader. With `serve` (see
+ * scribe_server.h), a file behind a server is left to a process, and may be opened later. Returns 0, or -1
+ * with the refusal. */
+int sink_open(struct sink *sink, const char *path, bool append, bool later, scribe_fn serve,
+	      struct refusal *refusal);
 
 /* Opens a sink for an address. The connection is made without waiting. If it is lost, it is made again after
  * increasing pauses. Returns 0, or -1 with the refusal. */
 int sink_open_address(struct sink *sink, const char *place, struct refusal *refusal);
 
-/* Opens a sink for documents in files: what is put is gathered until sink_cut(). Returns 0, or -1 with the
- * refusal. */
-int sink_open_documents(struct sink *sink, const char *path, struct refusal *refusal);
+/* Opens a sink for documents in files: what is put is gathered until sink_cut(). `serve`: see sink_open().
+ * Returns 0, or -1 with the refusal. */
+int sink_open_documents(struct sink *sink, const char *path, scribe_fn serve, struct refusal *refusal);
 
 /* Opens a sink for documents that are sent to a URL, each in a request. `format` and `media` are the format
  * and media type of the documents. Returns 0, or -1 with the refusal. */
@@ -71,14 +80,27 @@ void sink_cut(struct sink *sink, const struct timespec *since, const struct time
  */
 unsigned long long sink_take_dropped(struct sink *sink);
 
-/* Whether it writes to a server (a socket or a URL), which may be unreachable. */
+/* Whether it writes to a server (a socket, a URL, or one behind a file system), which may be unreachable. */
 bool sink_is_remote(const struct sink *sink);
 
 /* Whether there is anything that is not written yet. */
 bool sink_has_left(const struct sink *sink);
 
-/* The poll(2) events to wait for before sink_flush() is called again. */
+/* The descriptor, and the poll(2) events of it, to wait for before sink_flush() is called again. */
+int sink_awaited(const struct sink *sink);
 short sink_events(const struct sink *sink);
+
+/* Whether something is under way that may turn out to be late: sink_flush() is to be called again soon. */
+bool sink_is_busy(const struct sink *sink);
+
+/* Nothing follows: once all is written, the file is closed, if that may take time. sink_waits() tells when
+ * that is done. */
+void sink_end(struct sink *sink);
+
+/* For a process that works for a sink. The first removes from the file what was written of a record that is
+ * not complete. The second drops all that waits, and what has failed. */
+void sink_take_back(struct sink *sink);
+void sink_forget(struct sink *sink);
 
 /* Whether it is a file that sink_reopen() can open again. */
 bool sink_is_file(const struct sink *sink);
@@ -146,6 +168,9 @@ bool sink_is_due(struct sink *sink, unsigned long long *due_ns);
  * Whether there is no connection, or the server refuses documents for now. It is tried again after a pause.
  */
 bool sink_is_away(const struct sink *sink);
+
+/* What waits will not be written, for the reason why the sink stands still. */
+void sink_give_up(struct sink *sink);
 
 /* Drops what waits if nothing was written yet and writing would replace the old contents of a file. */
 void sink_keep_old(struct sink *sink);

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/apart.h"
 #include "base/clock.h"
-#include "naming/foreign.h"
 #include "naming/worker.h"
 
 /* The largest resident set so far, in bytes. getrusage(2) is not used: if the process's program before
@@ -25,7 +25,7 @@ static json_int_t max_rss_bytes(void)
 
 __u64 own_cpu_ns(void)
 {
-	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) + workers_cpu_ns() + foreign_cpu_ns();
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) + workers_cpu_ns() + apart_cpu_ns();
 }
 
 json_t *overhead_value(struct self *self)

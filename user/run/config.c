@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/copied.h"
 #include "base/embedded.h"
 #include "base/guarded.h"
 #include "base/json_file.h"
@@ -84,13 +85,17 @@ static int refuse_file(struct refusal *refusal, const char *path, int error)
 {
 	refuse(refusal, STATUS_USAGE, "reading CONFIG '%s'", path);
 	refusal->error = guarded_refused(error) ? 0 : error;
-	return because(refusal, "%s", error == EFBIG ? "it is larger than 1 MiB" : guarded_why(error));
+	return because(refusal, "%s",
+		       error == EFBIG	    ? "it is larger than 1 MiB"
+		       : error == ETIMEDOUT ? "its file system does not answer"
+					    : guarded_why(error));
 }
 
-static json_t *load(const char *path, struct refusal *refusal)
+static json_t *load(const char *path, __u64 wait_ns, struct refusal *refusal)
 {
 	json_error_t error;
-	json_t *document = json_file_read(path, CONFIG_MOST, JSON_REJECT_DUPLICATES, &error);
+	json_t *document =
+		json_fd_read(copied_open(path, CONFIG_MOST, wait_ns), JSON_REJECT_DUPLICATES, &error);
 
 	if (document)
 		return document;
@@ -468,9 +473,10 @@ static int judge(struct request *request, struct refusal *refusal)
 		       : 0;
 }
 
-int config_read(struct request *request, const char *path, char **command, struct refusal *refusal)
+static int read_within(struct request *request, const char *path, char **command, __u64 wait_ns,
+		       struct refusal *refusal)
 {
-	json_t *document = load(path, refusal);
+	json_t *document = load(path, wait_ns, refusal);
 
 	*request = (struct request){.config = path, .command = command, .host_root = ""};
 	if (!document)
@@ -493,6 +499,16 @@ static const char *changed(const json_t *document, const json_t *other)
 	return NULL;
 }
 
+/* How long the file system may take at the start, and while a session is running. */
+#define START_NS 5000000000ULL
+#define AGAIN_NS 600000000ULL
+
+int config_read(struct request *request, const char *path, char **command, struct refusal *refusal)
+{
+	return read_within(request, path, command, START_NS, refusal);
+}
+
+/* Refuses changes of what is fixed for a session's life. */
 static int check_same(const struct request *request, const struct request *before, struct refusal *refusal)
 {
 	const char *member =
@@ -508,7 +524,7 @@ static int check_same(const struct request *request, const struct request *befor
 
 int config_read_again(struct request *request, const struct request *before, struct refusal *refusal)
 {
-	return config_read(request, before->config, before->command, refusal) ||
+	return read_within(request, before->config, before->command, AGAIN_NS, refusal) ||
 			       check_same(request, before, refusal)
 		       ? -1
 		       : 0;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "run/parts.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "activity/life.h"
 #include "base/clock.h"
@@ -15,6 +20,9 @@
 
 /* When a person is told that the command has not ended. */
 #define LATE_NS 2000000000ULL
+
+/* When a command that was killed should have ended. */
+#define STUCK_NS 1000000000ULL
 
 /* The command, for a signal handler: it gets the signal that ends the wait for it. 0: there is none, or it
  * has ended. */
@@ -43,13 +51,65 @@ static bool may_write_interval(const struct run *run)
 	return !run->unwritable && !run->members[0]->asked->options.repeats;
 }
 
+/* Whether a thread was killed and goes on waiting in the kernel. A signal that ends a process becomes SIGKILL
+ * for its threads, until they take it: complete_signal(), kernel/signal.c. */
+static bool is_thread_stuck(int folder, const char *thread)
+{
+	unsigned long long pending = 0;
+	char path[300], text[4096];
+	const char *line;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/status", thread);
+	fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	line = strstr(text, "\nSigPnd:");
+	return line && sscanf(line, " SigPnd: %llx", &pending) == 1 && pending & 1ULL << (SIGKILL - 1);
+}
+
+/* The same for any thread of a process, which can't end before it: the thread waits for a file system that
+ * does not answer, perhaps for ever. */
+static bool is_stuck(pid_t pid)
+{
+	char path[64];
+	struct dirent *entry;
+	bool stuck = false;
+	DIR *threads;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	threads = opendir(path);
+	while (threads && !stuck && (entry = readdir(threads)))
+		stuck = entry->d_name[0] != '.' && is_thread_stuck(dirfd(threads), entry->d_name);
+	if (threads)
+		closedir(threads);
+	return stuck;
+}
+
+static void on_stuck(void *context)
+{
+	struct run *run = context;
+	struct session *session = &run->session;
+
+	run->grace = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + LATE_NS - STUCK_NS, on_late, run);
+	if (!has_command(session) || (!child_is_beginning(&session->child) && !is_stuck(session->child.pid)))
+		return;
+	say("nhmtap: the command (process %d) was killed and can't end: a file system or device that it "
+	    "waits for does not answer",
+	    session->child.pid);
+	loop_stop(session->loop);
+}
+
 /* The command needs its time to end. If something kills nhmtap before, what it did until now is written. */
 static void on_soon_over(void *context)
 {
 	struct run *run = context;
 	struct session *session = &run->session;
 
-	run->grace = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + LATE_NS - SOON_NS, on_late, run);
+	run->grace = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + STUCK_NS - SOON_NS, on_stuck, run);
 	if (!may_write_interval(run))
 		return;
 	for (size_t i = 0; i < session->nr_streams; i++)
@@ -130,7 +190,7 @@ static void on_drain_over(void *context)
 		struct sink *sink = &session->streams[i].sink;
 
 		if (sink_is_remote(sink) && sink->stopped && sink_has_left(sink))
-			sink->error = sink->stopped;
+			sink_give_up(sink);
 	}
 	if (session->ended_by || !session_waits(session))
 		loop_stop(session->loop);

@@ -31,11 +31,13 @@ struct run {
 	struct source *heartbeat, *watchdog; /* NULL: not requested */
 	struct source *leaving;		     /* timer for streams that were removed; NULL: there are none */
 	__u64 heartbeat_ns;
-	bool refused;	     /* all that the last HUP asked for was refused: nothing is measured */
-	bool unwritable;     /* no stream is left that can be written to */
-	bool draining;	     /* everything is done except writing what waits */
-	__u64 ended_ns;	     /* when a signal ended it, CLOCK_MONOTONIC */
-	struct source *over; /* timer for giving up what still waits */
+	bool refused;		   /* all that the last HUP asked for was refused: nothing is measured */
+	struct source *beginning;  /* the command has not executed its program yet; NULL: it has */
+	struct refusal unexecuted; /* why it can't, if it was told late */
+	bool unwritable;	   /* no stream is left that can be written to */
+	bool draining;		   /* everything is done except writing what waits */
+	__u64 ended_ns;		   /* when a signal ended it, CLOCK_MONOTONIC */
+	struct source *over;	   /* timer for giving up what still waits */
 };
 
 /* --- shares.c --------------------------------------------------------------------------------- */

@@ -84,6 +84,29 @@ static void write_starts(struct run *run)
 	session_flush(session);
 }
 
+/* The command is executed now, or can't be. */
+static void on_begun(void *context, short events)
+{
+	struct run *run = context;
+	struct session *session = &run->session;
+
+	/* Before the descriptor is closed. */
+	loop_remove(session->loop, &run->beginning);
+	if (child_begin(&session->child, session->command, &run->unexecuted))
+		loop_stop(session->loop);
+}
+
+/* The command's program may be on a file system that does not answer. */
+static void await_command(struct run *run)
+{
+	struct session *session = &run->session;
+
+	if (!child_is_beginning(&session->child))
+		return;
+	note("process %d has not executed its program yet", session->child.pid);
+	run->beginning = loop_watch(session->loop, session->child.failure_fd, POLLIN, on_begun, run);
+}
+
 static int wait_for_end(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
@@ -96,6 +119,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 	share_time(run);
 	begin_progress(run);
 	begin_service(run);
+	await_command(run);
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			activity_wait(&run->members[i]->activity);
@@ -110,11 +134,19 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 	end_service(run);
 	unwatch_outputs(run);
 	loop_remove(session->loop, &run->control);
+	loop_remove(session->loop, &run->beginning);
+	/* Its end may be noticed before the reason. */
+	if (!run->unexecuted.asked[0] && session->command)
+		child_begin(&session->child, session->command, &run->unexecuted);
 	loop_remove(session->loop, &run->grace);
 	loop_remove(session->loop, &run->leaving);
 	loop_remove(session->loop, &session->late);
 	loop_remove(session->loop, &session->retry);
 	listen_no_more(run);
+	if (run->unexecuted.asked[0]) {
+		*refusal = run->unexecuted;
+		return -1;
+	}
 	return err ? refuse_to_wait(refusal, -err, "no descriptor can be waited for") : 0;
 }
 
@@ -192,6 +224,8 @@ static void drain(struct run *run)
 
 	for (size_t i = 0; !session->began.tv_sec && i < session->nr_streams; i++)
 		sink_keep_old(&session->streams[i].sink);
+	for (size_t i = 0; i < session->nr_streams; i++)
+		sink_end(&session->streams[i].sink);
 	session_flush(session);
 	if (!session->loop || !session_waits(session))
 		return;

@@ -12,9 +12,12 @@
 #include <unistd.h>
 
 #include "activity/life.h"
+#include "base/apart.h"
 #include "base/clock.h"
+#include "base/local.h"
 #include "base/memory.h"
 #include "base/note.h"
+#include "base/packet.h"
 #include "host/privileges.h"
 #include "option/command.h"
 #include "output/address.h"
@@ -59,7 +62,8 @@ static void look_for_reader(struct stream *stream)
 	struct sink *sink = &stream->sink;
 	struct pollfd end = {.fd = sink->fd, .events = sink->address ? POLLRDHUP : 0};
 
-	if (!stream->source || poll(&end, 1, 0) <= 0 || !(end.revents & (POLLERR | POLLHUP | POLLRDHUP)))
+	if (!stream->source || sink->scribe || poll(&end, 1, 0) <= 0 ||
+	    !(end.revents & (POLLERR | POLLHUP | POLLRDHUP)))
 		return;
 	if (sink->address)
 		sink_lose(sink, error_of(sink->fd));
@@ -111,9 +115,50 @@ static bool is_of_files(const char *path)
 	return !address_is(path) && !address_is_url(path);
 }
 
+/* What stat(2) says of a path, from a process that asks. */
+struct looked {
+	int error;
+	struct stat stat;
+};
+
+static void look_and_tell(int socket, const void *path)
+{
+	struct looked looked = {0};
+
+	privileges_of_files();
+	looked.error = fstatat(AT_FDCWD, path, &looked.stat, 0) ? errno : 0;
+	packet_send(socket, (struct iovec[]){{&looked, sizeof(looked)}}, 1, -1);
+}
+
+/* How long to wait for the file system of an output. */
+#define LOOK_NS 300000000ULL
+#define LATE_NS 2000000000ULL
+
+/* As stat(2), but fails if a file system does not answer. */
+static int look_at(const char *path, struct stat *stat)
+{
+	static __u64 late_ns;
+	struct looked looked = {.error = ETIMEDOUT};
+	struct apart apart = {0};
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	int fd;
+
+	if (local_place(path))
+		return fstatat(AT_FDCWD, path, stat, 0);
+	/* Several outputs on the same file system are waited for once. */
+	if ((!late_ns || now - late_ns > LATE_NS) &&
+	    apart_start(&apart, "nhmtap-output", look_and_tell, path, -1) &&
+	    apart_receive(&apart, &looked, sizeof(looked), &fd, now + LOOK_NS))
+		late_ns = now;
+	apart_leave(&apart);
+	*stat = looked.stat;
+	errno = looked.error;
+	return looked.error ? -1 : 0;
+}
+
 static int look(const char *path, struct stat *stat)
 {
-	return path ? fstatat(AT_FDCWD, path, stat, 0) : fstat(STDOUT_FILENO, stat);
+	return path ? look_at(path, stat) : fstat(STDOUT_FILENO, stat);
 }
 
 static int look_at_folder(const char *path, struct stat *stat)

@@ -138,10 +138,12 @@ static void on_retry(void *context)
 
 void session_watch(struct session *session, struct stream *stream)
 {
+	int fd = sink_awaited(&stream->sink);
+
 	stream->listening = sink_waits(&stream->sink);
-	if (stream->sink.fd >= 0 && !stream->source)
-		stream->source = loop_watch(session->loop, stream->sink.fd, sink_events(&stream->sink),
-					    session->ready, session);
+	if (fd >= 0 && !stream->source)
+		stream->source =
+			loop_watch(session->loop, fd, sink_events(&stream->sink), session->ready, session);
 }
 
 void session_unwatch(struct session *session, struct stream *stream)
@@ -231,7 +233,7 @@ static int flush_stream(struct session *session, struct stream *stream)
 	if (!stream->sink.unopened)
 		renew(session, stream);
 	listen(stream);
-	if (stream->sink.stopped && !session->retry && session->loop)
+	if ((stream->sink.stopped || sink_is_busy(&stream->sink)) && !session->retry && session->loop)
 		session->retry =
 			loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + RETRY_NS, on_retry, session);
 	return err;

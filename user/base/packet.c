@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "naming/message.h"
+#include "base/packet.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
  * hang us. */
 #define INTERRUPTED_MOST 100
 
-bool message_send(int socket, struct iovec *parts, size_t nr, int fd)
+bool packet_send(int socket, struct iovec *parts, size_t nr, int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = {0};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = nr};
@@ -27,7 +27,7 @@ bool message_send(int socket, struct iovec *parts, size_t nr, int fd)
 	return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-size_t message_receive(int socket, void *bytes, size_t most, int *fd)
+size_t packet_receive(int socket, void *bytes, size_t most, int *fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = {0};
 	struct iovec part = {bytes, most};
