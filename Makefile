@@ -18,7 +18,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test test-inside test-lent test-rootless check-threads mutants bench soak soak-machine soak-sidecar install uninstall format clean help packages
+.PHONY: all demo test test-inside test-lent test-rootless check-threads mutants bench search soak soak-machine soak-sidecar install uninstall format clean help packages
 
 # --- what can be left out ------------------------------------------------------------------------
 # Each part is a library, and the file that calls it. Without it, FILE_without.c takes the place of FILE.c.
@@ -238,9 +238,13 @@ endif
 check-spellings: $(O)/.test-packages $(O)/nhmtap ## check: compare every event of libpfm4's nhm, wsm, snb and snb_ep with every modifier
 	NHMTAP_ALL_SPELLINGS=1 $(pytest) tests/events/test_spellings.py $(T)
 
+# SEARCH has further options of search.py: --seed N, --only soak faults.
+search: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(workloads) machine ## search: run the fuzzers, failing calls, random ends, spellings, soak and a varied machine in turns, each with a seed, for S= seconds (3600)
+	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/lib/search.py $(or $(S),3600) $(SEARCH)
+
 soak: $(O)/.test-packages $(O)/nhmtap $(workloads) ## search: run a session among all kinds of trouble for S= seconds (600), and judge it
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) PYTHONPATH=tests/lib PYTHONDONTWRITEBYTECODE=1 \
-		$(PYTHON) tests/lib/soak.py $(or $(S),600)
+		$(PYTHON) tests/lib/soak.py $(or $(S),600) $(if $(SEED),--seed $(SEED))
 
 soak-machine: export NHMTAP_SOAK_TURNS = $(or $(R),50)
 soak-machine: $(O)/.test-packages $(O)/nhmtap machine ## search: the same on the emulated Nehalem, where a CPU goes and comes R= times (50)

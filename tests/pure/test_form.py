@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The format of the C files, and of the list of thorough tests."""
 import os
+import re
 import subprocess
 
 import pytest
+import search
 import thorough
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -32,3 +34,12 @@ def test_each_row_of_the_list_of_thorough_tests_is_that_of_a_test():
         path, _, name = row.partition("::")
         with open(os.path.join(ROOT, "tests", path), encoding="utf-8") as file:
             assert not name or f"def {name.partition('[')[0]}(" in file.read(), row
+
+
+def test_each_search_runs_tests_and_targets_that_exist():
+    with open(os.path.join(ROOT, "Makefile"), encoding="utf-8") as file:
+        targets = re.findall(r"^([a-z-]+):", file.read() + "\nfuzz:", re.M)
+    for command in search.SEARCHES.values():
+        assert re.search(r"\{make\} ([a-z]+)", command)[1] in targets
+        for path in re.findall(r" T='(\S+)", command):
+            assert os.path.exists(os.path.join(ROOT, path.rstrip("'"))), path

@@ -1,0 +1,71 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""search.py [SECONDS] [--seed N] [--only NAME …]: runs what searches, in turns, until the time is over.
+
+Each turn has a seed. A turn that fails is told with the command that repeats it, and the others go on.
+Run it by `make search`, which builds what the searches need.
+
+Exit status: 0 nothing was found; 1 something was.
+"""
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+MAKE = os.environ.get("MAKE", "make")
+
+# What searches: its command, with {seed} and {seconds} of a turn. A turn takes about that long, or as long
+# as its tests take.
+TURN_S = 60
+SEARCHES = {
+    "fuzzers": "{make} fuzz FUZZ_LIMIT='-max_total_time={few} -seed={seed}'",
+    "random_ends": "NHMTAP_SEED={seed} NHMTAP_RUNS=200 {make} test T='tests/live/test_random_ends.py --reruns 0'",
+    "faults": "NHMTAP_SEED={seed} {make} test T='tests/live/test_faults.py --reruns 0'",
+    "memory": "NHMTAP_SEED={seed} {make} test T='tests/live/test_memory.py -k without_memory --reruns 0'",
+    "spellings": "NHMTAP_SEED={seed} {make} test T='tests/events/test_spellings.py -k 500 --reruns 0'",
+    "attributes": "NHMTAP_SEED={seed} {make} test T='tests/live/test_attr_as_perf.py --reruns 0'",
+    "soak": "{make} soak S={seconds} SEED={seed}",
+    "varied_machine": "NHM_VARY={seed} {make} test T='tests/machine -m \"not thorough\" --reruns 0'",
+}
+FUZZERS = 14  # which share the seconds of a turn
+
+
+def command_of(name, seed):
+    return SEARCHES[name].format(make=MAKE + " --no-print-directory -s", seed=seed, seconds=TURN_S,
+                                 few=max(2, TURN_S // FUZZERS))
+
+
+def turn(name, seed):
+    """Returns whether nothing was found."""
+    command, began = command_of(name, seed), time.monotonic()
+    print(f"{name:15} seed {seed}", flush=True)
+    done = subprocess.run(["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace", check=False)
+    if done.returncode:
+        print(f"{done.stdout[-4000:]}\n{name:15} FOUND SOMETHING after {time.monotonic() - began:.0f} s; again: {command}",
+              flush=True)
+    return not done.returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("seconds", type=float, nargs="?", default=3600)
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000_000, help="of the first turn; the next has the next")
+    parser.add_argument("--only", nargs="+", choices=SEARCHES, default=list(SEARCHES))
+    asked = parser.parse_args()
+    until, seed, found = time.monotonic() + asked.seconds, asked.seed, []
+    while time.monotonic() < until:
+        name = asked.only[(seed - asked.seed) % len(asked.only)]
+        if not turn(name, seed):
+            found.append(command_of(name, seed))
+        seed += 1
+    print(f"{seed - asked.seed} turns, of which {len(found)} found something")
+    for command in found:
+        print("  again: " + shlex.join(["sh", "-c", command]))
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
