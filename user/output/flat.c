@@ -93,14 +93,14 @@ static void add_total(struct stream *stream, struct flat *flat)
 
 	if (!json_is_integer(value))
 		return;
-	if (!stream->totals)
-		stream->totals = json_object();
+	if (!stream->own)
+		stream->own = json_object();
 	compact_add(&flat->series, "", 1);
-	total = json_object_get(stream->totals, flat->series.text);
-	if (!total && json_object_size(stream->totals) >= TOTALS_MOST)
+	total = json_object_get(stream->own, flat->series.text);
+	if (!total && json_object_size(stream->own) >= TOTALS_MOST)
 		return;
 	total = json_integer(json_integer_value(total) + json_integer_value(value));
-	json_object_set_new(stream->totals, flat->series.text, total);
+	json_object_set_new(stream->own, flat->series.text, total);
 	json_object_set(flat->line, "total", total);
 }
 
@@ -165,11 +165,18 @@ static int write_flat(struct stream *stream, const json_t *record)
 	return err ? err : write_losses(stream, record);
 }
 
+/* Its own state is an object: the total of each series. */
+static void release(struct stream *stream)
+{
+	json_decref(stream->own);
+}
+
 static const struct format flat = {
 	.name = "flat",
 	.help = "one line per entry or count, nothing nested: rows for a database",
 	.measured = true,
 	.numbered = true,
 	.write = write_flat,
+	.release = release,
 };
 REGISTER_FORMAT(flat);

@@ -142,8 +142,6 @@ bool stream_is_at(const struct stream *stream, const struct place_of_output *pla
 
 static void release_state(struct stream *stream)
 {
-	json_decref(stream->totals);
-	stream->totals = NULL;
 	if (stream->format && stream->format->release)
 		stream->format->release(stream);
 	stream->own = NULL;
@@ -170,11 +168,9 @@ void stream_succeed(struct stream *stream, struct stream *ended)
 
 	if (stream->format != ended->format || place->series != before->series ||
 	    !is_same_list(place->activities, before->activities) ||
-	    !is_same_list(place->types, before->types) || stream->own || stream->totals)
+	    !is_same_list(place->types, before->types) || stream->own)
 		return;
-	stream->totals = ended->totals;
 	stream->own = ended->own;
-	ended->totals = NULL;
 	ended->own = NULL;
 }
 

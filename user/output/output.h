@@ -141,7 +141,6 @@ struct stream {
 	/* State that formats other than JSON keep: */
 	json_t *start;			     /* the start record */
 	struct calls calls;		     /* frames of the stacks in the records that follow */
-	json_t *totals;			     /* the flat format's totals of each series */
 	void *own;			     /* the format's own state */
 	struct timespec since;		     /* begin of the interval that the next document covers */
 	__u64 series;			     /* see struct place_of_output */
