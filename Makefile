@@ -313,7 +313,7 @@ uninstall: ## build: remove what install put there
 	rm -rf $(DESTDIR)$(pythondir)/nhmtap $(DESTDIR)$(dist_info)
 
 # The emulated machine's C++ follows the style of the emulator that it is part of.
-formatted = $(shell git ls-files '*.c' '*.h' | grep -v '^tests/machine/')
+formatted = $(shell git ls-files '*.c' '*.h' | grep -v -E '^(tests|user)/machine/')
 format: ## test: bring all C files into the form of .clang-format
 	$(Q)clang-format -i $(formatted)
 
@@ -332,5 +332,6 @@ include tests/fuzz/fuzz.mk
 include tests/static/static.mk
 include tests/pipelines/pipelines.mk
 include tests/fleet/fleet.mk
+include user/machine/machine.mk
 include tests/machine/machine.mk
 include user/packaging/packaging.mk

@@ -88,7 +88,7 @@ class Bench:
         return result.stdout
 
     def tally(self, events, command, **options):
-        """Counts events together around a program; the Result of src/programs/tally.c."""
+        """Counts events together around a program; the Result of programs/tally.c."""
         spelt = (":".join(f"{part:x}" for part in known.attribute(e)) for e in events)
         return self.run(f"tally {' '.join(spelt)} -- {command}", paranoid=-1, **options)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is known of the programs in src/programs before they run.
+"""What is known of the programs in programs/ before they run.
 
 A program's comment derives its numbers from its text, in lines of
 "#: NAME = EXPRESSION" (or " *: " in C). An expression may use the names before it.
@@ -12,7 +12,7 @@ import subprocess
 
 import nehalem
 
-SOURCES = os.path.join(nehalem.HERE, "src/programs")
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 TABLES = os.path.join(nehalem.HERE, "events-modelled.txt")
 
 

@@ -616,7 +616,7 @@ def try_out(mutant, folder):
     began = time.monotonic()
     machine = {"NHM_BOCHS": f"{folder}/{mutant.name}"}
     killer = mutation.first_failure([f"{mutation.TESTS}/{mutant.test}"], machine) or \
-        mutation.first_failure([nehalem.HERE], machine)
+        mutation.first_failure([mutation.TESTS + "/machine"], machine)
     mutation.say(mutant, killer, time.monotonic() - began)
     return killer
 

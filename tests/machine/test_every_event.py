@@ -9,7 +9,7 @@ import nehalem
 import pytest
 from guests import SANDYBRIDGES, TABLES, tool
 
-FACTS = os.path.join(nehalem.HERE, "../events/facts")
+FACTS = os.path.join(nehalem.HERE, "../../tests/events/facts")
 # Fixed counters: the facts have Intel's code for them, 0x00, which perf_event_attr does not use.
 FIXED = {"0x00", "0x0", ""}
 

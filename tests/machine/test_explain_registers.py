@@ -311,7 +311,7 @@ def names_of(table):
     generic events."""
     rows = map(json.loads, of_table(table, "list", "--json").splitlines())
     names = {row["name"] for row in rows if "config" in row and not row["section"].startswith("hardware")}
-    facts = os.path.join(nehalem.HERE, f"../events/facts/{table}.tsv")
+    facts = os.path.join(nehalem.HERE, f"../../tests/events/facts/{table}.tsv")
     if os.path.exists(facts):
         with open(facts, encoding="utf-8") as file:
             names |= {row["name"] for row in csv.DictReader(file, delimiter="\t")}

@@ -15,8 +15,8 @@ def c_files():
     """All C files except those of the emulated machine, which follow the style of the emulator."""
     for top in ("bpf", "user", "vmlinux", "tests"):
         for folder, folders, names in os.walk(os.path.join(ROOT, top)):
-            folders[:] = [name for name in folders if os.path.join(folder, name) !=
-                          os.path.join(ROOT, "tests", "machine")]
+            folders[:] = [name for name in folders if os.path.relpath(os.path.join(folder, name), ROOT)
+                          not in ("user/machine", "tests/machine")]
             yield from (os.path.join(folder, name) for name in names if name.endswith((".c", ".h")))
 
 

@@ -27,8 +27,9 @@ STRUCTS_TWICE = {"asked", "code", "layout", "place", "reader", "run", "source", 
 
 
 def sources(ends=".c"):
-    """Yields (path below user/, text) of each source."""
-    for folder, _, names in os.walk(os.path.join(ROOT, "user")):
+    """Yields (path below user/, text) of each source. The emulated machine is a program of its own."""
+    for folder, folders, names in os.walk(os.path.join(ROOT, "user")):
+        folders[:] = [name for name in folders if name != "machine"]
         for path in (os.path.join(folder, name) for name in names if name.endswith(ends) and not name.endswith("_without.c")):
             with open(path, encoding="utf-8") as file:
                 yield os.path.relpath(path, os.path.join(ROOT, "user")), file.read()
