@@ -18,7 +18,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test test-inside test-lent test-rootless check-threads mutants bench search soak soak-machine soak-sidecar install uninstall format clean help packages
+.PHONY: all demo test test-inside test-lent test-rootless check-threads mutants coverage bench search soak soak-machine soak-sidecar install uninstall format clean help packages
 
 # --- what can be left out ------------------------------------------------------------------------
 # Each part is a library, and the file that calls it. Without it, FILE_without.c takes the place of FILE.c.
@@ -279,6 +279,13 @@ check-debian12 check-debian13: $(O)/.minimal-packages ## check: run both command
 # M selects faults by their names. The tests of the machine run on its build, which stays as it is.
 mutants: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) machine ## check: break the program in small ways, one at a time; each must be noticed (M='NAME …')
 	$(Q)NHMTAP_BUILD=$(abspath $(O)) PYTHONPATH=tests/lib PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/mutants/program_mutants.py $(M)
+
+# The tests run on a build of its own, whose counts begin at zero.
+coverage: $(libperf_ready) ## measure: lines and branches that the pure and live tests reach, by folder (T=tests/pure: by those)
+	$(Q)find $(O)/coverage -name '*.gcda' -delete 2> /dev/null || true
+	$(Q)$(MAKE) --no-print-directory O=$(O)/coverage LIBPERF=$(LIBPERF) SANITIZE=0 CI= CFLAGS='-O0 -g --coverage' \
+		T='$(or $(T),tests --ignore tests/machine -m "not thorough and not plain")' test || true
+	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/lib/reached.py $(O)/coverage
 
 bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure: measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)

@@ -169,6 +169,12 @@ def test_what_is_no_size_is_refused(nhmtap, size):
     assert result.status == 1 and "--memory" in result.err and "K, M or G" in result.err
 
 
+def test_the_least_size_is_a_size_though_nothing_fits_into_it(nhmtap):
+    for size in ("1024K", "1M"):
+        result = nhmtap("stat", "-a", "--memory", size, "--duration", "0.01")
+        assert result.status == 2 and "are needed" in result.err and "K, M or G" not in result.err
+
+
 def test_a_config_has_the_same_limit_for_all_of_its_activities(nhmtap, tmp_path):
     config, out = tmp_path / "config", tmp_path / "out"
     config.write_text(json.dumps({

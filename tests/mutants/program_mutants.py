@@ -22,6 +22,9 @@ import rows
 import trees
 
 
+FAULT_S = 30  # a test that takes longer because of a fault has noticed it
+
+
 class Built:
     """The program, built in a copy of the tree."""
 
@@ -41,7 +44,7 @@ class Built:
                        "NHMTAP_PROGRAMS": f"{self.tree.path}/{self.tree.folder}/programs", "LIBPERF": trees.LIBPERF,
                        "NHM_BUILD": os.environ.get("NHM_BUILD", trees.BUILD + "/machine"),
                        "PYTHONPATH": f"{self.tree.path}/user/python"}
-        return mutation.first_failure(["--reruns", str(reruns), *(f"tests/{test}" for test in tests)], environment, self.tree.path)
+        return mutation.first_failure(["--reruns", str(reruns), "--timeout", str(FAULT_S), *(f"tests/{test}" for test in tests)], environment, self.tree.path)
 
 
 def try_out(mutant, built):

@@ -238,4 +238,53 @@ MUTANTS = [
         "user/plan/sides.c", "return attr->exclude_user && attr->exclude_kernel && !event->sideless &&", "return attr->exclude_user && !event->sideless &&",
         "pure/test_sides.py::test_a_side_that_is_asked_for_and_counts_nothing_is_refused",
     ),
+
+    # --- activities ----------------------------------------------------------------------------------
+    Mutant(
+        "expected-without-what-failed",
+        "user/record/samples.c", "samples.aggregated + samples.table_full +", "samples.aggregated +",
+        "live/test_accounting.py::test_a_full_table_counts_what_it_has_no_slot_for",
+    ),
+    Mutant(
+        "rest-forgotten",
+        "user/activity/sampling.c", "if (top < nr || nr_shed)", "if (nr_shed)",
+        "live/test_profile.py::test_top_keeps_the_largest_and_sums_up_the_rest",
+    ),
+    Mutant(
+        "interval-counts-from-the-beginning",
+        "user/activity/sampling.c", "\tstate->before[i] = count;\n", "",
+        "live/test_accounting.py::test_intervals_add_up_to_the_whole live/test_control.py::test_samples_obey_too_and_their_account_closes",
+    ),
+    Mutant(
+        "count-reported-twice",
+        "user/activity/tally.c", "row->reported[i] = row->now[i];", ";",
+        "live/test_stat.py::test_intervals_are_differences_that_add_up",
+    ),
+    Mutant(
+        "rows-of-cores-without-their-socket",
+        "user/activity/tally.c", "per & (PER_SOCKET | PER_CORE) ? at.socket : -1", "per & PER_SOCKET ? at.socket : -1",
+        "live/test_scopes.py::test_cores_and_sockets_are_those_of_sysfs",
+    ),
+    Mutant(
+        "interval-too-many",
+        "user/activity/life.c", "if (activity->intervals_left == 1) {", "if (activity->intervals_left == ~0ULL) {",
+        "live/test_control.py::test_so_many_intervals_and_no_more",
+    ),
+
+    # --- sessions ------------------------------------------------------------------------------------
+    Mutant(
+        "share-halved",
+        "user/session/share_control.c", "return control->factor * 2;", "return control->factor / 2;",
+        "pure/test_share.py::test_where_fewer_samples_help_nhmtap_itself_there_are_fewer",
+    ),
+    Mutant(
+        "memory-limit-exclusive",
+        "user/session/limits.c", "number >= MEMORY_LEAST &&", "number > MEMORY_LEAST &&",
+        "live/test_limits.py::test_the_least_size_is_a_size_though_nothing_fits_into_it",
+    ),
+    Mutant(
+        "longest-latency-refused",
+        "user/plan/rules.c", "threshold <= most", "threshold < most",
+        "pure/test_rules.py::test_a_latency_is_taken_up_to_its_bounds",
+    ),
 ]

@@ -271,3 +271,8 @@ def test_the_guides_names_are_aliases(explain, host):
     # Guide, Appendix A: MEM_LOAD_RETIRED with LOAD_HIT_L1 is SDM's L1D_HIT.
     event, = explain(host(NEHALEM), "MEM_LOAD_RETIRED.LOAD_HIT_L1")
     assert event["attr"]["config"] == "0x1cb"
+
+
+@pytest.mark.parametrize("threshold, status", [(2, 1), (3, 0), (65535, 0), (65536, 1)])
+def test_a_latency_is_taken_up_to_its_bounds(explained, threshold, status):
+    assert explained(f"cpu/event=0xb,umask=0x10,ldlat={threshold}/").status == status
