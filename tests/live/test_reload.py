@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import threading
 
 import otlp
@@ -236,6 +237,16 @@ def test_a_configmaps_way_of_replacing_a_file_is_followed(nhmtap, tmp_path, pupp
             session.do("snapshot")
             assert of_page(page.read_text()) == 10 * (version + 1)
         assert session.end().status == 0
+
+
+def test_a_host_that_is_renamed_has_its_new_name_in_what_begins_after_hup(nhmtap, tmp_path, puppet):
+    other = tmp_path / "other"
+    with Session(nhmtap, tmp_path, activities(puppet), before=["unshare", "--uts"]) as session:
+        subprocess.run(["nsenter", "-t", str(session.process.pid), "--uts", "hostname", "renamed"], check=True)
+        session.reload(activities(puppet), outputs=[{}, {"path": str(other)}])
+        assert session.end().status == 0
+    names = {r["resource"]["host.name"] for r in parse(other.read_text()) if "resource" in r}
+    assert names == {"renamed"}
 
 
 def test_a_path_that_a_variable_made_is_kept_as_well(nhmtap, tmp_path, puppet):

@@ -236,6 +236,14 @@ static void read_version(struct host *host)
 			 (int)strcspn(at + sizeof(debian) - 1, " -~+"), at + sizeof(debian) - 1);
 }
 
+void host_see_name(struct host *host)
+{
+	struct utsname names;
+
+	if (!uname(&names))
+		snprintf(host->name, sizeof(host->name), "%s", names.nodename);
+}
+
 int host_gather(struct host *host, const char *root)
 {
 	char text[4096];
@@ -246,8 +254,8 @@ int host_gather(struct host *host, const char *root)
 	*host = (struct host){0};
 	snprintf(host->root, sizeof(host->root), "%s", root);
 
+	host_see_name(host);
 	uname(&names);
-	snprintf(host->name, sizeof(host->name), "%s", names.nodename);
 	snprintf(host->release, sizeof(host->release), "%s", names.release);
 	snprintf(host->machine, sizeof(host->machine), "%s", names.machine);
 	read_version(host);

@@ -108,6 +108,9 @@ struct host {
  * called on a zeroed one.
  */
 int host_gather(struct host *host, const char *root);
+
+/* Sees the name that the machine has now: sethostname(2) may have changed it. */
+void host_see_name(struct host *host);
 void host_release(struct host *host);
 
 /* Adds tables of CPUs from a folder to the built-in ones. `folder` may be NULL. Returns 0, or -1 with the

@@ -108,6 +108,7 @@ static void read_again(struct run *run)
 		flush(run);
 		return;
 	}
+	host_see_name(&run->session.host);
 	end_members(run, &request);
 	take_other_outputs(run, &request, &others);
 	privileges_raise(); /* the files that the caller names are open now */
