@@ -24,7 +24,8 @@ static const char *why_open(const struct expected_finding *finding)
 		return finding->why;
 	return isfinite(finding->bound.high)
 		       ? "the limit is within what the estimate can be off by, which includes what may have "
-			 "happened while it had no counter; count fewer events at a time, or for longer"
+			 "happened while it had no counter; count fewer events at a time (:D "
+			 "keeps a counter for one), or for longer"
 		       : "it shared its counter for too short a time, or had none for too long at once, to "
 			 "say "
 			 "how far the estimate can be off";
