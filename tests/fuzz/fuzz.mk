@@ -54,7 +54,7 @@ $(O)/fuzz/%: tests/fuzz/%.c $(fuzz_objects)
 $(O)/fuzz/tables $(O)/fuzz/pmu_events: tests/fuzz/files.h
 
 # The target plays the part of the worker process that it calls.
-fuzz_link_worker = $(addprefix -Wl$(comma)--wrap=,posix_spawn syscall message_send message_receive place_open_debug)
+fuzz_link_worker = $(addprefix -Wl$(comma)--wrap=,posix_spawn syscall packet_send packet_receive place_open_debug)
 
 # The input replaces the kernel's ring buffer.
 fuzz_link_ring = $(addprefix -Wl$(comma)--wrap=,perf_mmap__read_event perf_mmap__consume)
