@@ -287,4 +287,61 @@ MUTANTS = [
         "user/plan/rules.c", "threshold <= most", "threshold < most",
         "pure/test_rules.py::test_a_latency_is_taken_up_to_its_bounds",
     ),
+    Mutant(
+        "reload-ends-what-stays",
+        "user/run/reload.c", "if (same < request->nr_entries) {", "if (0) {",
+        "live/test_session.py::test_the_same_entry_goes_on_over_hup_without_a_gap",
+    ),
+    Mutant(
+        "bad-file-at-hup-taken",
+        "user/run/reload.c", "check_others(run, &request, &refusal) ||\n", "",
+        "live/test_session.py::test_a_bad_file_at_hup_is_told_and_changes_nothing",
+    ),
+    Mutant(
+        "attributes-with-a-mistake-kept",
+        "user/run/resource.c", "\tif (wrong)\n\t\tjson_object_clear(attributes);", "\t;",
+        "live/test_resource.py::test_a_variable_with_a_mistake_is_told_and_left_out_as_a_whole",
+    ),
+
+    # --- stat, metrics, off-core ---------------------------------------------------------------------
+    Mutant(
+        "limit-itself-met",
+        "user/metric/expectation.c", "met = high < limit;", "met = high <= limit;",
+        "live/test_expect.py::test_an_expectation_compares_the_count",
+    ),
+    Mutant(
+        "failed-weighs-less",
+        "user/stat/stat.c", "if (statuses[outcome] > activity->session->verdict)", "if (statuses[outcome] < activity->session->verdict)",
+        "live/test_expect.py::test_one_that_fails_among_many_decides live/test_expect.py::test_an_expectation_compares_the_count",
+    ),
+    Mutant(
+        "variance-of-the-population",
+        "user/metric/moments.c", "moments->squares / (moments->n - 1)", "moments->squares / moments->n",
+        "live/test_stat.py::test_repeats_end_with_their_mean_and_variance",
+    ),
+    Mutant(
+        "bound-below-the-count",
+        "user/metric/bound.c", "bound->low = fmax(bound->low, counts[event].value);", ";",
+        "pure/test_bound.py::test_a_bound_is_never_below_what_was_counted",
+    ),
+    Mutant(
+        "absences-not-ended",
+        "user/metric/bound.c", "\tif (since->running_ns)\n\t\tabsence->now_ns = 0;", "\t;",
+        "pure/test_bound.py::test_the_time_without_a_counter_is_that_between_two_turns_or_longer_if_it_was_seen_to_be",
+    ),
+    Mutant(
+        "sums-of-less-time-limit-cells",
+        "user/offcore/cells.c", "return sum->enabled_ns >= 0.99 * part->enabled_ns;", "return true;",
+        "pure/test_cells.py::test_a_sum_that_was_enabled_for_less_time_limits_no_cell",
+    ),
+    Mutant(
+        "cells-limit-their-sums",
+        "user/offcore/cells.c", "return !(cell->bits & ~sum->bits);", "return !(sum->bits & ~cell->bits);",
+        "pure/test_cells.py::test_a_cell_is_at_most_the_sum_that_includes_it",
+    ),
+    Mutant(
+        "differences-swapped",
+        "user/tables/formula.c", "return left - right;", "return right - left;",
+        "pure/test_formula.py::test_a_formula_has_the_value_of_hand",
+    ),
 ]
