@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Profiles of programs whose samples lie in known places."""
 import os
+import subprocess
 
 import pytest
 from puppet import Puppet, command, ids, touched
@@ -88,6 +89,21 @@ def test_grandchildren_are_followed(nhmtap, tmp_path):
     result = nhmtap.into(tmp_path / "out", "profile", *EVERY_FAULT, "--by", "ip", "--", "sh", "-c",
                          '"$@" & wait', "sh", *command("faults=300", "fork=200", "exit=0"))
     assert in_touch(result) == 501
+
+
+def test_children_that_are_made_while_it_attaches_are_sampled(nhmtap, tmp_path):
+    """Their events are copies of their parent's. A copy that was made before the program was attached
+    would count and give no sample."""
+    with subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"]) as shell:
+        try:
+            results = [nhmtap.into(tmp_path / f"out{i}", "profile", *EVERY_FAULT, "--by", "pid", "-p", shell.pid,
+                                   "--duration", "0.05") for i in range(20)]
+        finally:
+            shell.kill()
+    for result in results:
+        record = result.of("profile")[0]
+        # One of them may be about to fault at the end.
+        assert 0 < record["samples"]["aggregated"] >= record["value"] - 2 > 0
 
 
 def test_a_thread_goes_by_its_own_name(nhmtap, tmp_path):

@@ -14,6 +14,7 @@ import otlp
 import pprof
 import pytest
 from asked import ask
+from fifos import open_fifo
 from otlp import Receiver
 from records import Result, parse
 from sessions import Session, faults, until
@@ -595,3 +596,17 @@ def test_a_service_that_measures_nothing_does_not_end_with_status_0(nhmtap, tmp_
         session.do("ping")
         result = session.end()
     assert result.status == 2 and result.one("end", activity="session")["exit_status"] == 2
+
+
+def test_an_activity_that_comes_late_does_not_miss_what_its_command_ran_before(nhmtap, tmp_path):
+    """It is no sign that the kernel has ended the counting of a process."""
+    os.mkfifo(tmp_path / "go")
+    script = f"timeout 0.5 sh -c 'while :; do :; done'; touch {tmp_path}/ran; read line < {tmp_path}/go"
+    counts, late = faults("counts", "stat"), faults("late", "stat")
+    with Session(nhmtap, tmp_path, [counts], "sh", "-c", script) as session:
+        until(lambda: (tmp_path / "ran").exists())
+        session.reload([counts, late])
+        with open_fifo(tmp_path / "go", "w") as go:
+            go.write("\n")
+        result = session.wait()
+    assert result.of("count", activity="late") and not result.of("warning")

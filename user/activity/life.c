@@ -149,7 +149,8 @@ int activity_begin(struct activity *activity, bool running, struct refusal *refu
 	const struct target *target = &activity->plan.target;
 	int err;
 
-	activity->off = activity->was_off = activity->switched = activity->options->delay_ms;
+	activity->off = activity->was_off = activity->options->delay_ms;
+	activity->switched = activity->off || (target_is_command(target) && running);
 	/* The exec of a command enables its counting. */
 	if (!activity->off && (!target_is_command(target) || running)) {
 		err = counters_enable(activity->counters);

@@ -241,9 +241,61 @@ static int begin_unwinding(struct activity *activity, struct refusal *refusal)
 
 static void on_replaced(void *context);
 
-int sampling_attach(struct activity *activity, struct refusal *refusal)
+/* Whether what is measured runs already, and may make processes while events are opened. */
+static bool target_runs(const struct activity *activity)
+{
+	const struct target *target = &activity->plan.target;
+
+	return target_of_ids(target) || (target_is_command(target) && activity->session->child.go_fd < 0);
+}
+
+static int attach_everywhere(struct activity *activity, struct refusal *refusal)
 {
 	const struct places *places = counters_places(activity->counters);
+
+	for (size_t p = 0; p < places->nr; p++)
+		if (places->list[p].open && sampling_attach_at(activity, p, refusal))
+			return -1;
+	return 0;
+}
+
+static int open_again(struct activity *activity, struct refusal *refusal)
+{
+	const struct places *places = counters_places(activity->counters);
+
+	for (size_t p = 0; p < places->nr; p++)
+		if (places->list[p].open)
+			sampling_detach_at(activity, p);
+	counters_close(activity->counters);
+	activity->counters = NULL;
+	return counters_open(&activity->counters, &activity->plan, activity_child(activity),
+			     &activity->session->host, refusal);
+}
+
+/*
+ * A process that is made after its parent's events were opened and before the program is attached to these
+ * inherits events without the program. The kernel may then exchange the events of the two where it switches
+ * from one to the other (perf_event_context_sched_out(), kernel/events/core.c), and the parent's samples are
+ * lost, too. So events are opened again, up to this many times, until no process was made meanwhile.
+ */
+#define OPENINGS 50
+
+static int attach_before_forks(struct activity *activity, struct refusal *refusal)
+{
+	struct state *state = activity->state;
+
+	for (int i = 0; i < OPENINGS; i++) {
+		state->forks = forks_so_far();
+		if (open_again(activity, refusal) || attach_everywhere(activity, refusal))
+			return -1;
+		if (forks_so_far() == state->forks)
+			break;
+	}
+	return 0;
+}
+
+int sampling_attach(struct activity *activity, struct refusal *refusal)
+{
 	const struct host *host = &activity->session->host;
 	struct state *state = activity->state;
 
@@ -264,9 +316,9 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 		       activity->options->interval_ms, refusal))
 		return -1;
 	state->forks = forks_so_far();
-	for (size_t p = 0; p < places->nr; p++)
-		if (places->list[p].open && sampling_attach_at(activity, p, refusal))
-			return -1;
+	if (target_runs(activity) ? attach_before_forks(activity, refusal)
+				  : attach_everywhere(activity, refusal))
+		return -1;
 	state->named_ns = state->drained_ns = clock_ns(CLOCK_MONOTONIC);
 	if (activity->reader)
 		reader_on_replaced(activity->reader, on_replaced, activity);
