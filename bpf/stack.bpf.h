@@ -114,7 +114,9 @@ __noinline int walk_frame(struct stacks *stacks, __u64 word, struct unwind_walk 
 		return STACK_CUT;
 	stacks->words[word] = walk->ip | walk->mark;
 	end = unwind_step(walk);
-	return end & STUCK ? unwind_guess(walk, end & ~STUCK) : end;
+	if (likely(!(end & STUCK)))
+		return end;
+	return unwind_guess_frameless(walk) ? unwind_guess(walk, end & ~STUCK) : 0;
 }
 
 /* Walks the user's frames of the stack that begins at the given word, and writes them behind its `kernel`

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Walks a user's stack by tables: the address leads to its mapping, the mapping to a file, the file to a row,
- * the row to a rule, and the rule gives the caller's registers. If there is no table, the frame pointer is
- * tried; it is accepted if it leads to a return address, and the frame is then marked as guessed.
+ * the row to a rule, and the rule gives the caller's registers. If there is no row, the frame pointer is
+ * tried; it is accepted if it leads to a return address, and the frame is then marked as guessed. The
+ * interrupted function may have no frame, though: then its return address is at rsp.
  *
  * Functions with a loop are not static: the kernel then verifies each once, by itself. Such functions are
  * verified even if nothing calls them, so each first checks whether there are tables: without tables the maps
@@ -394,6 +395,124 @@ static __always_inline int unwind_fetch(struct unwind_walk *walk, struct unwind_
 	return 0;
 }
 
+/* Returns the target of the call before the address, if the instruction has it or has the place where it is;
+ * else 0. */
+__noinline __u64 unwind_called(__u64 address)
+{
+	__u64 target = 0;
+	__u8 code[8];
+	__s32 offset;
+
+	if (bpf_probe_read_user(code, sizeof(code), (void *)(address - sizeof(code))))
+		return 0;
+	__builtin_memcpy(&offset, code + 4, sizeof(offset));
+	if (code[3] == 0xe8)
+		return address + offset;
+	if (code[2] == 0xff && code[3] == 0x15)
+		bpf_probe_read_user(&target, sizeof(target), (void *)(address + offset));
+	return target;
+}
+
+#define ENDBR64 0xfa1e0ff3U
+
+/* Returns the first 8 bytes of a function's code behind endbr64, at which *at points then; 0 if they can't be
+ * read. */
+static __always_inline __u64 unwind_entry(__u64 *at)
+{
+	__u64 code = 0;
+
+	bpf_probe_read_user(&code, sizeof(code), (void *)*at);
+	if ((__u32)code == ENDBR64) {
+		*at += 4;
+		bpf_probe_read_user(&code, sizeof(code), (void *)*at);
+	}
+	return code;
+}
+
+#define UNWIND_LEAF_MOST 65536 /* bytes of a function without a frame */
+
+/* Whether a function at this address, or the one that the PLT's entry there leads to, may contain ip and does
+ * not begin by saving rbp. */
+__noinline int unwind_is_frameless(__u64 function, __u64 ip)
+{
+	__u64 at = function, code = unwind_entry(&at);
+	__u32 bnd = (__u8)code == 0xf2;
+
+	if ((code >> 8 * bnd & 0xffff) == 0x25ff) { /* jmp *…(%rip) */
+		at += bnd + 6 + (__s32)(code >> 8 * (bnd + 2));
+		if (bpf_probe_read_user(&function, sizeof(function), (void *)at))
+			return 0;
+		at = function;
+		code = unwind_entry(&at);
+	}
+	return code && function <= ip && ip - function < UNWIND_LEAF_MOST && (__u8)code != 0x55;
+}
+
+/* Whether rbp, which leads to `beyond` as a return address, is of the function that contains `caller`, not of
+ * the one with walk->ip: whose entry is nearer to what was called there. */
+static __always_inline _Bool unwind_is_callers(const struct unwind_walk *walk, __u64 caller, __u64 beyond)
+{
+	__u64 called = unwind_called(beyond);
+
+	return called && caller >= called && (walk->ip < called || caller < walk->ip);
+}
+
+/* mov %rsp, %rbp, in both of its encodings */
+static __always_inline _Bool unwind_sets_frame(__u64 code)
+{
+	return (code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48;
+}
+
+/* How far above rsp the return address is at an instruction before which a function has no frame yet, or none
+ * any more: 0 or 8 bytes; -1: another instruction. `code`: what is there; `before`: the byte before it. */
+static __always_inline int unwind_above(__u64 code, __u8 before)
+{
+	__u8 first = code;
+
+	if (first == 0xc3 || first == 0xc2 || (code & 0xffff) == 0xc3f3) /* ret */
+		return 0;
+	if ((code & 0xffff) == 0x25ff || (code & 0xffffff) == 0x25fff2) /* jmp *…(%rip), as in the PLT */
+		return 0;
+	if ((__u32)code == ENDBR64 || (first == 0x55 /* push %rbp */ && unwind_sets_frame(code >> 8)))
+		return 0;
+	return before == 0x55 && unwind_sets_frame(code) ? 8 : -1;
+}
+
+/* Goes from the function that was interrupted to its caller, if it has no frame: it has not set it up yet,
+ * has left it, or never has one. Returns 0, or -1 if it seems to have one. */
+__noinline int unwind_guess_frameless(struct unwind_walk *walk)
+{
+	__u64 saved[2], frame[2], called;
+	__u64 code[2];
+	int above;
+
+	if (!tables_walk || !walk || walk->at != walk->ip ||
+	    bpf_probe_read_user(code, sizeof(code), (void *)(walk->ip - 8)))
+		return -1;
+	above = unwind_above(code[1], code[0] >> 56);
+	if (unwind_read(walk, walk->sp + (above > 0 ? 8 : 0), saved) || saved[0] < 4096 ||
+	    !unwind_follows_call(saved[0]))
+		return -1;
+	if (above < 0) {
+		called = unwind_called(saved[0]);
+		if (!(called && unwind_is_frameless(called, walk->ip)) &&
+		    (unwind_read(walk, walk->bp.value, frame) ||
+		     !unwind_is_callers(walk, saved[0], frame[1])))
+			return -1;
+	}
+	walk->at = saved[0] - 1;
+	if (unwind_find(walk)) {
+		walk->at = walk->ip;
+		return -1;
+	}
+	walk->sp += above > 0 ? 16 : 8;
+	walk->bx = (struct unwind_register){0};
+	walk->ip = saved[0];
+	walk->guessed++;
+	walk->mark = FRAME_GUESSED;
+	return 0;
+}
+
 /* Goes to the caller by the frame pointer. Returns 0, or `why`, the reason why tables could not be used, if
  * the frame pointer does not lead to a return address. */
 __noinline int unwind_guess(struct unwind_walk *walk, int why)
@@ -451,7 +570,8 @@ static __always_inline int unwind_step(struct unwind_walk *walk)
 	walk->mark = 0;
 	word = unwind_rule(walk);
 	__builtin_memcpy(&rule, &word, sizeof(rule));
-	if ((rule.frame == FRAME_BP || rule.frame == FRAME_AT_BP || rule.bp == BP_AT_BP) &&
+	if ((rule.frame == FRAME_BP || rule.frame == FRAME_AT_BP || rule.frame == FRAME_SWITCH ||
+	     rule.bp == BP_AT_BP) &&
 	    unwind_fetch(walk, &walk->bp))
 		return STACK_UNREADABLE;
 	switch (rule.frame) {
@@ -463,6 +583,7 @@ static __always_inline int unwind_step(struct unwind_walk *walk)
 		frame = walk->sp + rule.offset;
 		break;
 	case FRAME_BP:
+	case FRAME_SWITCH:
 		frame = walk->bp.value + rule.offset;
 		break;
 	case FRAME_BX:
@@ -483,7 +604,7 @@ static __always_inline int unwind_step(struct unwind_walk *walk)
 	default:
 		return STUCK | (rule.frame == FRAME_NO_TABLE ? STACK_NO_TABLE : STACK_NO_ROW);
 	}
-	if (frame <= walk->sp || frame - walk->sp > UNWIND_FRAME_MOST ||
+	if (((frame <= walk->sp || frame - walk->sp > UNWIND_FRAME_MOST) && rule.frame != FRAME_SWITCH) ||
 	    unwind_read(walk, frame - sizeof(saved), saved))
 		return STACK_UNREADABLE;
 	/* A saved frame pointer next to the return address was read together with it. */

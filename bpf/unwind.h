@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tables by which a stack is walked without frame pointers, as they lie in memory that BPF programs read and
- * user space writes: made from .eh_frame by confined/eh_frame.c, used by unwind.bpf.h.
+ * user space writes: made by confined/unwind_image.c from .eh_frame and the like, used by unwind.bpf.h.
  *
  * A row has 4 bytes: the low 16 bits of the address from which on it holds, and above them the number of a
  * rule. Each different rule of a file is stored once. A directory has an entry for each page of 64 KiB of
@@ -26,6 +26,7 @@ enum unwind_frame {
 	FRAME_PLT,    /* rsp + 8, or rsp + 16 from byte `offset` on of each 16 bytes: an entry of the PLT */
 	FRAME_SIGNAL, /* the frame of a signal: the kernel has saved all registers there, at rsp */
 	FRAME_BX,     /* rbx + offset: where the dynamic linker binds a function at its first call */
+	FRAME_SWITCH, /* rbp + offset, where another stack may be: the function has left its caller's */
 	FRAME_NO_TABLE = 15, /* only in the walk, never in a table: there is no table for the address */
 };
 

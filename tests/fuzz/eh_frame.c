@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes the tables for unwinding stacks: an .eh_frame of any bytes makes a consistent table, with
- * no more rows than its size allows.
+ * Fuzzes the tables for unwinding stacks: an .eh_frame or .debug_frame of any bytes makes a consistent table,
+ * with no more rows than its size allows.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "confined/eh_frame.h"
+#include "confined/unwind_rows.h"
 #include "unwind/table.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
@@ -34,19 +35,21 @@ static void check(const struct unwind_table *table, size_t bytes)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	struct unwind_section section = {.bytes = data,
-					 .size = size,
-					 .address = 0x100000,
-					 .low = 0x1000,
-					 .high = 0x180000,
-					 .entry = 0x1100};
-	struct unwind_table table;
+	struct frame_section section = {.bytes = data, .size = size, .address = 0x100000};
+	struct unwind_table table = {0};
+	struct unwind_rows rows;
 
-	if (!unwind_table_of_section(&table, &section)) {
-		check(&table, size);
-		for (__u64 address = 0; address < 0x190000; address += 0x777)
-			unwind_table_at(&table, address);
+	for (int debug = 0; debug < 2; debug++) {
+		section.debug = debug;
+		unwind_rows_begin(&rows, 0x1000, 0x180000);
+		eh_frame_read(&rows, &section);
+		if (!unwind_rows_finish(&rows, 0x1100, &table)) {
+			check(&table, size);
+			for (__u64 address = 0; address < 0x190000; address += 0x777)
+				unwind_table_at(&table, address);
+		}
+		unwind_rows_release(&rows);
+		unwind_table_release(&table);
 	}
-	unwind_table_release(&table);
 	return 0;
 }

@@ -2,7 +2,8 @@
 /*
  * Compares a file's table with the unwind rules of elfutils' libdw for the same addresses: rows
  * FILE [EVERY]. At each EVERYth row, compares its address and the address before it. Prints how
- * many were compared, how many differ, and the size of the table.
+ * many were compared, how many differ, and the size of the table. rows FILE .debug_frame compares with that
+ * section, and only the frames that are at rsp. rows FILE at ADDRESS... prints the rules there.
  */
 #include <dwarf.h>
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <elfutils/libdw.h>
 
-#include "confined/eh_frame.h"
+#include "confined/unwind_image.h"
 #include "naming/image.h"
 #include "unwind/table.h"
 
@@ -112,13 +113,18 @@ out:
 }
 
 static unsigned long compared, different;
+static bool frames_only;
 
 static void compare(const struct unwind_table *table, __u64 address)
 {
 	struct unwind_rule ours = unwind_table_at(table, address), wanted = theirs(address);
 
 	/* Only our table has a rule for an entry point that belongs to no function. */
+	if (frames_only && (ours.frame != FRAME_SP || wanted.frame == FRAME_NONE))
+		return;
 	compared++;
+	if (frames_only && wanted.frame == FRAME_SP && wanted.offset == ours.offset)
+		return;
 	if (!memcmp(&ours, &wanted, sizeof(ours)) || (ours.frame == FRAME_END && wanted.frame == FRAME_NONE))
 		return;
 	if (different++ < 10)
@@ -135,9 +141,20 @@ static double seconds(void)
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
+static int print_rules(const struct unwind_table *table, char **addresses)
+{
+	for (; *addresses; addresses++) {
+		struct unwind_rule rule = unwind_table_at(table, strtoull(*addresses, NULL, 16));
+
+		printf("%d %d %d %d\n", rule.frame, rule.offset, rule.bp, rule.bp_offset);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	size_t every = argc > 2 ? strtoul(argv[2], NULL, 0) : 1, other = 0;
+	size_t every = argc > 2 && *argv[2] >= '0' && *argv[2] <= '9' ? strtoul(argv[2], NULL, 0) : 1,
+	       other = 0;
 	struct unwind_table table;
 	struct image image;
 	const char *why = image_from_file(&image, open(argv[1], O_RDONLY | O_CLOEXEC));
@@ -149,7 +166,11 @@ int main(int argc, char **argv)
 		printf("%s\n", why);
 		return 1;
 	}
-	cfi = dwarf_getcfi_elf(image.elf);
+	if (argc > 2 && !strcmp(argv[2], "at"))
+		return print_rules(&table, argv + 3);
+	frames_only = argc > 2 && !strcmp(argv[2], ".debug_frame");
+	cfi = frames_only ? dwarf_getcfi(dwarf_begin_elf(image.elf, DWARF_C_READ, NULL))
+			  : dwarf_getcfi_elf(image.elf);
 	for (size_t page = 0, row = 0; page < table.nr_pages; page++)
 		for (size_t i = 0; i < table.pages[page].nr; i++, row++) {
 			__u32 word = table.rows[table.pages[page].first + i];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parses .eh_frame: see Linux Standard Base, Core, "DWARF Extensions". Its instructions: DWARF 5, 6.4.2.
- * libdw could read it, too, but takes three to four times as long: 6.2 instead of 1.6 ms for libc's.
+ * Parses .eh_frame: see Linux Standard Base, Core, "DWARF Extensions". Its instructions, and .debug_frame,
+ * which .eh_frame was made from: DWARF 5, 6.4. libdw could read it, too, but takes three to four times as
+ * long: 6.2 instead of 1.6 ms for libc's.
  */
 #include "confined/eh_frame.h"
 
@@ -10,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/interned.h"
 #include "base/memory.h"
-#include "naming/image.h"
+#include "confined/unwind_rows.h"
 
 /* DWARF register numbers: System V ABI for x86-64, 3.6.2. */
 enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
@@ -114,26 +114,11 @@ struct cie {
 	struct state initial;
 };
 
-/* A row as it is first read. The rows of a function are adjacent. */
-struct early_row {
-	__u32 address; /* minus section->low */
-	__u32 rule;
-};
-
-struct function {
-	__u32 begin, end; /* minus section->low */
-	size_t first, nr; /* its rows */
-};
-
 struct parser {
-	const struct unwind_section *section;
+	const struct frame_section *section;
 	struct cie *cies;
 	size_t nr_cies, room_cies;
-	struct function *functions;
-	size_t nr_functions, room_functions;
-	struct early_row *rows;
-	size_t nr_rows, room_rows;
-	struct interned rules; /* struct unwind_rule */
+	struct unwind_rows *rows;
 };
 
 /* --- expressions ------------------------------------------------------------------------------ */
@@ -193,7 +178,6 @@ static bool fits(__s64 value, unsigned int bits)
 	return value >= -(1LL << (bits - 1)) && value < 1LL << (bits - 1);
 }
 
-static const struct unwind_rule nothing = {.frame = FRAME_NONE};
 static const struct unwind_rule other = {.frame = FRAME_OTHER};
 
 /* The offset of rsp in the kernel's signal frame: in struct ucontext of arch/x86/include/uapi/asm/ucontext.h,
@@ -309,22 +293,9 @@ static void restore(struct run *run, __u64 which)
 
 static void add_row(struct run *run)
 {
-	struct parser *parser = run->parser;
 	struct unwind_rule rule = rule_of(&run->state, run->cie);
-	__u32 number = interned_number(&parser->rules, &rule);
-	struct function *function = &parser->functions[parser->nr_functions - 1];
-	__u32 address = run->address - parser->section->low;
-	struct early_row *last = function->nr ? &parser->rows[parser->nr_rows - 1] : NULL;
 
-	if (last && last->rule == number)
-		return;
-	if (last && last->address == address) {
-		last->rule = number;
-		return;
-	}
-	parser->rows = xroom(parser->rows, parser->nr_rows, &parser->room_rows, sizeof(*parser->rows));
-	parser->rows[parser->nr_rows++] = (struct early_row){address, number};
-	function->nr++;
+	unwind_rows_add(run->parser->rows, run->address, &rule);
 }
 
 /* Advances the address. Returns false if that is not allowed (in a CIE), or if the end of the function is
@@ -616,7 +587,6 @@ static const struct cie *find_cie(const struct parser *parser, size_t offset)
 
 static void read_fde(struct parser *parser, struct run *run, struct reader reader, size_t cie_offset)
 {
-	const struct unwind_section *section = parser->section;
 	const struct cie *cie = find_cie(parser, cie_offset);
 	__u64 begin, size;
 	bool understood;
@@ -624,20 +594,14 @@ static void read_fde(struct parser *parser, struct run *run, struct reader reade
 	if (!cie || !cie->usable || !take_address(parser, &reader, cie->pointers, true, &begin) ||
 	    !take_address(parser, &reader, cie->pointers, false, &size))
 		return;
-	if (begin < section->low || begin >= section->high)
-		return;
-	if (size > section->high - begin)
-		size = section->high - begin;
-	if (!size)
-		return;
 	if (cie->augmented)
 		take_block(&reader);
-	if (reader.broken)
+	if (size > ~0ULL - begin)
+		size = ~0ULL - begin;
+	if (reader.broken || !unwind_rows_function(parser->rows, begin, begin + size))
 		return;
-	parser->functions = xroom(parser->functions, parser->nr_functions, &parser->room_functions,
-				  sizeof(*parser->functions));
-	parser->functions[parser->nr_functions++] = (struct function){
-		.begin = begin - section->low, .end = begin - section->low + size, .first = parser->nr_rows};
+	if (size > parser->rows->high - begin)
+		size = parser->rows->high - begin;
 	run->parser = parser;
 	run->cie = cie;
 	run->reader = reader;
@@ -649,23 +613,31 @@ static void read_fde(struct parser *parser, struct run *run, struct reader reade
 	understood = run_all(run);
 	if (understood && run->address < run->end)
 		add_row(run);
-	/* If an instruction was not understood, the function ends there for us. */
-	parser->functions[parser->nr_functions - 1].end =
-		(understood ? begin + size : run->address) - section->low;
+	if (!understood)
+		unwind_rows_cut(parser->rows, run->address);
 }
 
-static void read_entries(struct parser *parser)
+/* Where the CIE of an FDE begins: .eh_frame has its distance from the number, and 0 marks a CIE; .debug_frame
+ * has its offset in the section, and marks a CIE by ones. Returns false if there is no such place. */
+static bool find_cie_of(const struct frame_section *section, size_t id_at, __u64 id, size_t *cie)
 {
-	const struct unwind_section *section = parser->section;
+	*cie = section->debug ? id : id_at - id;
+	return section->debug || id <= id_at;
+}
+
+void eh_frame_read(struct unwind_rows *rows, const struct frame_section *section)
+{
+	struct parser parser = {.section = section, .rows = rows};
 	struct reader reader = {section->bytes, section->bytes + section->size, false};
 	struct run *run = xcalloc(1, sizeof(*run));
 
 	while (reader.end - reader.at >= 4) {
-		size_t offset = reader.at - section->bytes, id_at;
+		size_t offset = reader.at - section->bytes, id_at, cie;
 		__u64 length = take(&reader, 4), id;
+		bool wide = length == 0xffffffff;
 		struct reader entry;
 
-		if (length == 0xffffffff)
+		if (wide)
 			length = take(&reader, 8);
 		if (!length)
 			continue;
@@ -674,212 +646,14 @@ static void read_entries(struct parser *parser)
 		entry = (struct reader){reader.at, reader.at + length, false};
 		reader.at += length;
 		id_at = entry.at - section->bytes;
-		id = take(&entry, 4);
+		id = take(&entry, wide && section->debug ? 8 : 4);
 		if (entry.broken)
 			continue;
-		if (!id)
-			read_cie(parser, entry, offset);
-		else if (id <= id_at)
-			read_fde(parser, run, entry, id_at - id);
+		if (id == (!section->debug ? 0 : wide ? ~0ULL : ~0U))
+			read_cie(&parser, entry, offset);
+		else if (find_cie_of(section, id_at, id, &cie))
+			read_fde(&parser, run, entry, cie);
 	}
 	free(run);
-}
-
-/* --- the table -------------------------------------------------------------------------------- */
-
-static int by_begin(const void *a, const void *b)
-{
-	const struct function *one = a, *two = b;
-
-	if (one->begin != two->begin)
-		return one->begin < two->begin ? -1 : 1;
-	return one->first < two->first ? -1 : one->first > two->first;
-}
-
-/* If no function is known at the program's entry point, as in the dynamic linker, an outermost frame of at
- * most so many bytes is added there. */
-#define ENTRY_MOST 256
-
-static void add_entry(struct parser *parser)
-{
-	static const struct unwind_rule end = {.frame = FRAME_END};
-	const struct unwind_section *section = parser->section;
-	__u32 number, begin = section->entry - section->low, last;
-
-	if (section->entry < section->low || section->entry >= section->high)
-		return;
-	last = section->high - section->entry > ENTRY_MOST ? begin + ENTRY_MOST
-							   : (__u32)(section->high - section->low);
-	for (size_t i = 0; i < parser->nr_functions; i++) {
-		const struct function *function = &parser->functions[i];
-
-		if (function->begin <= begin && function->end > begin)
-			return;
-		if (function->begin > begin && function->begin < last)
-			last = function->begin;
-	}
-	number = interned_number(&parser->rules, &end);
-	parser->functions = xroom(parser->functions, parser->nr_functions, &parser->room_functions,
-				  sizeof(*parser->functions));
-	parser->rows = xroom(parser->rows, parser->nr_rows, &parser->room_rows, sizeof(*parser->rows));
-	parser->functions[parser->nr_functions++] = (struct function){begin, last, parser->nr_rows, 1};
-	parser->rows[parser->nr_rows++] = (struct early_row){begin, number};
-}
-
-/* Returns all rows in order of their addresses, relative to the table's first page. A function ends where the
- * next one begins. A row for "nothing is known" is added after functions that no other follows directly. */
-static struct early_row *in_order(struct parser *parser, size_t *nr_rows)
-{
-	__u32 none = interned_number(&parser->rules, &nothing), rule = none;
-	__u32 low = parser->section->low & UNWIND_PAGE_MASK;
-	size_t nr = parser->nr_functions;
-	struct early_row *rows = xmalloc((parser->nr_rows + nr + 1) * sizeof(*rows));
-
-	*nr_rows = 0;
-	qsort(parser->functions, nr, sizeof(*parser->functions), by_begin);
-	for (size_t i = 0; i < nr; i++) {
-		const struct function *function = &parser->functions[i];
-		bool followed = i + 1 < nr && function[1].begin <= function->end;
-		__u32 end = followed ? function[1].begin : function->end;
-
-		for (size_t j = 0; j < function->nr; j++) {
-			const struct early_row *row = &parser->rows[function->first + j];
-
-			if (row->address >= end || row->rule == rule)
-				continue;
-			rule = row->rule;
-			rows[(*nr_rows)++] = (struct early_row){row->address + low, rule};
-		}
-		if (followed || rule == none)
-			continue;
-		rule = none;
-		rows[(*nr_rows)++] = (struct early_row){end + low, rule};
-	}
-	return rows;
-}
-
-struct maker {
-	struct unwind_table *table;
-	size_t room;
-};
-
-static void put_row(struct maker *maker, __u32 address, __u32 rule)
-{
-	struct unwind_table *table = maker->table;
-
-	table->rows = xroom(table->rows, table->nr_rows, &maker->room, sizeof(*table->rows));
-	table->rows[table->nr_rows++] = rule << 16 | (address & UNWIND_PAGE_MASK);
-}
-
-/* Fills in the pages and their rows. Consecutive pages in which no row begins share one row. */
-static void make_pages(struct maker *maker, const struct early_row *rows, size_t nr_rows, __u32 rule)
-{
-	struct unwind_table *table = maker->table;
-	bool shared = false;
-
-	for (size_t page = 0, i = 0; page < table->nr_pages; page++) {
-		struct unwind_page *here = &table->pages[page];
-		bool any = i < nr_rows && rows[i].address >> UNWIND_PAGE_SHIFT == page;
-
-		if (!any && shared) {
-			*here = table->pages[page - 1];
-			continue;
-		}
-		shared = !any;
-		here->first = table->nr_rows;
-		if (!any || rows[i].address & UNWIND_PAGE_MASK)
-			put_row(maker, 0, rule);
-		for (; i < nr_rows && rows[i].address >> UNWIND_PAGE_SHIFT == page; i++)
-			put_row(maker, rows[i].address, rule = rows[i].rule);
-		here->nr = table->nr_rows - here->first;
-	}
-}
-
-static void make(struct parser *parser, struct unwind_table *table)
-{
-	const struct unwind_section *section = parser->section;
-	struct maker maker = {.table = table};
-	struct early_row *rows;
-	size_t nr;
-
-	add_entry(parser);
-	rows = in_order(parser, &nr);
-	table->base = section->low & ~(__u64)UNWIND_PAGE_MASK;
-	table->nr_pages = ((section->high - 1 - table->base) >> UNWIND_PAGE_SHIFT) + 1;
-	table->pages = xcalloc(table->nr_pages, sizeof(*table->pages));
-	make_pages(&maker, rows, nr, interned_number(&parser->rules, &nothing));
-	free(rows);
-	table->nr_rules = parser->rules.nr;
-	table->rules = xmalloc(table->nr_rules * sizeof(*table->rules));
-	for (size_t i = 0; i < table->nr_rules; i++)
-		memcpy(&table->rules[i], interned_at(&parser->rules, i), sizeof(*table->rules));
-}
-
-#define RULES_MOST 65536
-
-const char *unwind_table_of_section(struct unwind_table *table, const struct unwind_section *section)
-{
-	struct parser parser = {.section = section};
-	const char *why = NULL;
-
-	*table = (struct unwind_table){0};
-	if (section->high <= section->low ||
-	    section->high - (section->low & ~(__u64)UNWIND_PAGE_MASK) >= 1ULL << 32)
-		return "the file's code has no place, or is larger than 4 GiB";
-	interned_init(&parser.rules, sizeof(struct unwind_rule));
-	read_entries(&parser);
-	if (!parser.nr_functions)
-		why = "the file's .eh_frame has no function";
-	else if (parser.rules.nr >= RULES_MOST - 2)
-		why = "the file's .eh_frame has more than 65,536 rules";
-	else
-		make(&parser, table);
-	interned_release(&parser.rules);
 	free(parser.cies);
-	free(parser.functions);
-	free(parser.rows);
-	return why;
-}
-
-/* The largest .eh_frame that is read. Usual ones are smaller, and a larger one would not be
- * worth its memory. */
-#define SECTION_MOST (64UL << 20)
-
-const char *unwind_table_of_image(struct unwind_table *table, const struct image *image)
-{
-	struct unwind_section section = {0};
-	struct segment *segments;
-	const char *why;
-	GElf_Shdr header;
-	GElf_Ehdr file;
-	char *bytes;
-	size_t nr;
-
-	*table = (struct unwind_table){0};
-	if (!gelf_getehdr(image->elf, &file) || file.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    file.e_machine != EM_X86_64)
-		return "the file is of another machine";
-	if (!image_section(image, ".eh_frame", &header))
-		return "the file has no .eh_frame";
-	bytes = image_read_section(image, &header, SECTION_MOST);
-	if (!bytes)
-		return "the file's .eh_frame can't be read";
-	segments = image_segments(image, &nr);
-	for (size_t i = 0; i < nr; i++) {
-		__u64 end = segments[i].address + segments[i].size;
-
-		if (end <= segments[i].address)
-			continue;
-		if (!section.high || segments[i].address < section.low)
-			section.low = segments[i].address;
-		section.high = end > section.high ? end : section.high;
-	}
-	free(segments);
-	section.bytes = (const unsigned char *)bytes;
-	section.size = header.sh_size;
-	section.address = header.sh_addr;
-	section.entry = file.e_entry;
-	why = unwind_table_of_section(table, &section);
-	free(bytes);
-	return why;
 }

@@ -14,7 +14,7 @@
 #include "base/hex.h"
 #include "base/memory.h"
 
-static bool read_at(const struct image *image, void *to, size_t size, __u64 offset)
+bool image_read(const struct image *image, void *to, size_t size, __u64 offset)
 {
 	if (offset > image->size || size > image->size - offset)
 		return false;
@@ -45,10 +45,11 @@ static __u64 further_sections(const struct image *image, const Elf64_Ehdr *heade
 	Elf32_Shdr narrow;
 
 	if (header->e_ident[EI_CLASS] == ELFCLASS64)
-		return header->e_shoff && read_at(image, &wide, sizeof(wide), header->e_shoff) ? wide.sh_size
-											       : 0;
-	return ((const Elf32_Ehdr *)header)->e_shoff &&
-			       read_at(image, &narrow, sizeof(narrow), ((const Elf32_Ehdr *)header)->e_shoff)
+		return header->e_shoff && image_read(image, &wide, sizeof(wide), header->e_shoff)
+			       ? wide.sh_size
+			       : 0;
+	return ((const Elf32_Ehdr *)header)->e_shoff && image_read(image, &narrow, sizeof(narrow),
+								   ((const Elf32_Ehdr *)header)->e_shoff)
 		       ? narrow.sh_size
 		       : 0;
 }
@@ -58,9 +59,9 @@ static const char *check_header(const struct image *image)
 	Elf64_Ehdr header = {0};
 	__u64 sections;
 
-	if (!read_at(image, &header, sizeof(Elf32_Ehdr), 0) || memcmp(header.e_ident, ELFMAG, SELFMAG))
+	if (!image_read(image, &header, sizeof(Elf32_Ehdr), 0) || memcmp(header.e_ident, ELFMAG, SELFMAG))
 		return "the file is no ELF file";
-	read_at(image, &header, sizeof(header), 0);
+	image_read(image, &header, sizeof(header), 0);
 	if (header.e_ident[EI_DATA] != ELFDATA2LSB)
 		return "the file is of another machine";
 	sections = header.e_ident[EI_CLASS] == ELFCLASS64 ? header.e_shnum : ((Elf32_Ehdr *)&header)->e_shnum;
@@ -193,7 +194,7 @@ char *image_read_section(const struct image *image, const GElf_Shdr *header, siz
 	    header->sh_size > image->size)
 		return NULL;
 	bytes = xmalloc(header->sh_size);
-	if (read_at(image, bytes, header->sh_size, header->sh_offset))
+	if (image_read(image, bytes, header->sh_size, header->sh_offset))
 		return bytes;
 	free(bytes);
 	return NULL;
