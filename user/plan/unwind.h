@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Decides whether the stacks of samples are walked by tables of .eh_frame: see unwind/unwinding.h. */
+/* Decides whether the stacks of samples are walked by tables: see unwind/unwinding.h. */
 #ifndef NHMTAP_PLAN_UNWIND_H
 #define NHMTAP_PLAN_UNWIND_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The unwind table of a file: how to step from a function to its caller, for each address. The worker process
- * makes it from .eh_frame: confined/eh_frame.h.
+ * makes it from .eh_frame, .gopclntab or .debug_frame: confined/unwind_image.h.
  */
 #ifndef NHMTAP_UNWIND_TABLE_H
 #define NHMTAP_UNWIND_TABLE_H
