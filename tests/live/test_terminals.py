@@ -73,7 +73,7 @@ def test_a_folder_of_events_steers_no_terminal(nhmtap, tmp_path, hostile, shown)
 @CASES
 def test_a_configuration_steers_no_terminal(nhmtap, tmp_path, hostile, shown):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({"activities": [], hostile: 1}), encoding="utf-8")
+    path.write_text(json.dumps({"activities": [{"name": "a", "command": "stat"}], hostile: 1}), encoding="utf-8")
     said = nhmtap("run", path)
     assert said.status == 1 and is_plain(said.err)
     assert shown in said.err
