@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 COMPILER = Path(os.environ.get("NHMTAP_BUILD", ROOT / "build")) / "compile-tables"
 SANDYBRIDGES = tuple(cpu for cpu in CPUS if cpu.startswith("sandybridge"))
-WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
+WARNINGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror")
 
 
 def compile_tables(tables, output, *options):
