@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "host/processes.h"
 #include "record/record.h"
 
 __u64 activity_interval_ns(const struct activity *activity)
@@ -65,6 +66,20 @@ int activity_attach_reader(struct activity *activity, struct refusal *refusal)
 pid_t activity_child(const struct activity *activity)
 {
 	return target_of_ids(&activity->plan.target) ? 0 : activity->session->child.pid;
+}
+
+bool activity_runs_already(const struct activity *activity)
+{
+	const struct target *target = &activity->plan.target;
+
+	return target_of_ids(target) || (target_is_command(target) && activity->session->child.go_fd < 0);
+}
+
+int activity_open_counters(struct activity *activity, struct refusal *refusal)
+{
+	activity->forks = activity_runs_already(activity) ? proc_forks() : 0;
+	return counters_open(&activity->counters, &activity->plan, activity_child(activity),
+			     &activity->session->host, refusal);
 }
 
 bool activity_cut(const struct activity *activity)

@@ -29,11 +29,12 @@ struct activity {
 	const void *details; /* data of the operations, if several commands share them */
 	struct plan plan;
 	struct counters *counters; /* NULL: not open */
-	bool streams;		   /* each sample or branch is also written as a record */
-	bool off, was_off;	   /* counting is off: now; at some time of this interval */
-	bool switched;		   /* counting was off at some time of this execution */
-	__u64 drain_ns;		   /* period of drain(), 0: never; set and changed by the operations */
-	struct timespec began;	   /* CLOCK_MONOTONIC; zero: not yet */
+	__u64 forks;	   /* proc_forks() before they were opened; 0: what it measures did not run then */
+	bool streams;	   /* each sample or branch is also written as a record */
+	bool off, was_off; /* counting is off: now; at some time of this interval */
+	bool switched;	   /* counting was off at some time of this execution */
+	__u64 drain_ns;	   /* period of drain(), 0: never; set and changed by the operations */
+	struct timespec began;				/* CLOCK_MONOTONIC; zero: not yet */
 	struct timespec interval_began, interval_ended; /* CLOCK_MONOTONIC; ended: set before report() */
 	struct timespec interval_began_at;		/* begin of the interval by CLOCK_REALTIME */
 	struct clock_lead interval_lead;		/* at the begin of the interval */
@@ -107,6 +108,12 @@ struct activity_type {
 /* The process of the session's command, if the activity measures it: alone, or with everything on its CPUs. 0
  * for an activity that measures processes which exist already, or if there is no command. */
 pid_t activity_child(const struct activity *activity);
+
+/* Whether what it measures runs already, and may make processes while events are opened. */
+bool activity_runs_already(const struct activity *activity);
+
+/* Opens the plan's events, and sets activity->forks. Returns as counters_open(). */
+int activity_open_counters(struct activity *activity, struct refusal *refusal);
 
 /* Whether the activity measures the session's command, and the kernel has ended that: see child_cut(). */
 bool activity_cut(const struct activity *activity);

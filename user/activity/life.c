@@ -123,10 +123,7 @@ static void note_events(const struct activity *activity)
 
 static int open_and_attach(struct activity *activity, struct refusal *refusal)
 {
-	struct session *session = activity->session;
-
-	if (counters_open(&activity->counters, &activity->plan, activity_child(activity), &session->host,
-			  refusal))
+	if (activity_open_counters(activity, refusal))
 		return -1;
 	note_events(activity);
 	if (activity->ops->attach && activity->ops->attach(activity, refusal))

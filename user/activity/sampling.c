@@ -13,11 +13,11 @@
 #include "activity/why.h"
 #include "aggregation/aggregation.h"
 #include "aggregation/wakes.h"
-#include "base/apart.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/note.h"
 #include "base/visible.h"
+#include "host/processes.h"
 #include "plan/unwind.h"
 #include "record/called.h"
 #include "record/entry.h"
@@ -140,24 +140,6 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-/* Number of processes and threads created since boot: /proc/stat, "processes" (total_forks,
- * kernel/fork.c). Without nhmtap's own helpers, which have none of the counters. */
-static __u64 forks_so_far(void)
-{
-	FILE *file = fopen("/proc/stat", "re");
-	unsigned long long forks = 0;
-	char *line = NULL;
-	size_t size = 0;
-
-	while (file && getline(&line, &size, file) > 0)
-		if (sscanf(line, "processes %llu", &forks) == 1)
-			break;
-	free(line);
-	if (file)
-		fclose(file);
-	return forks - apart_started();
-}
-
 int sampling_attach_at(struct activity *activity, size_t place, struct refusal *refusal)
 {
 	struct state *state = activity->state;
@@ -241,14 +223,6 @@ static int begin_unwinding(struct activity *activity, struct refusal *refusal)
 
 static void on_replaced(void *context);
 
-/* Whether what is measured runs already, and may make processes while events are opened. */
-static bool target_runs(const struct activity *activity)
-{
-	const struct target *target = &activity->plan.target;
-
-	return target_of_ids(target) || (target_is_command(target) && activity->session->child.go_fd < 0);
-}
-
 static int attach_everywhere(struct activity *activity, struct refusal *refusal)
 {
 	const struct places *places = counters_places(activity->counters);
@@ -268,8 +242,7 @@ static int open_again(struct activity *activity, struct refusal *refusal)
 			sampling_detach_at(activity, p);
 	counters_close(activity->counters);
 	activity->counters = NULL;
-	return counters_open(&activity->counters, &activity->plan, activity_child(activity),
-			     &activity->session->host, refusal);
+	return activity_open_counters(activity, refusal);
 }
 
 /*
@@ -284,14 +257,15 @@ static int attach_before_forks(struct activity *activity, struct refusal *refusa
 {
 	struct state *state = activity->state;
 
-	for (int i = 0; i < OPENINGS; i++) {
-		state->forks = forks_so_far();
-		if (open_again(activity, refusal) || attach_everywhere(activity, refusal))
+	for (int left = OPENINGS;; left--) {
+		if (attach_everywhere(activity, refusal))
 			return -1;
-		if (forks_so_far() == state->forks)
-			break;
+		state->forks = proc_forks();
+		if (!left || !activity_runs_already(activity) || state->forks == activity->forks)
+			return 0;
+		if (open_again(activity, refusal))
+			return -1;
 	}
-	return 0;
 }
 
 int sampling_attach(struct activity *activity, struct refusal *refusal)
@@ -315,9 +289,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 		       activity_child(activity), activity->keys.detail | shown_detail(activity),
 		       activity->options->interval_ms, refusal))
 		return -1;
-	state->forks = forks_so_far();
-	if (target_runs(activity) ? attach_before_forks(activity, refusal)
-				  : attach_everywhere(activity, refusal))
+	if (attach_before_forks(activity, refusal))
 		return -1;
 	state->named_ns = state->drained_ns = clock_ns(CLOCK_MONOTONIC);
 	if (activity->reader)
@@ -919,7 +891,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 	const struct perf_event_attr *attr = &event->attr;
 	struct paced paced = {.period = attr->freq ? 0 : event_distance(event) - event->beyond};
 	__u64 contexts =
-		counters_opened(activity->counters) + (attr->inherit ? forks_so_far() - state->forks : 0);
+		counters_opened(activity->counters) + (attr->inherit ? proc_forks() - state->forks : 0);
 
 	if (state->pacing)
 		paced = pacing_of(state->pacing, event - activity->plan.events.list);

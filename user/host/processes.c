@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/apart.h"
+
 #define INITIAL_INODE 0xeffffffcU /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
 struct pid_namespace pid_namespace(void)
@@ -43,6 +45,15 @@ static bool read_line(const char *path, const char *name, char *value, size_t si
 	if (file)
 		fclose(file);
 	return found;
+}
+
+__u64 proc_forks(void)
+{
+	char number[32];
+
+	if (!read_line("/proc/stat", "processes ", number, sizeof(number)))
+		return 0;
+	return strtoull(number, NULL, 10) - apart_started();
 }
 
 /* Whether /proc belongs to this process's namespace. NSpid lists a process's numbers from the namespace of

@@ -20,6 +20,10 @@ struct pid_namespace {
 
 struct pid_namespace pid_namespace(void);
 
+/* The number of processes and threads made since boot (/proc/stat, "processes": total_forks, kernel/fork.c),
+ * without nhmtap's own helpers (base/apart.h), which have none of the counters. 0: not known. */
+__u64 proc_forks(void);
+
 /* Whether /proc has the numbers of nhmtap's own namespace. */
 bool proc_is_ours(void);
 
