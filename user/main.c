@@ -16,6 +16,7 @@
 #include "command/versions.h"
 #include "host/privileges.h"
 #include "option/command.h"
+#include "option/meant.h"
 #include "output/output.h"
 #include "run/run.h"
 
@@ -125,9 +126,7 @@ int main(int argc, char **argv)
 		return version(argc > 2 ? argv[2] : "");
 	command = command_find(argv[1]);
 	if (!command) {
-		refuse(&refusal, STATUS_USAGE, "'%s'", argv[1]);
-		because(&refusal, "there is no such command");
-		instead(&refusal, "see nhmtap --help");
+		meant_command(argv[1], &refusal);
 		tell(&refusal);
 		return STATUS_USAGE;
 	}

@@ -145,6 +145,39 @@ def test_what_is_no_expectation_is_refused_before_anything_runs(nhmtap, tmp_path
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("text, limit", [("page-faults<10k", 10_000), ("page-faults<1.5 M", 1_500_000),
+                                         ("task-clock<20ms", 20_000_000), ("task-clock<3 s", 3_000_000_000)])
+def test_a_limit_may_have_a_suffix(nhmtap, text, limit):
+    result = nhmtap("stat", "--expect", text, "--", "true")
+    assert (result.one("expectation")["limit"], result.status) == (limit, 0)
+
+
+@pytest.mark.parametrize("text, words", [
+    ("page-faults<1ms", "'page-faults' is no time: it is a number"),
+    ("cpus_utilized<1s", "'cpus_utilized' is no time: it is in CPUs"),
+    ("page-faults<1kk", "there is no number"), ("page-faults<1 k k", "there is no number"),
+    ("task-clock<s", "there is no number"),
+])
+def test_a_suffix_that_does_not_suit_is_refused(nhmtap, text, words):
+    result = nhmtap("stat", "--expect", text, "--", "true")
+    assert result.status == 1 and words in result.err
+
+
+def test_what_was_not_as_expected_is_said_on_stderr(nhmtap):
+    result = nhmtap("stat", "-r", "2", "--expect", "page-faults<0", "--expect", "page-faults>0", "--", "true")
+    told = [line for line in result.err.splitlines() if "expected" in line]
+    assert [line.split(": ")[1] for line in told] == ["expected page-faults<0"] * 2
+    assert [int(line.split(": ")[2]) for line in told] == [r["value"] for r in result.of("expectation")][::2]
+    assert "expected" not in nhmtap("stat", "-q", "--expect", "page-faults<0", "--", "true").err
+
+
+def test_what_cannot_be_told_is_said_on_stderr_with_the_row(nhmtap):
+    result = nhmtap("stat", "-C", "0", "--per", "cpu", "--expect", "context-switches:u<1", "--force", "--",
+                    "true")
+    why = result.one("expectation")["why"]
+    assert f"nhmtap: CPU 0: cannot tell whether context-switches:u<1: {why}" in result.err
+
+
 def test_terms_of_a_pmu_are_no_comparison(nhmtap):
     result = nhmtap("stat", "--expect", "nopmu/config=0x2,umask=1/>=1", "--", "true")
     assert result.status == 2  # this machine has no such PMU

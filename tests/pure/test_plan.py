@@ -556,6 +556,25 @@ def test_a_bad_option_is_refused_before_anything_is_written(nhmtap, arguments, w
     assert what in result.err
 
 
+@pytest.mark.parametrize("arguments, remedy", [
+    (["prfile"], "did you mean profile?"), (["record"], "use nhmtap profile"), (["banana"], "see nhmtap --help"),
+    (["c2c"], "use nhmtap mem --shared"),
+    (["stat", "--duraton", "1"], "did you mean --duration?"), (["stat", "--sort=x"], "use --by"),
+    (["stat", "--banana"], "see nhmtap stat --help"), (["stat", "-I"], "see nhmtap stat --help"),
+    (["stat", "--inter", "5"], "did you mean --interval, --interval-count?"),
+    (["stat", "--live=3"], "leave the value out"),
+    (["profile", "-g", "fp", "--", "true"], "choose a way with --unwind"),
+    (["profile", "--call-graph", "dwarf", "true"], "choose a way with --unwind"),
+])
+def test_a_command_or_option_that_does_not_exist_gets_what_may_be_meant(nhmtap, arguments, remedy):
+    result = nhmtap(*arguments)
+    assert (result.status, result.out) == (1, "") and remedy in result.err
+
+
+def test_a_command_may_be_called_as_a_value_of_perfs_call_graph_is(nhmtap, host):
+    assert "--unwind" not in nhmtap("profile", host(WITHOUT_PMU), "-g", "--", "fp").err
+
+
 def test_an_unknown_key_lists_those_that_there_are(nhmtap, host):
     error = nhmtap("profile", host(WITHOUT_PMU), "--by", "x", "--", "true").one("error")
     listed = error["remedy"].removeprefix("keys: ").split(", ")

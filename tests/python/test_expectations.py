@@ -8,6 +8,7 @@ import pytest
 from records import PROGRAMS
 
 from nhmtap.plugin import Expectation
+from nhmtap.runs import Counts
 
 pytest_plugins = "pytester"
 
@@ -329,10 +330,33 @@ def test_without(): pass
 
 def test_names_of_events_may_have_operators_in_them():
     parse = Expectation.parse
-    assert parse("cpu/event=0xc0,umask=1/u>5") == ("cpu/event=0xc0,umask=1/u>5",
+    assert parse("cpu/event=0xc0,umask=1/u>5")[:4] == ("cpu/event=0xc0,umask=1/u>5",
                                                    "cpu/event=0xc0,umask=1/u", ">", 5)
-    assert parse("cpu/event=0xc0/") == ("cpu/event=0xc0/", "cpu/event=0xc0/", "", 0)
-    assert parse(" ipc >= 0.8 ")[1:] == ("ipc", ">=", 0.8)
+    assert parse("cpu/event=0xc0/")[:4] == ("cpu/event=0xc0/", "cpu/event=0xc0/", "", 0)
+    assert parse(" ipc >= 0.8 ")[1:] == ("ipc", ">=", 0.8, False)
+
+
+def test_a_limit_may_have_a_suffix():
+    parse = Expectation.parse
+    assert parse("page-faults<10k")[1:] == ("page-faults", "<", 10_000, False)
+    assert parse("task-clock < 20 ms")[1:] == ("task-clock", "<", 20_000_000, True)
+
+
+def test_a_time_is_expected_of_times_alone(suite):
+    outcome = suite("""
+@pytest.mark.expect("task-clock<100s", "page-faults<1ms")
+def test_it(): touch(10)
+""")
+    assert "'page-faults<1ms': page-faults is no time" in outcome.failure("test_it")
+
+
+def test_a_name_finds_what_an_ordinary_user_may_measure_of_it():
+    counts = Counts([{"type": "count", "event": "page-faults:u", "status": "counted", "value": 3, "scaled": 3},
+                     {"type": "count", "event": "cpu/config=1/u", "status": "counted", "value": 4, "scaled": 4},
+                     {"type": "count", "event": "cs:k", "status": "counted", "value": 5, "scaled": 5}])
+    assert (counts["page-faults"].value, counts["Page-Faults:u"].value, counts["cpu/config=1/"].value) == (3, 3, 4)
+    with pytest.raises(KeyError, match="cs was not measured"):
+        counts["cs"]
 
 
 def test_workers_report_the_same(suite):

@@ -194,7 +194,7 @@ static const struct option_row *row_of(const struct command *command, const char
 {
 	struct wanted_words wanted = {name, length, NULL};
 
-	options_each(command, compare, &wanted);
+	command_each_option(command, compare, &wanted);
 	return wanted.found;
 }
 
@@ -242,7 +242,7 @@ static void complete_of(struct completing *completing, char **words, int nr)
 		return;
 	}
 	if (last[0] == '-')
-		options_each(completing->command, offer_option, completing);
+		command_each_option(completing->command, offer_option, completing);
 }
 
 static void complete(char **words, int nr)

@@ -77,7 +77,7 @@ static void print_json(void)
 	for (size_t i = 0; (command = command_at(i)); i++) {
 		json_t *options = json_array();
 
-		options_each(command, add_option, options);
+		command_each_option(command, add_option, options);
 		json_array_append_new(commands,
 				      json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", command->name,
 						"arguments", command->arguments, "help", command->help,

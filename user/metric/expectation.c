@@ -18,7 +18,41 @@ static int refuse_expectation(struct refusal *refusal, const char *text, const c
 	refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", text);
 	because(refusal, "%s", why);
 	return instead(refusal, "write a metric or event, one of < <= > >= ==, and a number: "
-				"'ipc>0.8', 'page-faults<=1e4'");
+				"'ipc>0.8', 'page-faults<=10k', 'task-clock<20ms'");
+}
+
+/* Suffixes of numbers. Those of counts are powers of 1000, as in SI and in what perf stat prints. */
+static const struct suffix {
+	const char *word;
+	double factor;
+	bool is_time;
+} suffixes[] = {
+	{"", 1, false},	 {"k", 1e3, false}, {"K", 1e3, false}, {"M", 1e6, false}, {"G", 1e9, false},
+	{"ns", 1, true}, {"us", 1e3, true}, {"ms", 1e6, true}, {"s", 1e9, true},
+};
+
+/* Takes "1e4", "10k", "20 ms". Returns whether it is a number. */
+static bool take_limit(struct expectation *expectation, const char *text)
+{
+	char *suffix, word[4];
+	size_t length;
+
+	expectation->limit = strtod(text, &suffix);
+	if (suffix == text || !isfinite(expectation->limit))
+		return false;
+	suffix += strspn(suffix, " ");
+	length = strcspn(suffix, " ");
+	if (length >= sizeof(word) || suffix[length + strspn(suffix + length, " ")])
+		return false;
+	snprintf(word, sizeof(word), "%.*s", (int)length, suffix);
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		if (strcmp(word, suffixes[i].word))
+			continue;
+		expectation->limit *= suffixes[i].factor;
+		expectation->is_time = suffixes[i].is_time;
+		return true;
+	}
+	return false;
 }
 
 /* Finds the last run of operator characters. Event names may contain such characters too
@@ -38,8 +72,7 @@ static const char *find_operator(const char *text, size_t *length)
 int expectation_parse(struct expectation *expectation, const char *text, struct refusal *refusal)
 {
 	size_t length, name, i = 0;
-	const char *at = find_operator(text, &length), *number = at + length;
-	char *end;
+	const char *at = find_operator(text, &length);
 
 	*expectation = (struct expectation){.text = text};
 	if (!length)
@@ -49,8 +82,7 @@ int expectation_parse(struct expectation *expectation, const char *text, struct 
 	if (i == OPERATORS)
 		return refuse_expectation(refusal, text, "there is no such comparison");
 	expectation->comparison = i;
-	expectation->limit = strtod(number, &end);
-	if (end == number || end[strspn(end, " ")] || !isfinite(expectation->limit))
+	if (!take_limit(expectation, at + length))
 		return refuse_expectation(refusal, text, "behind the comparison there is no number");
 	text += strspn(text, " ");
 	for (name = at > text ? at - text : 0; name && text[name - 1] == ' ';)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Expectations of counts and metrics: "ipc>0.8", "page-faults<=1e4". Pure. */
+/* Expectations of counts and metrics: "ipc>0.8", "page-faults<=10k", "task-clock<20ms". Pure. */
 #ifndef NHMTAP_EXPECTATION_H
 #define NHMTAP_EXPECTATION_H
 
@@ -10,7 +10,8 @@ struct expectation {
 	const char *text; /* the user's text; owned by the caller */
 	char name[160];	  /* of the metric or event */
 	enum comparison { LESS, AT_MOST, MORE, AT_LEAST, EQUAL } comparison;
-	double limit;
+	double limit; /* if is_time, in nanoseconds */
+	bool is_time; /* the limit was written with a unit of time: "10ms" */
 	bool of_metric;
 	size_t place; /* index of the metric or event in the plan */
 };

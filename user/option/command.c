@@ -26,3 +26,11 @@ const struct command *command_find(const char *name)
 			return command;
 	return NULL;
 }
+
+void command_each_option(const struct command *command,
+			 void (*each)(const struct option_row *row, void *context), void *context)
+{
+	for (size_t group = 0; group < OPTION_GROUPS && command->options[group]; group++)
+		for (const struct option_row *row = command->options[group]; row->name; row++)
+			each(row, context);
+}

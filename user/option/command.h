@@ -36,4 +36,8 @@ const struct command *command_at(size_t i);
 /* The command of this name; NULL if there is none. */
 const struct command *command_find(const char *name);
 
+/* Calls `each` with every row of a command's options. */
+void command_each_option(const struct command *command,
+			 void (*each)(const struct option_row *row, void *context), void *context);
+
 #endif

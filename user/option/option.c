@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "option/command.h"
+#include "option/meant.h"
 
 #define ROWS_MOST 64 /* the most rows of a command */
 
@@ -166,14 +167,6 @@ void options_release(struct options *options)
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-void options_each(const struct command *command, void (*each)(const struct option_row *row, void *context),
-		  void *context)
-{
-	for (size_t group = 0; group < OPTION_GROUPS && command->options[group]; group++)
-		for (const struct option_row *row = command->options[group]; row->name; row++)
-			each(row, context);
-}
-
 struct gathered {
 	const struct option_row *rows[ROWS_MOST];
 	size_t nr;
@@ -187,11 +180,11 @@ static void gather(const struct option_row *row, void *context)
 		gathered->rows[gathered->nr++] = row;
 }
 
-static int refuse_option(struct refusal *refusal, int found, char **argv, int at)
+static int refuse_argument(const struct command *command, const char *text, struct refusal *refusal)
 {
-	refuse(refusal, STATUS_USAGE, "option '%s'", argv[at]);
-	because(refusal, found == ':' ? "its argument is missing" : "there is no such option");
-	return instead(refusal, "see --help");
+	refuse(refusal, STATUS_USAGE, "option '%s'", text);
+	because(refusal, "its argument is missing");
+	return instead(refusal, "see nhmtap %s --help", command->name);
 }
 
 static const struct option_row *row_found(const struct gathered *gathered, int found)
@@ -221,7 +214,7 @@ int options_parse(struct options *options, const struct command *command, int ar
 	int found;
 
 	options_begin(options, command);
-	options_each(command, gather, &gathered);
+	command_each_option(command, gather, &gathered);
 	for (size_t i = 0; i < gathered.nr; i++) {
 		const struct option_row *row = gathered.rows[i];
 
@@ -242,14 +235,16 @@ int options_parse(struct options *options, const struct command *command, int ar
 		found = getopt_long(argc, argv, shorts, longs, NULL);
 		if (found == -1)
 			break;
-		if (found == '?' || found == ':')
-			return refuse_option(refusal, found, argv, at < argc ? at : argc - 1);
+		if (found == ':')
+			return refuse_argument(command, argv[at < argc ? at : argc - 1], refusal);
+		if (found == '?')
+			return meant_option(command, argv[at < argc ? at : argc - 1], refusal);
 		if (take(options, row_found(&gathered, found), optarg, refusal))
 			return -1;
 	}
 	options->rest = argv + optind;
 	options->nr_rest = argc - optind;
-	return 0;
+	return stops ? meant_values(argv, optind, refusal) : 0;
 }
 
 #define HELP_COLUMN 24
@@ -278,7 +273,7 @@ static void help_row(const struct option_row *row, void *context)
 
 void options_help(const struct command *command, FILE *out)
 {
-	options_each(command, help_row, out);
+	command_each_option(command, help_row, out);
 }
 
 /* --- CONFIG ----------------------------------------------------------------------------------- */
@@ -298,7 +293,7 @@ const struct option_row *option_of_member(const struct command *command, const c
 	struct gathered gathered = {.nr = 0};
 	char name[64];
 
-	options_each(command, gather, &gathered);
+	command_each_option(command, gather, &gathered);
 	for (size_t i = 0; i < gathered.nr; i++)
 		if (!gathered.rows[i]->line_only &&
 		    !strcmp(option_member(gathered.rows[i], name, sizeof(name)), member))

@@ -101,10 +101,6 @@ int option_take(struct options *options, const struct option_row *row, const jso
 /* Returns the JSON Schema of a row's value: a new reference. */
 json_t *option_schema(const struct option_row *row);
 
-/* Calls `each` with every row of a command. */
-void options_each(const struct command *command, void (*each)(const struct option_row *row, void *context),
-		  void *context);
-
 /* Prints the help on a command's options. */
 void options_help(const struct command *command, FILE *out);
 

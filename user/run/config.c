@@ -228,7 +228,7 @@ static int refuse_member(const struct command *command, const char *pointer, con
 	struct nearest nearest;
 	const char *name;
 
-	options_each(command, add_row, rows);
+	command_each_option(command, add_row, rows);
 	nearest_begin(&nearest, member, 3);
 	for (size_t i = 0; i < ARRAY_SIZE(own_members); i++)
 		nearest_offer(&nearest, own_members[i]);
@@ -545,7 +545,7 @@ void config_complete_schema(json_t *frame)
 		json_object_set_new(
 			properties, "command",
 			json_pack("{s:s, s:s}", "const", command->name, "description", command->help));
-		options_each(command, add_row, properties);
+		command_each_option(command, add_row, properties);
 		json_array_append_new(
 			cases, json_pack("{s:o, s:b}", "properties", properties, "additionalProperties", 0));
 	}

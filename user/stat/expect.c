@@ -90,6 +90,20 @@ static int bind_event(struct plan *plan, struct host *host, struct expectation *
 	return instead(refusal, "write an expectation for each");
 }
 
+/* A limit in seconds suits only what is counted in nanoseconds. */
+static int check_unit(const struct plan *plan, const struct expectation *expectation, struct refusal *refusal)
+{
+	const char *unit = expectation->of_metric ? plan->metrics.list[expectation->place].known->unit
+						  : plan->events.list[expectation->place].unit;
+
+	if (!expectation->is_time || !strcmp(unit, "ns"))
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", expectation->text);
+	because(refusal, "'%.80s' is no time: it is %s%s", expectation->name, *unit ? "in " : "a number",
+		unit);
+	return instead(refusal, "leave out the unit of the limit");
+}
+
 int expect_bind(struct plan *plan, struct host *host, struct refusal *refusal)
 {
 	for (size_t i = 0; i < plan->expectations.nr; i++) {
@@ -98,6 +112,8 @@ int expect_bind(struct plan *plan, struct host *host, struct refusal *refusal)
 		if (expectation->of_metric)
 			bind_metric(plan, expectation);
 		else if (bind_event(plan, host, expectation, refusal))
+			return -1;
+		if (check_unit(plan, expectation, refusal))
 			return -1;
 	}
 	return 0;

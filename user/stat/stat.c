@@ -9,8 +9,10 @@
 #include "activity/tally.h"
 #include "activity/why.h"
 #include "base/memory.h"
+#include "base/visible.h"
 #include "metric/moments.h"
 #include "option/command.h"
+#include "output/rows.h"
 #include "record/bound.h"
 #include "record/record.h"
 #include "record/type.h"
@@ -216,6 +218,24 @@ static void find_count(const struct activity *activity, const struct tally_row *
 	finding->bound.high *= event->scale;
 }
 
+/* Says on stderr why the exit status is not 0. A table says it itself. */
+static void say_outcome(const struct activity *activity, const json_t *record)
+{
+	const char *expected = json_string_value(json_object_get(record, "expectation"));
+	const char *why = json_string_value(json_object_get(record, "why"));
+	const char *unit = json_string_value(json_object_get(record, "unit"));
+	char row[256];
+
+	if (activity->options->quiet || session_all_people(activity->session))
+		return;
+	row_name(record, row, sizeof(row));
+	if (why)
+		say("nhmtap: %s%scannot tell whether %s: %s", row, *row ? ": " : "", expected, why);
+	else
+		say("nhmtap: %s%sexpected %s: %.15g%s%s", row, *row ? ": " : "", expected,
+		    json_number_value(json_object_get(record, "value")), unit ? " " : "", unit ? unit : "");
+}
+
 static int report_expectation(struct activity *activity, const struct expectation *expectation,
 			      const struct tally_row *row)
 {
@@ -240,6 +260,8 @@ static int report_expectation(struct activity *activity, const struct expectatio
 	activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
 	if (activity->options->repeats)
 		json_object_set_new(record, "repeat", json_integer(activity->session->repeat));
+	if (outcome != MET)
+		say_outcome(activity, record);
 	if (statuses[outcome] > activity->session->verdict)
 		activity->session->verdict = statuses[outcome];
 	return activity_write(activity, record);

@@ -12,7 +12,7 @@ import os
 import tempfile
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from .measured import Measured, Number, over_repeats, plain
+from .measured import Measured, Number, found, over_repeats, plain
 
 HEADER: Dict[str, Any] = {"type": "baselines", "schema_version": "1.0.0"}
 
@@ -129,7 +129,7 @@ class Limit(NamedTuple):
 
     def broken(self, name: str, change: Change) -> bool:
         """Whether a change of an event is one that this limit forbids."""
-        if not change.real or name.split(" #")[0].lower() != self.event.lower():
+        if not change.real or not found([name.split(" #")[0]], self.event):
             return False
         return (self.rise and change.share > 0 or self.fall and change.share < 0) \
             and abs(change.share) >= self.share

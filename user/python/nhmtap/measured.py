@@ -15,6 +15,17 @@ Record = Dict[str, Any]
 LEVEL = 0.95
 
 
+def found(names: Iterable[str], wanted: str) -> Optional[str]:
+    """Returns the name under which an event or metric was measured, or None. The program adds the
+    modifier u for users who may only measure programs: page-faults becomes page-faults:u."""
+    names, wanted = list(names), wanted.lower()
+    for spelling in (wanted, wanted + ":u", wanted + "u"):
+        for name in names:
+            if name.lower() == spelling:
+                return name
+    return None
+
+
 class Measured:
     """A count, metric or share: .value, between .low and .high (None: not known), and its .record.
 

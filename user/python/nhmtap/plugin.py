@@ -34,7 +34,7 @@ import pytest
 
 from . import baseline, inprocess, program, runs
 from .errors import CannotTell, Error, Refused
-from .measured import Measured, Record, over_repeats, plain
+from .measured import Measured, Record, found, over_repeats, plain
 from .table import Table
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
 # As the program reads --expect: the last comparison, because names of events may contain = too.
 EXPECTATION = re.compile(r"(?P<name>.*[^<>=\s])\s*(?P<operator>[<>=]+)\s*(?P<limit>[^<>=/]+)")
 
+# As the program reads limits: 10k, 20ms.
+SUFFIXES = {"": (1, False), "k": (1e3, False), "K": (1e3, False), "M": (1e6, False), "G": (1e9, False),
+            "ns": (1, True), "us": (1e3, True), "ms": (1e6, True), "s": (1e9, True)}
+SUFFIXED = re.compile(r"(.*?)\s*([kKMG]|[num]?s)?", re.DOTALL)
+
 PROPERTY = "nhmtap."
 
 COLLECTED = pytest.StashKey["Collected"]()
@@ -62,7 +67,8 @@ class Expectation(NamedTuple):
     text: str
     name: str
     operator: str
-    limit: float
+    limit: float  # if is_time, in nanoseconds
+    is_time: bool = False
 
     @classmethod
     def parse(cls, text: str) -> "Expectation":
@@ -72,8 +78,10 @@ class Expectation(NamedTuple):
             if re.search(r"[<>]|=\s*[-+.\d]*$", text) or not text.strip():
                 raise ValueError(f"expect: {text!r} is no comparison with a number")
             return cls(text, text.strip(), "", 0)
+        limit, suffix = SUFFIXED.fullmatch(match["limit"].strip()).groups()  # type: ignore[union-attr]
         try:
-            limit = float(match["limit"])
+            factor, is_time = SUFFIXES[suffix or ""]
+            limit = float(limit) * factor
         except ValueError:
             if "/" in text or match["operator"] == "=":  # the = is one of the event's terms
                 return cls(text, text.strip(), "", 0)
@@ -83,7 +91,7 @@ class Expectation(NamedTuple):
         if match["operator"] not in OPERATORS:
             raise ValueError(f"expect: there is no comparison {match['operator']} ({text!r}): "
                                     f"use one of {' '.join(OPERATORS)}")
-        return cls(text, match["name"].strip(), match["operator"], limit)
+        return cls(text, match["name"].strip(), match["operator"], limit, is_time)
 
 
 class Expected(NamedTuple):
@@ -128,7 +136,7 @@ class Collected:
     """All measurements of a test."""
 
     def __init__(self, marked: Sequence[str] = ()) -> None:
-        self.marked = [name.lower() for name in marked]  # names that the marker measures
+        self.marked = list(marked)  # names that the marker measures
         self.series: Dict[str, Series] = {}
         self.machine = ("", "")
         self.expectations: List[Dict[str, Any]] = []
@@ -139,7 +147,7 @@ class Collected:
     def begin_call(self, marked: Sequence[str]) -> None:
         """Begins the call phase: earlier measurements are of fixtures. marked: what the marker
         measures."""
-        self.marked = [name.lower() for name in marked]
+        self.marked = list(marked)
         self._by_fixtures = dict(self._taken)
 
     def begin_repeat(self) -> None:
@@ -150,12 +158,12 @@ class Collected:
         """Adds what a call of the fixture measured of a whole process or command. only: these
         names. The first series of an event has the event's name, unless the marker measures it as
         well."""
-        found = []
+        added = []
         for name, measured in self._whole(counts, only):
-            least = 1 if name.lower() in self.marked else 0
+            least = 1 if any(found([name], marked) for marked in self.marked) else 0
             self._taken[name] = number = self._taken.get(name, least) + 1
-            found.append(self._continue(name if number == 1 else f"{name} #{number}", measured))
-        return found
+            added.append(self._continue(name if number == 1 else f"{name} #{number}", measured))
+        return added
 
     def add_marked(self, counts: runs.Counts) -> List[Series]:
         """Adds what the marker measured."""
@@ -164,11 +172,11 @@ class Collected:
     def _whole(self, counts: runs.Counts,
                only: Sequence[str]) -> Iterator[Tuple[str, List[Measured]]]:
         self.note_machine(counts.records)
-        wanted = [name.lower() for name in only or counts]
+        wanted = {found(counts, name) for name in only or counts}
         for name in counts:
             measured = counts.all(name)
             parts = any(k in m.record for m in measured for k in ("cpu", "node", "tid", "cgroup"))
-            if name.lower() in wanted and not parts:
+            if name in wanted and not parts:
                 yield name, measured
 
     def _continue(self, event: str, measured: List[Measured]) -> Series:
@@ -339,8 +347,7 @@ class Call:
             raise CannotTell("\n".join(unknown))
 
     def _outcome(self, expectation: Expectation) -> Dict[str, Any]:
-        wanted = expectation.name.lower()
-        name = next((s for s in self.collected.series if s.lower() == wanted), None)
+        name = found(self.collected.series, expectation.name)
         if name is None:
             raise Error(f"{expectation.name} was not measured; measured: "
                         f"{', '.join(self.collected.series) or 'nothing'}")
@@ -350,6 +357,8 @@ class Call:
         if not expectation.operator:
             return record
         record["limit"] = expectation.limit
+        if expectation.is_time and measured.unit != "ns":
+            raise Error(f"expect: {expectation.text!r}: {name} is no time")
         try:
             if not OPERATORS[expectation.operator](measured, expectation.limit):
                 record.update(outcome="failed", sentence=f"expected {expectation.text}: {measured!r}")

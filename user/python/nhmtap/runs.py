@@ -6,7 +6,7 @@ import os
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import program as programs
-from .measured import Measured, Record, Weighed, listed, of_record, over_repeats, share
+from .measured import Measured, Record, Weighed, found, listed, of_record, over_repeats, share
 
 Names = Union[str, Sequence[str]]
 
@@ -50,9 +50,9 @@ class Counts(Mapping[str, Measured]):
     def all(self, name: str) -> List[Measured]:
         """Returns everything that was measured under this name: several with -r, -I or --per."""
         __tracebackhide__ = True
-        for known in (name, *(k for k in self._measured if k.lower() == name.lower())):
-            if known in self._measured:
-                return list(self._measured[known])
+        known = name if name in self._measured else found(self._measured, name)
+        if known:
+            return list(self._measured[known])
         raise KeyError(f"{name} was not measured; measured: "
                        f"{listed([m for ms in self._measured.values() for m in ms])}")
 
@@ -63,10 +63,10 @@ class Counts(Mapping[str, Measured]):
 
     def __getitem__(self, name: str) -> Measured:
         __tracebackhide__ = True
-        found = self.all(name)
-        if len(found) > 1:
-            raise LookupError(f"{name} was measured {len(found)} times: see all(), over_repeats()")
-        return found[0]
+        measured = self.all(name)
+        if len(measured) > 1:
+            raise LookupError(f"{name} was measured {len(measured)} times: see all(), over_repeats()")
+        return measured[0]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._measured)
