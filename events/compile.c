@@ -154,20 +154,21 @@ struct layout {
 #define known_metric_MEMBERS(X, type)                                                                        \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, formula), X##VALUE(TEXT, type, unit),               \
 		X##VALUE(TEXT, type, description), X##VALUE(TEXT, type, source)
-#define cpu_model_MEMBERS(X, type)     X##VALUE(UNSIGNED, type, family), X##VALUE(UNSIGNED, type, model)
-#define known_section_MEMBERS(X, type) X##VALUE(TEXT, type, facility), X##VALUE(TEXT, type, number)
+#define cpu_model_MEMBERS(X, type)	 X##VALUE(UNSIGNED, type, family), X##VALUE(UNSIGNED, type, model)
+#define known_processor_MEMBERS(X, type) X##VALUE(TEXT, type, pattern)
+#define known_section_MEMBERS(X, type)	 X##VALUE(TEXT, type, facility), X##VALUE(TEXT, type, number)
 #define cpu_events_MEMBERS(X, type)                                                                          \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, title), X##VALUE(TEXT, type, vendor),               \
-		X##VALUE(TEXT, type, libpfm4), X##LIST(LIST, type, models, &cpu_model_layout),               \
-		X##VALUE(UNSIGNED, type, third_level_cache), X##VALUE(UNSIGNED, type, perfmon),              \
-		X##LIST(LIST, type, guide, &known_section_layout), X##VALUE(UNSIGNED, type, branch_depth),   \
-		X##VALUE(UNSIGNED, type, general_counters), X##VALUE(UNSIGNED, type, fixed_counters),        \
-		X##VALUE(UNSIGNED, type, general_counters_smt), X##VALUE(TEXT, type, loads),                 \
-		X##VALUE(TEXT, type, stores), X##VALUE(UNSIGNED, type, precise_store),                       \
-		X##VALUE(UNSIGNED, type, load_latency), X##VALUE(UNSIGNED, type, latency_least),             \
-		X##VALUE(UNSIGNED, type, latency_most), X##VALUE(TEXT, type, latency_source),                \
-		X##VALUE(UNSIGNED, type, cmask_most), X##VALUE(TEXT, type, cmask_source),                    \
-		X##LIST(LIST, type, events, &known_event_layout),                                            \
+		X##VALUE(TEXT, type, libpfm4), X##LIST(LIST, type, processors, &known_processor_layout),     \
+		X##LIST(LIST, type, models, &cpu_model_layout), X##VALUE(UNSIGNED, type, third_level_cache), \
+		X##VALUE(UNSIGNED, type, perfmon), X##LIST(LIST, type, guide, &known_section_layout),        \
+		X##VALUE(UNSIGNED, type, branch_depth), X##VALUE(UNSIGNED, type, general_counters),          \
+		X##VALUE(UNSIGNED, type, fixed_counters), X##VALUE(UNSIGNED, type, general_counters_smt),    \
+		X##VALUE(TEXT, type, loads), X##VALUE(TEXT, type, stores),                                   \
+		X##VALUE(UNSIGNED, type, precise_store), X##VALUE(UNSIGNED, type, load_latency),             \
+		X##VALUE(UNSIGNED, type, latency_least), X##VALUE(UNSIGNED, type, latency_most),             \
+		X##VALUE(TEXT, type, latency_source), X##VALUE(UNSIGNED, type, cmask_most),                  \
+		X##VALUE(TEXT, type, cmask_source), X##LIST(LIST, type, events, &known_event_layout),        \
 		X##LIST(LIST, type, aliases, &known_alias_layout),                                           \
 		X##ONE(type, offcore, &known_offcore_layout), X##ONE(type, kernel, &known_kernel_layout),    \
 		X##LIST(LIST, type, data_sources, &known_data_source_layout),                                \
@@ -228,6 +229,7 @@ LAYOUT(known_contradiction);
 LAYOUT(known_metric);
 LAYOUT(cpu_model);
 LAYOUT(known_section);
+LAYOUT(known_processor);
 LAYOUT(cpu_events);
 LAYOUT(known_source);
 

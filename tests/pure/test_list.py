@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What list finds, and where. tests/events checks the encodings of the names."""
 import csv
+import json
 import os
+import pathlib
 
 import hosts
 import pytest
 from hosts import CPUS, NEHALEM, WITHOUT_PMU
 from records import HERE, parse
+from trees import ROOT
 
 EP = "--cpu=nehalem-ep"
 
@@ -29,6 +32,37 @@ def names(listed):
 def events(records):
     """The events of the CPU's table, without perf's own names and parts of names."""
     return {record["name"]: record for record in records if "default_period" in record}
+
+
+# --- CPUs ---------------------------------------------------------------------------------------------
+
+
+# Processors and their display models by Intel's product lists.
+@pytest.mark.parametrize("name, family, model", [
+    ("X5570", 6, 0x1A), ("w3520", 6, 0x1A), ("E5504", 6, 0x1A), ("i7-920", 6, 0x1A), ("i7-860", 6, 0x1A),
+    ("i5-750", 6, 0x1A), ("X3440", 6, 0x1A), ("i7-975", 6, 0x1A),
+    ("X7560", 6, 0x2E), ("E7520", 6, 0x2E), ("X6550", 6, 0x2E),
+    ("i5-650", 6, 0x25), ("i3-540", 6, 0x25), ("L3406", 6, 0x25),
+    ("X5670", 6, 0x2C), ("E5645", 6, 0x2C), ("i7-970", 6, 0x2C), ("i7-980X", 6, 0x2C), ("W3690", 6, 0x2C),
+    ("E7-4870", 6, 0x2F), ("i7-2600K", 6, 0x2A), ("i5-2500", 6, 0x2A), ("E3-1230", 6, 0x2A),
+    ("E5-2670", 6, 0x2D), ("E5-1650", 6, 0x2D), ("i7-3930K", 6, 0x2D), ("E5-2687W", 6, 0x2D),
+    ("Q6600", 6, 0x0F), ("E8400", 6, 0x0F), ("X5460", 6, 0x0F), ("X7460", 6, 0x1D), ("7140M", 15, 0x06),
+    ("Intel(R) Xeon(R) CPU           X5570  @ 2.93GHz", 6, 0x1A),
+    ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", 6, 0x2D), ("Intel(R) Core(TM)2 Quad CPU    Q6600  @ 2.40GHz", 6, 0x0F),
+    ("nehalem", 6, 0x1A), ("NHM", 6, 0x1A), ("jaketown", 6, 0x2D),
+])
+def test_a_cpu_may_be_named_as_its_processors_are_sold(listed, name, family, model):
+    rows = json.loads(pathlib.Path(ROOT, "events", "cpus.json").read_text("utf-8"))
+    wanted = next(row for row in rows if row.get("family") == family
+                  and f"0x{model:02X}" in row["models"] and bool(row.get("third_level_cache")) == (name == "7140M"))
+    assert listed("--cpu", name) == listed("--cpu", wanted["name"])
+
+
+@pytest.mark.parametrize("name", ["E5-2670 v2", "Intel(R) Xeon(R) CPU E3-1230 v3 @ 3.30GHz", "i7-3770", "i7-12700", "E5-2620v4",
+                                  "", " ", "i7", "Xeon", "[", "*"])
+def test_processors_of_other_cpus_are_not_taken_for_one_of_these(nhmtap, name):
+    result = nhmtap("list", "--cpu", name)
+    assert result.status == 1 and "there is no table of this CPU" in result.err
 
 
 # --- patterns -------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -552,13 +553,40 @@ static int refuse_cpu(const char *name, struct refusal *refusal)
 		list_append(known, sizeof(known), known_cpus[i].name);
 	refuse(refusal, STATUS_USAGE, "option --cpu '%s'", name);
 	because(refusal, "there is no table of this CPU");
-	return instead(refusal, "there are %s", known);
+	return instead(refusal, "there are %s; a processor's own name works too: X5570", known);
+}
+
+static bool is_sold_as(const struct cpu_events *cpu, const char *name)
+{
+	for (size_t i = 0; i < cpu->nr_processors; i++)
+		if (!fnmatch(cpu->processors[i].pattern, name, FNM_CASEFOLD))
+			return true;
+	return false;
+}
+
+/* Whether one word of a name like "Intel(R) Xeon(R) CPU X5570 @ 2.93GHz" is a name of the CPU. Processors of
+ * a later generation may differ only in a word of their own: "E5-2670 v2". */
+static bool is_called(const struct cpu_events *cpu, const char *name)
+{
+	char words[128], *rest = words, *word;
+	bool is = false;
+
+	snprintf(words, sizeof(words), "%s", name);
+	while ((word = strsep(&rest, " @"))) {
+		if (!fnmatch("v[2-9]", word, FNM_CASEFOLD))
+			return false;
+		is |= is_sold_as(cpu, word);
+	}
+	return is;
 }
 
 static const struct cpu_events *named(const struct cpu_events *cpus, size_t nr, const char *name)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (!strcasecmp(cpus[i].name, name))
+			return &cpus[i];
+	for (size_t i = 0; i < nr; i++)
+		if (is_called(&cpus[i], name))
 			return &cpus[i];
 	return NULL;
 }

@@ -182,7 +182,8 @@ const struct option_row host_rows[] = {
 
 const struct option_row cpu_rows[] = {
 	{0, "cpu", "NAME", OPTION_TEXT, COMMON(cpu), .values = VALUES_CPUS, .line_only = true,
-	 .help = "another CPU's events, on any machine: nehalem-ep; an unknown name lists the known ones"},
+	 .help = "another CPU's events, on any machine: nehalem-ep, or X5570, a processor's own name; an "
+		 "unknown name lists the known ones"},
 	{0},
 };
 

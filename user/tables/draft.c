@@ -30,6 +30,7 @@ static const struct {
 	[DRAFT_MICROCODE] = {sizeof(struct known_microcode), false},
 	[DRAFT_MODELS] = {sizeof(struct cpu_model), false},
 	[DRAFT_GUIDE] = {sizeof(struct known_section), true},
+	[DRAFT_PROCESSORS] = {sizeof(struct known_processor), false},
 };
 
 void *draft_row(const struct draft *draft, enum draft_kind kind, size_t i)
@@ -169,7 +170,8 @@ void draft_clear(struct draft *draft, enum draft_kind kind)
 	DO(draft, DRAFT_BRANCHES, owner, branches);                                                          \
 	DO(draft, DRAFT_UNITS, owner, units);                                                                \
 	DO(draft, DRAFT_MODELS, owner, models);                                                              \
-	DO(draft, DRAFT_GUIDE, owner, guide)
+	DO(draft, DRAFT_GUIDE, owner, guide);                                                                \
+	DO(draft, DRAFT_PROCESSORS, owner, processors)
 #define ROWS_OF_KERNEL(DO, draft, owner)                                                                     \
 	DO(draft, DRAFT_PRECISE, owner, precise);                                                            \
 	DO(draft, DRAFT_PLACED, owner, placed);                                                              \

@@ -281,6 +281,10 @@ struct cpu_events {
 	const char *title;   /* "Intel Nehalem-EP" */
 	const char *vendor;  /* by CPUID: "GenuineIntel" */
 	const char *libpfm4; /* libpfm4's name for this CPU: "nhm"; NULL: none */
+	const struct known_processor {
+		const char *pattern; /* of names that it is sold under, as by fnmatch(3): "X55??" */
+	} * processors;
+	size_t nr_processors;
 	const struct cpu_model {
 		__u32 family, model; /* display family and model (CPUID.1) */
 	} * models;

@@ -170,7 +170,7 @@ static int define_cpu(struct loader *loader, const json_t *row)
 {
 	const char *parent = entry_text(row, "inherits");
 	const struct cpu_events *base = parent ? loader_find_cpu(loader, parent) : NULL;
-	const json_t *model, *section, *cmask = json_object_get(row, "cmask");
+	const json_t *pattern, *model, *section, *cmask = json_object_get(row, "cmask");
 	const char *facility;
 	struct draft *draft;
 	size_t i;
@@ -197,6 +197,12 @@ static int define_cpu(struct loader *loader, const json_t *row)
 		draft->cpu.precise_store = entry_config(json_object_get(row, "precise_store"));
 	draft->cpu.general_counters_smt = entry_number(row, "general_counters_smt", 0);
 	draft->cpu.fixed_counters = entry_number(row, "fixed_counters", 0);
+	draft_clear(draft, DRAFT_PROCESSORS);
+	json_array_foreach(json_object_get(row, "processors"), i, pattern) {
+		struct known_processor known = {json_string_value(pattern)};
+
+		draft_put(draft, DRAFT_PROCESSORS, &known);
+	}
 	draft_clear(draft, DRAFT_MODELS);
 	json_array_foreach(json_object_get(row, "models"), i, model) {
 		struct cpu_model known = {entry_number(row, "family", 0),
