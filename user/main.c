@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/visible.h"
 #include "command/help.h"
+#include "command/on_machine.h"
 #include "command/versions.h"
 #include "host/privileges.h"
 #include "option/command.h"
@@ -134,6 +135,8 @@ int main(int argc, char **argv)
 		status = refusal.status;
 	else if (options.help)
 		status = print_help(command);
+	else if (options.machine.nr)
+		status = on_machine(&options, argc, argv, &refusal);
 	else
 		status = command->activity ? run_one(&options, &refusal) : command->run(&options, &refusal);
 	tell(&refusal);

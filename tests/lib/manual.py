@@ -34,6 +34,11 @@ def in_container(command):
     return "build/image" in command
 
 
+def on_machine(command):
+    """Whether an example runs something on the emulated machine."""
+    return "--machine" in command or ("nhmtap machine" in command and "--list" not in command)
+
+
 def run(command, folder):
     """Runs an example unchanged, in a folder next to the tables of events."""
     path = os.pathsep.join([os.path.dirname(os.path.abspath(NHMTAP)), os.path.abspath(PROGRAMS), os.environ["PATH"]])

@@ -293,7 +293,8 @@ static const struct command branch = {
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "shows which branches are taken and mispredicted, and how often",
 	.options = {event_rows, sampling_rows, stack_rows, rows, target_rows, interval_rows, top_rows,
-		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
+		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, machine_rows,
+		    help_rows},
 	.own_size = sizeof(struct branch_options),
 	.activity = &type,
 };

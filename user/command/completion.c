@@ -167,9 +167,10 @@ static void offer_values(struct completing *completing, const struct option_row 
 
 /* --- options ----------------------------------------------------------------------------------------- */
 
+/* Whether the next word is the option's value. */
 static bool takes_value(const struct option_row *row)
 {
-	return row->kind != OPTION_FLAG && row->kind != OPTION_FIXED;
+	return row->kind != OPTION_FLAG && row->kind != OPTION_FIXED && row->kind != OPTION_WHOLE;
 }
 
 struct wanted_words {
@@ -237,7 +238,7 @@ static void complete_of(struct completing *completing, char **words, int nr)
 	}
 	if (!strncmp(last, "--", 2) && equals) {
 		row = row_of(completing->command, last, equals - last);
-		if (row && takes_value(row))
+		if (row && row->argument)
 			offer_values(completing, row, equals + 1);
 		return;
 	}

@@ -299,7 +299,7 @@ static const struct command doctor = {
 	.name = "doctor",
 	.arguments = "[OPTIONS]",
 	.help = "tries what this machine can do, and says why something does not work and what to do",
-	.options = {rows, output_rows, format_rows, host_rows, help_rows},
+	.options = {rows, output_rows, format_rows, host_rows, machine_rows, help_rows},
 	.own_size = sizeof(struct doctor_options),
 	.run = run,
 };

@@ -458,7 +458,7 @@ static const struct command list = {
 	.name = "list",
 	.arguments = "[OPTIONS] [PATTERN]",
 	.help = "lists the events of this machine, or of another CPU",
-	.options = {cpu_rows, rows, format_rows, table_rows, host_rows, help_rows},
+	.options = {cpu_rows, rows, format_rows, table_rows, host_rows, machine_rows, help_rows},
 	.own_size = sizeof(struct list_options),
 	.run = run,
 };

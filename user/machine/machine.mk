@@ -10,7 +10,18 @@ NHM_BUILD  ?= $(abspath $(O))/machine
 NHMTAP     ?= $(abspath $(O))/nhmtap
 export NHM_BUILD NHMTAP
 
-.PHONY: machine
+.PHONY: machine install-machine
 
 machine: ## build: build the emulated Nehalem (once; what is done is skipped)
 	$(if $(filter 1,$(V)),,@)$(MACHINE)/setup
+
+# Sources stay behind, and most of what was built, since only building needs them.
+machine_files = $(addprefix $(MACHINE)/,LICENSE README.md events-modelled.txt not-modelled.txt run $(notdir $(wildcard $(MACHINE)/*.py)))
+machine_place = $(DESTDIR)$(or $(prefix),/usr/local)/lib/nhmtap/machine
+
+install-machine: ## build: install the emulated Nehalem, which is to be built already (DESTDIR, prefix)
+	@test -x $(NHM_BUILD)/nhm-bochs || { echo "make: $(NHM_BUILD) has no emulator; make machine builds it" >&2; exit 1; }
+	install -d $(machine_place)/built
+	cp $(machine_files) $(machine_place)
+	install -D -m 644 -t $(machine_place)/src/nhm $(MACHINE)/src/nhm/nhm_models.inc
+	cd $(NHM_BUILD) && find nhm-bochs base.cpio boot.img kernel -type f ! -name 'vmlinu[xz]' -exec cp --parents -t $(abspath $(machine_place))/built {} +

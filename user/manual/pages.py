@@ -5,7 +5,8 @@ The prose is Markdown, one file per page in this folder, in this subset: "# NAME
 is", "## section", paragraphs, lists with "-", tables of two columns, code that is indented by four,
 and `code` and **strong** within a line. The rest comes from the program: synopsis, options and
 formats of a command (help --json), and members of records and of CONFIG (schema), which replace the
-lines "<!-- records -->" and "<!-- config -->".
+lines "<!-- records -->" and "<!-- config -->". "<!-- machine -->" is replaced by what the emulated
+machine's README says of its exactness.
 """
 import json
 import os
@@ -106,7 +107,8 @@ def prose(text):
 
 def option_term(option):
     names = ([f"-{option['letter']}"] if "letter" in option else []) + [f"--{option['name']}"]
-    argument = rf" \fI{escaped(option['argument'], True)}\fR" if "argument" in option else ""
+    space = "" if option.get("argument", "").startswith("[") else " "
+    argument = rf"{space}\fI{escaped(option['argument'], True)}\fR" if "argument" in option else ""
     return ", ".join(map(bold, names)) + argument
 
 
@@ -218,6 +220,16 @@ def config(schema):
     return made
 
 
+# --- the emulated machine ------------------------------------------------------------------------------
+
+
+def machine():
+    """Returns the sections of the machine's README that concern who measures with it."""
+    with open(os.path.join(HERE, "../machine/README.md"), encoding="utf-8") as file:
+        sections = re.split(r"^(?=## )", file.read(), flags=re.M)
+    return "".join(section for section in sections if section.startswith(("## Modelled", "## Accuracy")))
+
+
 # --- pages ---------------------------------------------------------------------------------------------
 
 
@@ -238,6 +250,8 @@ class Program:
                 made += records(json.loads(self.say("schema")))
             elif piece == "<!-- config -->":
                 made += config(json.loads(self.say("schema", "config")))
+            elif piece == "<!-- machine -->":
+                made += prose(machine())
             else:
                 made += prose(piece)
         return made

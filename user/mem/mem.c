@@ -427,7 +427,8 @@ static const struct command mem = {
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "samples loads, with where they found their data and how long they took",
 	.options = {event_rows, sampling_rows, stack_rows, rows, target_rows, interval_rows, top_rows,
-		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
+		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, machine_rows,
+		    help_rows},
 	.own_size = sizeof(struct mem_options),
 	.activity = &type,
 };

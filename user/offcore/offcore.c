@@ -387,7 +387,7 @@ static const struct command offcore = {
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "counts requests that leave the core, by who asked and who answered",
 	.options = {rows, target_rows, per_rows, interval_rows, stream_rows, format_rows, screen_rows,
-		    plan_rows, table_rows, host_rows, help_rows},
+		    plan_rows, table_rows, host_rows, machine_rows, help_rows},
 	.own_size = sizeof(struct offcore_options),
 	.activity = &type,
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Options that several commands share. */
+#include "option/models.h"
 #include "option/option.h"
 #include "shared.h"
 
@@ -184,6 +185,12 @@ const struct option_row cpu_rows[] = {
 	{0, "cpu", "NAME", OPTION_TEXT, COMMON(cpu), .values = VALUES_CPUS, .line_only = true,
 	 .help = "another CPU's events, on any machine: nehalem-ep, or X5570, a processor's own name; an "
 		 "unknown name lists the known ones"},
+	{0},
+};
+
+const struct option_row machine_rows[] = {
+	{0, "machine", "[=MODEL]", OPTION_WHOLE, COMMON(machine), .words = machine_models, .line_only = true,
+	 .help = "run this command line on the emulated machine (nhmtap-machine(1)), a Nehalem-EP or MODEL"},
 	{0},
 };
 

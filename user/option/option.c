@@ -141,6 +141,7 @@ static int take(struct options *options, const struct option_row *row, const cha
 	case OPTION_LIST:
 		return join(options, row, argument, refusal);
 	case OPTION_TEXTS:
+	case OPTION_WHOLE:
 		return add_text(options, row, argument, refusal);
 	case OPTION_WORD:
 		return take_word(options, row, argument, refusal);
@@ -195,6 +196,13 @@ static const struct option_row *row_found(const struct gathered *gathered, int f
 	return NULL;
 }
 
+static int argument_of(const struct option_row *row)
+{
+	if (row->kind == OPTION_WHOLE)
+		return optional_argument;
+	return row->argument ? required_argument : no_argument;
+}
+
 void options_begin(struct options *options, const struct command *command)
 {
 	*options = (struct options){.command = command, .host_root = ""};
@@ -211,15 +219,14 @@ int options_parse(struct options *options, const struct command *command, int ar
 	char shorts[3 * ROWS_MOST + 3];
 	bool stops = command->activity || command->stops_at_word;
 	size_t used = sprintf(shorts, "%s:", stops ? "+" : "");
+	const struct option_row *row;
 	int found;
 
 	options_begin(options, command);
 	command_each_option(command, gather, &gathered);
 	for (size_t i = 0; i < gathered.nr; i++) {
-		const struct option_row *row = gathered.rows[i];
-
-		longs[i] = (struct option){row->name, row->argument ? required_argument : no_argument, NULL,
-					   256 + i};
+		row = gathered.rows[i];
+		longs[i] = (struct option){row->name, argument_of(row), NULL, 256 + i};
 		if (row->letter)
 			used += snprintf(shorts + used, sizeof(shorts) - used, "%c%s", row->letter,
 					 row->argument ? ":" : "");
@@ -239,7 +246,8 @@ int options_parse(struct options *options, const struct command *command, int ar
 			return refuse_argument(command, argv[at < argc ? at : argc - 1], refusal);
 		if (found == '?')
 			return meant_option(command, argv[at < argc ? at : argc - 1], refusal);
-		if (take(options, row_found(&gathered, found), optarg, refusal))
+		row = row_found(&gathered, found);
+		if (take(options, row, row->kind == OPTION_WHOLE ? argv[optind - 1] : optarg, refusal))
 			return -1;
 	}
 	options->rest = argv + optind;
@@ -267,7 +275,7 @@ static void help_row(const struct option_row *row, void *context)
 		return;
 	snprintf(text, sizeof(text), "%c%c%s--%s%s%s", row->letter ? '-' : ' ',
 		 row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name,
-		 row->argument ? " " : "", row->argument ? row->argument : "");
+		 row->argument && row->kind != OPTION_WHOLE ? " " : "", row->argument ? row->argument : "");
 	fprintf(context, "  %-*s %s\n", HELP_COLUMN + continued(text), text, row->help);
 }
 
@@ -354,6 +362,7 @@ int option_take(struct options *options, const struct option_row *row, const jso
 		return json_is_true(value) ? take(options, row, NULL, refusal) : 0;
 	case OPTION_LIST:
 	case OPTION_TEXTS:
+	case OPTION_WHOLE:
 		return take_texts(options, row, value, refusal);
 	case OPTION_TEXT:
 	case OPTION_WORD:
@@ -380,6 +389,7 @@ static json_t *schema_of_kind(const struct option_row *row)
 		return json_pack("{s:s}", "type", "string");
 	case OPTION_LIST:
 	case OPTION_TEXTS:
+	case OPTION_WHOLE:
 		return json_pack("{s:[s,s], s:{s:s}}", "type", "string", "array", "items", "type", "string");
 	case OPTION_WORD:
 		words = json_array();

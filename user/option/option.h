@@ -19,6 +19,7 @@ enum option_kind {
 	OPTION_TEXT,	/* const char * */
 	OPTION_LIST,	/* const char *; if given several times, joined with ',' */
 	OPTION_TEXTS,	/* struct texts; if given several times, kept separately */
+	OPTION_WHOLE,	/* struct texts; the words with the option, --NAME or --NAME=ARGUMENT */
 	OPTION_WORD,	/* const char *, one of `words` */
 	OPTION_NUMBER,	/* __u64, from `least` to `most` */
 	OPTION_DELAY,	/* __s64, ms up to `most`, or -1 */
@@ -39,7 +40,8 @@ enum option_values {
 struct option_row {
 	char letter;	      /* 0: long only */
 	const char *name;     /* "interval"; NULL ends a group */
-	const char *argument; /* name of the argument in --help; NULL: it takes none */
+	const char *argument; /* name of the argument in --help, "[=NAME]" if it may be missing; NULL: it
+				 takes none */
 	enum option_kind kind;
 	size_t offset;		  /* offset of the value in struct options */
 	bool own;		  /* the offset is in the struct at options->own instead */
@@ -74,6 +76,7 @@ extern const struct option_row msr_rows[];	/* --msr */
 extern const struct option_row table_rows[];	/* --events-dir */
 extern const struct option_row host_rows[];	/* --host-root */
 extern const struct option_row cpu_rows[];	/* --cpu NAME */
+extern const struct option_row machine_rows[];	/* --machine */
 extern const struct option_row help_rows[];	/* --help */
 
 /* Initializes the options of a command; none is set yet. */

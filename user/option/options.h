@@ -58,6 +58,7 @@ struct options {
 	__u64 queue_bytes;	/* --queue, 0 if not given */
 	const char *memory;	/* --memory, NULL if not given */
 	const char *cpu_share;	/* --cpu-share, likewise */
+	struct texts machine;	/* the words --machine and --machine=MODEL */
 	const char *format;	/* --format, NULL: table on a terminal, otherwise json */
 	const char *events_dir; /* --events-dir, NULL if not given */
 	const char *pmu_events; /* --pmu-events, NULL if not given */

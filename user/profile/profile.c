@@ -84,7 +84,8 @@ static const struct command profile = {
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "samples an event and aggregates the samples in the kernel",
 	.options = {event_rows, sampling_rows, stack_rows, rows, target_rows, interval_rows, top_rows,
-		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
+		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, machine_rows,
+		    help_rows},
 	.activity = &type,
 };
 REGISTER_COMMAND(profile);

@@ -454,27 +454,6 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	return status;
 }
 
-/* Parses an output: "FORMAT=PLACE" if the first part is a format's name, otherwise all of it is the place.
- * "-" is stdout. */
-static void place_of(struct place_of_output *place, struct options *options, const char *text)
-{
-	size_t length = strcspn(text, "=");
-	const struct format *format = NULL;
-
-	for (size_t i = 0; text[length] && (format = format_at(i)); i++)
-		if (strlen(format->name) == length && !strncmp(format->name, text, length))
-			break;
-	*place = (struct place_of_output){
-		.path = format ? text + length + 1 : text,
-		.format = format ? format->name : options->format,
-		.append = options->append,
-		.series = options->series,
-		.queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES,
-	};
-	if (!strcmp(place->path, "-"))
-		place->path = NULL;
-}
-
 static int check_limits(const struct options *options, const struct request *request, struct refusal *refusal)
 {
 	if (options->memory && !request->memory) {
@@ -517,9 +496,10 @@ int run_one(struct options *options, struct refusal *refusal)
 	}
 	note_begin(options->verbose);
 	for (; request.nr_outputs < options->outputs.nr; request.nr_outputs++)
-		place_of(&outputs[request.nr_outputs], options, options->outputs.list[request.nr_outputs]);
+		request_place(&outputs[request.nr_outputs], options,
+			      options->outputs.list[request.nr_outputs]);
 	if (!request.nr_outputs)
-		place_of(&outputs[request.nr_outputs++], options, "-");
+		request_place(&outputs[request.nr_outputs++], options, "-");
 	/* Takes ownership of what the options own. */
 	*asked = (struct asked){.name = xstrdup(options->command->name), .options = *options};
 	*options = (struct options){0};

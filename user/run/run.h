@@ -53,6 +53,10 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 /* Runs a session of a single activity, by its options. */
 int run_one(struct options *options, struct refusal *refusal);
 
+/* Parses an output from the command line: "FORMAT=PLACE" if the first part is a format's name, otherwise all
+ * of it is the place. "-" is stdout. The path is borrowed from `text`. */
+void request_place(struct place_of_output *place, const struct options *options, const char *text);
+
 void asked_release(struct asked *entry);
 
 /* Releases what the request still owns. */

@@ -484,7 +484,7 @@ static const struct command stat = {
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "counts events",
 	.options = {event_rows, rows, target_rows, per_rows, interval_rows, stream_rows, format_rows,
-		    screen_rows, plan_rows, msr_rows, table_rows, host_rows, help_rows},
+		    screen_rows, plan_rows, msr_rows, table_rows, host_rows, machine_rows, help_rows},
 	.own_size = sizeof(struct stat_options),
 	.activity = &type,
 };

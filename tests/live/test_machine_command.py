@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap machine, and --machine of other commands: what they refuse, and what they ask the machine's driver for.
+A driver that only shows how it was called stands in its place; tests/machine has runs of the real one."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from records import NHMTAP
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+COMMANDS = ["stat", "profile", "mem", "offcore", "branch", "run", "list", "doctor"]
+DRIVER = """#!/bin/sh
+printf '%s\\n' "$NHM_BUILD" "$PWD" "$@"
+exit 42
+"""
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """The folder of a machine with such a driver."""
+    folder = tmp_path / "machine"
+    (folder / "built" / "kernel" / "6.1").mkdir(parents=True)
+    (folder / "built" / "kernel" / "6.1" / "boot.json").write_text("{}")
+    (folder / "built" / "kernel" / "unfinished").mkdir()
+    for path, text in ((folder / "run", DRIVER), *((folder / "built" / name, "") for name in ("nhm-bochs", "base.cpio", "boot.img"))):
+        path.write_text(text)
+        path.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def asked(nhmtap, machine, tmp_path):
+    """A function that runs nhmtap, and returns the arguments that the driver got."""
+    def run(*arguments, status=42, **variables):
+        environment = {name: value for name, value in os.environ.items() if name not in ("NHM_BUILD", "SHELL")}
+        done = nhmtap(*arguments, cwd=tmp_path, env={**environment, "NHMTAP_MACHINE": str(machine), **variables})
+        assert done.status == status, done.err
+        if status != 42:
+            return done.err
+        built, folder, *words = done.out.split("\n")[:-1]
+        assert (built, folder) == (f"{machine}/built", str(tmp_path))
+        return words
+    return run
+
+
+def test_a_command_is_given_to_the_driver_word_for_word(asked):
+    assert asked("machine", "printf", "a b", "", "--model") == ["--here", "--", "printf", "a b", "", "--model"]
+
+
+def test_what_the_machine_is_to_be_is_given_to_the_driver(asked):
+    words = asked("machine", "--model", "westmere", "--cpus", "2", "--threads", "2", "--packages", "2", "--memory", "512",
+                  "--kernel", "6.1", "--out", "a", "--out=b", "--root", "--", "true")
+    options = words[1:words.index("--")]
+    pairs = sorted(zip(options[::2], options[1::2]))
+    assert pairs == sorted([("--model", "westmere"), ("--cpus", "2"), ("--threads", "2"), ("--packages", "2"),
+                            ("--memory", "512"), ("--kernel", "6.1"), ("--out", "a"), ("--out", "b"), ("--user", "root")])
+
+
+def test_without_a_command_it_is_the_callers_shell(asked):
+    assert asked("machine", SHELL="/bin/zsh") == ["--here", "--", "/bin/zsh"]
+    assert asked("machine", SHELL="") == ["--here", "--", "/bin/sh"]
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--model", "eq", "true"], "option --model: the emulated machine has no model 'eq'. Next: did you mean ep, ex?"),
+    (["--model", "pentium", "true"], "no model 'pentium'. Next: models: ep, ep-c0,"),
+    (["--cpus", "0", "true"], "option --cpus '0': it takes a whole number from 1 to 16."),
+    (["--cpus", "3", "--packages", "2", "true"], "the cores of a package must be a power of two. Next: give 1, 2, 4 or 8"),
+    (["--cpus", "16", "--threads", "2", "true"], "a machine of 32 logical processors: it has at most 16. Next: give less"),
+    (["--kernel", "6.2", "true"], "option --kernel '6.2': no such kernel is built, and there is no such file; built: 6.1. "
+                                  "Next: did you mean 6.1?"),
+    (["--kernel", "unfinished", "true"], "setup NAME:SUITE"),
+    (["--list", "true"], "option --list with a command: it only shows what there is. Next: leave out one of them."),
+    (["--cpu", "2", "--lisp"], "option '--lisp': nhmtap machine has no such option. Next: did you mean --list?"),
+])
+def test_what_the_machine_cannot_be_is_refused(asked, arguments, said):
+    assert said in asked("machine", *arguments, status=1)
+
+
+def test_the_list_has_models_kernels_and_how_to_get_more(nhmtap, machine):
+    said = nhmtap("machine", "--list", env={**os.environ, "NHMTAP_MACHINE": str(machine), "NHM_BUILD": ""})
+    with open(f"{ROOT}/user/machine/src/nhm/nhm_models.inc", encoding="utf-8") as file:
+        models = [line.split("(")[1].split(",")[0] for line in file if line.startswith("NHM_MODEL(")]
+    lines = said.out.splitlines()
+    assert [line.split()[0] for line in lines[1:1 + len(models)]] == models
+    assert "  ep              Intel(R) Xeon(R) CPU X5570 @ 2.93GHz (the default)" in lines
+    assert lines[lines.index(f"kernels (--kernel) that are built in {machine}/built:") + 1] == "  6.1"
+    assert "unfinished" not in said.out and "user/machine/setup NAME:SUITE" in said.out
+
+
+def test_a_machine_that_is_not_built_is_refused_with_the_way_to_build_it(asked, machine):
+    os.remove(machine / "built" / "nhm-bochs")
+    shutil.rmtree(machine / "built" / "kernel")
+    assert "is not built" in asked("machine", "true", status=2)
+    assert "Next: build it once, in some minutes: make machine, in the source tree" in asked("stat", "--machine", "true", status=2)
+
+
+def test_an_installed_program_finds_an_installed_machine(nhmtap, machine, tmp_path):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NHM", "MAKE"))}
+    subprocess.run(["make", "-C", ROOT, "-s", "install-machine", f"DESTDIR={tmp_path}/to", "prefix=/usr",
+                    f"NHM_BUILD={machine}/built"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    (tmp_path / "to" / "usr" / "bin").mkdir()
+    shutil.copy(NHMTAP, tmp_path / "to" / "usr" / "bin" / "nhmtap")
+    driver = tmp_path / "to" / "usr" / "lib" / "nhmtap" / "machine" / "run"
+    assert driver.read_bytes() == open(f"{ROOT}/user/machine/run", "rb").read()
+    driver.write_text(DRIVER)
+    said = subprocess.run([tmp_path / "to" / "usr" / "bin" / "nhmtap", "machine", "true"], env=environment, check=False,
+                          capture_output=True, text=True)
+    assert said.stdout.split("\n")[0] == f"{driver.parent}/built", said.stderr
+
+
+def test_a_folder_without_a_driver_is_refused(asked, tmp_path):
+    said = asked("machine", "true", NHMTAP_MACHINE=str(tmp_path), status=2)
+    assert f"the emulated machine in $NHMTAP_MACHINE, '{tmp_path}': its driver 'run' is not there" in said
+
+
+def test_a_program_without_a_machine_beside_it_says_how_to_get_one(nhmtap, tmp_path):
+    shutil.copy(NHMTAP, tmp_path / "nhmtap")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("NHM")}
+    said = nhmtap("machine", "true", env=environment, before=["sh", "-c", f'shift; exec {tmp_path}/nhmtap "$@"', "sh"])
+    assert said.status == 2
+    assert "the emulated machine: it is not installed beside this program. Next: install it (make install-machine)" in said.err
+
+
+# --- the same command line, on the machine -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_the_option(nhmtap, command):
+    assert "--machine[=MODEL]" in nhmtap(command, "--help").out
+
+
+def words_of(*arguments, before=()):
+    return ["--here", *before, "--user", "root", "--", os.path.realpath(NHMTAP), *arguments]
+
+
+def test_the_command_line_is_run_again_without_the_option(asked):
+    assert asked("stat", "-e", "cycles", "--machine", "--", "x", "--machine") == words_of("stat", "-e", "cycles", "--", "x",
+                                                                                       "--machine")
+    assert asked("mem", "--machine=westmere-ex", "-c", "7", "x") == words_of("mem", "-c", "7", "x",
+                                                                            before=["--model", "westmere-ex"])
+    assert asked("list", "cache", "--machine") == words_of("list", "cache")
+    assert asked("doctor", "--machine", "--selftest") == words_of("doctor", "--selftest")
+    assert asked("branch", "--machine=ep", "--machine=ex", "x") == words_of("branch", "x", before=["--model", "ex"])
+    assert asked("profile", "-e", "--machine", "--machine", "x") == words_of("profile", "-e", "--machine", "x")
+
+
+def test_files_that_records_go_to_are_written_back(asked, tmp_path):
+    words = asked("profile", "--machine", "-o", "a.json", "-o", "table=/b/c", "-o", "-", "-o", "/dev/null", "x")
+    outs = [words[i + 1] for i, word in enumerate(words[:words.index("--")]) if word == "--out"]
+    assert outs == [f"{tmp_path}/a.json", "/b/c"]
+    words = asked("doctor", "--machine", "-o", "found")
+    assert words[words.index("--out") + 1] == f"{tmp_path}/found"
+
+
+def test_files_of_config_are_written_back(asked, tmp_path):
+    config = {"outputs": [{"path": "out.json"}, {"format": "table"}],
+              "activities": [{"name": "counts", "command": "stat", "event": "task-clock"}]}
+    (tmp_path / "c.json").write_text(json.dumps(config))
+    words = asked("run", "--machine", "c.json", "--", "true")
+    assert words[words.index("--out") + 1] == f"{tmp_path}/out.json"
+    assert words[words.index("--") + 2:] == ["run", "c.json", "--", "true"]
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["-p", "1"], "option --machine with --pid '1': the emulated machine has none of this host's processes. "
+                  "Next: measure a command: -- COMMAND."),
+    (["-t", "1"], "with --tid '1'"),
+    (["-G", "/x"], "with --cgroup '/x': the emulated machine has none of this host's cgroups"),
+    (["--for-each-cgroup", "/x"], "with --for-each-cgroup '/x'"),
+    (["--container", "ab"], "with --container 'ab'"),
+    (["--control", "fifo:c", "x"], "with --control 'fifo:c'"),
+    (["--listen", "unix:l", "x"], "with --listen 'unix:l': nobody can connect to the emulated machine"),
+    (["-o", "unix:l", "x"], "with --output 'unix:l': the emulated machine has no network and no socket of this host"),
+    (["-o", "otlp=http://h/v1/metrics", "x"], "with --output 'http://h/v1/metrics'"),
+    (["-o", "openmetrics=listen", "x"], "with --output 'listen'"),
+    (["-o", "pprof=%t.gz", "x"], "with --output '%t.gz'"),
+    (["-o", "fifo", "x"], "with --output 'fifo': it is no regular file, which could be brought back"),
+])
+def test_what_is_of_this_host_alone_is_refused(asked, tmp_path, arguments, said):
+    os.mkfifo(tmp_path / "fifo")
+    assert said in asked("stat", "--machine", *arguments, status=1)
+
+
+@pytest.mark.parametrize("part, said", [
+    ({"listen": "unix:l"}, "--listen 'unix:l'"),
+    ({"outputs": [{"path": "tcp:localhost:1"}]}, "--output 'tcp:localhost:1'"),
+    ({"activities": [{"name": "s", "command": "stat", "pid": "1"}]}, "--pid '1'"),
+])
+def test_what_is_of_this_host_alone_is_refused_in_config(asked, tmp_path, part, said):
+    (tmp_path / "c.json").write_text(json.dumps({"activities": [{"name": "s", "command": "stat"}], **part}))
+    assert said in asked("run", "--machine", "c.json", "--", "true", status=1)
+
+
+def test_the_model_is_looked_at_first(asked):
+    assert "no model 'x'" in asked("stat", "--machine=x", "-p", "1", NHMTAP_MACHINE="/nowhere", status=1)
+    assert "no model ''" in asked("stat", "--machine=", "true", status=1)

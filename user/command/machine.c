@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap machine: runs a command on the emulated machine, as if it ran here. The machine's driver does the
+ * work: machine/run. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command/machine_place.h"
+#include "option/command.h"
+#include "option/models.h"
+
+struct machine_options {
+	struct machine_kind kind;
+	struct texts out;
+	bool root, list;
+};
+
+/* Without a COMMAND the machine runs the caller's shell. */
+static const char *shell(void)
+{
+	const char *named = getenv("SHELL");
+
+	return named && *named ? named : "/bin/sh";
+}
+
+static void make_line(struct driver_line *line, const struct options *options)
+{
+	const struct machine_options *own = options->own;
+
+	driver_line_begin(line);
+	driver_line_add_option(line, "--model", own->kind.model);
+	driver_line_add_option(line, "--kernel", own->kind.kernel);
+	driver_line_add_number(line, "--packages", own->kind.packages);
+	driver_line_add_number(line, "--cpus", own->kind.cores);
+	driver_line_add_number(line, "--threads", own->kind.threads);
+	driver_line_add_number(line, "--memory", own->kind.memory);
+	driver_line_add_option(line, "--user", own->root ? "root" : NULL);
+	for (size_t i = 0; i < own->out.nr; i++)
+		driver_line_add_option(line, "--out", own->out.list[i]);
+	driver_line_add(line, "--");
+	for (int i = 0; i < options->nr_rest; i++)
+		driver_line_add(line, options->rest[i]);
+	if (!options->nr_rest)
+		driver_line_add(line, shell());
+}
+
+static int check_list(const struct options *options, struct refusal *refusal)
+{
+	if (!options->nr_rest)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --list with a command");
+	because(refusal, "it only shows what there is");
+	return instead(refusal, "leave out one of them");
+}
+
+static int run(const struct options *options, struct refusal *refusal)
+{
+	const struct machine_options *own = options->own;
+	struct machine_place place;
+	struct driver_line line;
+
+	if ((own->kind.model && machine_check_model("--model", own->kind.model, refusal)) ||
+	    (own->list && check_list(options, refusal)) || machine_find(&place, refusal))
+		return refusal->status;
+	if (own->list) {
+		machine_print(&place, stdout);
+		return STATUS_DONE;
+	}
+	if (machine_check_built(&place, "nhmtap machine", refusal) ||
+	    machine_check_kind(&own->kind, &place, refusal))
+		return refusal->status;
+	make_line(&line, options);
+	machine_execute(&place, &line, refusal);
+	driver_line_release(&line);
+	return refusal->status;
+}
+
+static const struct option_row rows[] = {
+	{0, "model", "NAME", OPTION_TEXT, OWN(struct machine_options, kind.model), .words = machine_models,
+	 .help = "the processor (default ep, a Nehalem-EP); --list shows all"},
+	{0, "cpus", "N", OPTION_NUMBER, OWN(struct machine_options, kind.cores), .least = 1, .most = 16,
+	 .help = "cores of a package (default 1)"},
+	{0, "threads", "N", OPTION_NUMBER, OWN(struct machine_options, kind.threads), .least = 1, .most = 2,
+	 .help = "threads of a core, 1 or 2 (default 1)"},
+	{0, "packages", "N", OPTION_NUMBER, OWN(struct machine_options, kind.packages), .least = 1, .most = 2,
+	 .help = "packages, 1 or 2 (default 1)"},
+	{0, "kernel", "NAME|FILE", OPTION_TEXT, OWN(struct machine_options, kind.kernel),
+	 .help = "a kernel that is built (default 6.1), or a bzImage or vmlinux"},
+	{0, "memory", "MIB", OPTION_NUMBER, OWN(struct machine_options, kind.memory), .least = 128,
+	 .most = 65536,
+	 .help = "its memory (default 1024); below 512 there are no transparent huge pages, above 2048 it is "
+		 "slow"},
+	{0, "out", "PATH", OPTION_TEXTS, OWN(struct machine_options, out),
+	 .help = "afterwards write this file or folder back here; other changes are thrown away; repeatable"},
+	{0, "root", NULL, OPTION_FLAG, OWN(struct machine_options, root),
+	 .help = "run COMMAND as root of the machine, which may read no more of this host's files than you"},
+	{0, "list", NULL, OPTION_FLAG, OWN(struct machine_options, list),
+	 .help = "show the models and the kernels"},
+	{0},
+};
+
+static const struct command machine = {
+	.name = "machine",
+	.arguments = "[OPTIONS] [-- COMMAND …]",
+	.help = "runs a command, or a shell, on the emulated machine: a Nehalem with a PMU, exact and "
+		"repeatable",
+	.options = {rows, help_rows},
+	.own_size = sizeof(struct machine_options),
+	.stops_at_word = true,
+	.run = run,
+};
+REGISTER_COMMAND(machine);

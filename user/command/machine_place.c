@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "command/machine_place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/beside.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/nearest.h"
+#include "option/models.h"
+
+#define DRIVER	 "run"
+#define EMULATOR "nhm-bochs"
+#define SETUP	 "user/machine/setup NAME:SUITE, as in 5.10:bullseye"
+
+/* --- models and kernels ----------------------------------------------------------------------- */
+
+/* Calls `each` with the name of every kernel that is built. */
+static void kernels_each(const struct machine_place *place, void (*each)(const char *name, void *context),
+			 void *context)
+{
+	char *folder = xasprintf("%s/kernel", place->built);
+	struct dirent **entries = NULL;
+	int nr = scandir(folder, &entries, NULL, versionsort);
+
+	for (int i = 0; i < nr; i++) {
+		char *ready = xasprintf("%s/%s/boot.json", folder, entries[i]->d_name);
+
+		if (!access(ready, R_OK))
+			each(entries[i]->d_name, context);
+		free(ready);
+		free(entries[i]);
+	}
+	free(entries);
+	free(folder);
+}
+
+static void offer_name(const char *name, void *context)
+{
+	nearest_offer(context, name);
+}
+
+int machine_check_model(const char *option, const char *model, struct refusal *refusal)
+{
+	char near[200], known[400] = "";
+	struct nearest nearest;
+
+	nearest_begin(&nearest, model, 3);
+	for (size_t i = 0; machine_models[i]; i++) {
+		if (!strcmp(machine_models[i], model))
+			return 0;
+		nearest_offer(&nearest, machine_models[i]);
+		list_append(known, sizeof(known), machine_models[i]);
+	}
+	refuse(refusal, STATUS_USAGE, "option %s", option);
+	because(refusal, "the emulated machine has no model '%.60s'", model);
+	if (nearest_print(&nearest, near, sizeof(near)))
+		return instead(refusal, "did you mean %s? nhmtap machine --list shows all", near);
+	return instead(refusal, "models: %s", known);
+}
+
+struct wanted_kernel {
+	const char *name;
+	bool found;
+	char known[300];
+	struct nearest nearest;
+};
+
+static void look_for_kernel(const char *name, void *context)
+{
+	struct wanted_kernel *wanted = context;
+
+	wanted->found = wanted->found || !strcmp(name, wanted->name);
+	list_append(wanted->known, sizeof(wanted->known), name);
+}
+
+/* A kernel's name, or the path of a bzImage or vmlinux. */
+static int check_kernel(const struct machine_place *place, const char *name, struct refusal *refusal)
+{
+	struct wanted_kernel wanted = {.name = name};
+	char near[200];
+
+	kernels_each(place, look_for_kernel, &wanted);
+	if (wanted.found || !access(name, R_OK))
+		return 0;
+	nearest_begin(&wanted.nearest, name, 3);
+	kernels_each(place, offer_name, &wanted.nearest);
+	refuse(refusal, STATUS_USAGE, "option --kernel '%.100s'", name);
+	because(refusal, "no such kernel is built, and there is no such file; built: %s", wanted.known);
+	if (nearest_print(&wanted.nearest, near, sizeof(near)))
+		return instead(refusal, "did you mean %s?", near);
+	return instead(refusal, "in the source tree: " SETUP);
+}
+
+/* The emulator's limits: check() of machine/nehalem.py. */
+#define PROCESSORS_MOST 16
+
+static int check_topology(const struct machine_kind *kind, struct refusal *refusal)
+{
+	__u64 packages = kind->packages ? kind->packages : 1, cores = kind->cores ? kind->cores : 1;
+	__u64 nr = packages * cores * (kind->threads ? kind->threads : 1);
+
+	if (nr > PROCESSORS_MOST) {
+		refuse(refusal, STATUS_USAGE, "a machine of %llu logical processors", nr);
+		because(refusal, "it has at most %d", PROCESSORS_MOST);
+		return instead(refusal, "give less --packages, --cpus or --threads");
+	}
+	if (packages > 1 && cores & (cores - 1)) {
+		refuse(refusal, STATUS_USAGE, "option --cpus '%llu'", cores);
+		because(refusal, "with several packages, the cores of a package must be a power of two");
+		return instead(refusal, "give 1, 2, 4 or 8");
+	}
+	return 0;
+}
+
+int machine_check_kind(const struct machine_kind *kind, const struct machine_place *place,
+		       struct refusal *refusal)
+{
+	if (check_topology(kind, refusal))
+		return -1;
+	return kind->kernel ? check_kernel(place, kind->kernel, refusal) : 0;
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+/* Where the driver may be, relative to the executable, and what was built: in the source tree, in that tree
+ * with a build for sanitizers, and installed. */
+static const struct {
+	const char *folder, *built;
+} places[] = {
+	{"../user/machine", "machine"},
+	{"../../user/machine", "../machine"},
+	{"../lib/nhmtap/machine", "../lib/nhmtap/machine/built"},
+};
+
+/* Resolves "..", for messages. A path that is not there stays as it is. */
+static void shorten(char *path)
+{
+	char *whole = realpath(path, NULL);
+
+	if (whole && strlen(whole) < MACHINE_PATH)
+		strcpy(path, whole);
+	free(whole);
+}
+
+static bool find_beside(struct machine_place *place)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		char *driver = xasprintf("%s/" DRIVER, places[i].folder);
+		bool found = beside_program(place->folder, sizeof(place->folder),
+					    (const char *const[]){driver, NULL}, X_OK);
+
+		free(driver);
+		if (!found)
+			continue;
+		place->folder[strlen(place->folder) - strlen("/" DRIVER)] = '\0';
+		beside_program(place->built, sizeof(place->built),
+			       (const char *const[]){places[i].built, NULL}, X_OK);
+		shorten(place->folder);
+		shorten(place->built);
+		return true;
+	}
+	return false;
+}
+
+static int refuse_folder(const char *folder, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_REFUSED, "the emulated machine in $NHMTAP_MACHINE, '%.200s'", folder);
+	refusal->error = errno;
+	because(refusal, "its driver '" DRIVER "' is not there: %s", strerror(errno));
+	return instead(refusal, "name the folder with '" DRIVER "', or unset the variable");
+}
+
+static int find_named(struct machine_place *place, const char *folder, struct refusal *refusal)
+{
+	char *driver = xasprintf("%s/" DRIVER, folder);
+	int err = access(driver, X_OK);
+
+	free(driver);
+	if (err)
+		return refuse_folder(folder, refusal);
+	snprintf(place->folder, sizeof(place->folder), "%s", folder);
+	snprintf(place->built, sizeof(place->built), "%s/built", folder);
+	if (access(place->built, X_OK))
+		snprintf(place->built, sizeof(place->built), "%s/../../build/machine", folder);
+	return 0;
+}
+
+int machine_find(struct machine_place *place, struct refusal *refusal)
+{
+	const char *named = getenv("NHMTAP_MACHINE"), *built = getenv("NHM_BUILD");
+
+	if (named && *named) {
+		if (find_named(place, named, refusal))
+			return -1;
+	} else if (!find_beside(place)) {
+		refuse(refusal, STATUS_REFUSED, "the emulated machine");
+		because(refusal, "it is not installed beside this program");
+		return instead(refusal, "install it (make install-machine), or set NHMTAP_MACHINE to a "
+					"source tree's user/machine");
+	}
+	if (built && *built)
+		snprintf(place->built, sizeof(place->built), "%s", built);
+	return 0;
+}
+
+int machine_check_built(const struct machine_place *place, const char *asked, struct refusal *refusal)
+{
+	char *emulator = xasprintf("%s/" EMULATOR, place->built);
+	int err = access(emulator, X_OK);
+
+	free(emulator);
+	if (!err)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "%s", asked);
+	because(refusal, "the emulated machine is not built: '%.200s' has no " EMULATOR, place->built);
+	return instead(refusal, "build it once, in some minutes: make machine, in the source tree");
+}
+
+/* --- what there is ---------------------------------------------------------------------------- */
+
+/* CPUID pads the processor's name with blanks. */
+static void print_model(size_t model, FILE *out)
+{
+	fprintf(out, "  %-15s ", machine_models[model]);
+	for (const char *at = machine_brands[model]; *at; at++)
+		if (*at != ' ' || at[1] != ' ')
+			fputc(*at, out);
+	fputs(model ? "\n" : " (the default)\n", out);
+}
+
+static void print_kernel(const char *name, void *context)
+{
+	fprintf(context, "  %s\n", name);
+}
+
+static void note_found(const char *name __attribute__((unused)), void *context)
+{
+	*(bool *)context = true;
+}
+
+void machine_print(const struct machine_place *place, FILE *out)
+{
+	bool any = false;
+
+	fprintf(out, "models (--model):\n");
+	for (size_t i = 0; machine_models[i]; i++)
+		print_model(i, out);
+	kernels_each(place, note_found, &any);
+	fprintf(out, "\nkernels (--kernel) that are built in %s:\n", place->built);
+	kernels_each(place, print_kernel, out);
+	if (!any)
+		fputs("  none; make machine in the source tree builds two\n", out);
+	fputs("Further ones of Debian's, in the source tree: " SETUP ".\n"
+	      "--kernel takes the path of a bzImage or vmlinux as well.\n",
+	      out);
+}
+
+/* --- the driver ------------------------------------------------------------------------------- */
+
+void driver_line_add(struct driver_line *line, const char *word)
+{
+	line->words = xroom(line->words, line->nr + 1, &line->room, sizeof(*line->words));
+	line->words[line->nr++] = xstrdup(word);
+	line->words[line->nr] = NULL;
+}
+
+void driver_line_add_option(struct driver_line *line, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	driver_line_add(line, option);
+	driver_line_add(line, value);
+}
+
+void driver_line_add_number(struct driver_line *line, const char *option, __u64 value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", value);
+	driver_line_add_option(line, option, value ? text : NULL);
+}
+
+void driver_line_begin(struct driver_line *line)
+{
+	*line = (struct driver_line){0};
+	driver_line_add(line, DRIVER);
+	driver_line_add(line, "--here");
+}
+
+void driver_line_release(struct driver_line *line)
+{
+	for (size_t i = 0; i < line->nr; i++)
+		free(line->words[i]);
+	free(line->words);
+}
+
+int machine_execute(const struct machine_place *place, const struct driver_line *line,
+		    struct refusal *refusal)
+{
+	char *driver = xasprintf("%s/" DRIVER, place->folder);
+
+	setenv("NHM_BUILD", place->built, true);
+	execv(driver, line->words);
+	refuse(refusal, STATUS_REFUSED, "the emulated machine");
+	refusal->error = errno;
+	because(refusal, "its driver %.200s can't be run: %s", driver, strerror(errno));
+	free(driver);
+	return instead(refusal, "see that /usr/bin/python3 is there");
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The emulated machine: where its driver and what was built of it are, and what it can be. */
+#ifndef NHMTAP_MACHINE_PLACE_H
+#define NHMTAP_MACHINE_PLACE_H
+
+#include <stdio.h>
+#include <linux/types.h>
+
+#include "base/refusal.h"
+
+#define MACHINE_PATH 2200
+
+struct machine_place {
+	char folder[MACHINE_PATH]; /* that of its driver, `run` */
+	char built[MACHINE_PATH];  /* that of the emulator and its kernels; it need not exist */
+};
+
+/* What a machine is to be. 0 and NULL: the driver's default. */
+struct machine_kind {
+	const char *model, *kernel;
+	__u64 packages, cores, threads, memory;
+};
+
+/* Refuses a model that there is not, with the nearest names. `option` is the option that named it. Returns 0,
+ * or -1 with the refusal. */
+int machine_check_model(const char *option, const char *model, struct refusal *refusal);
+
+/* Refuses what the machine can't be, besides its model. Returns 0, or -1 with the refusal. */
+int machine_check_kind(const struct machine_kind *kind, const struct machine_place *place,
+		       struct refusal *refusal);
+
+/* Finds the driver: in the folder $NHMTAP_MACHINE, or relative to the executable, in the source tree or below
+ * the prefix. Returns 0, or -1 with the refusal. */
+int machine_find(struct machine_place *place, struct refusal *refusal);
+
+/* Whether the emulator is built. Otherwise refuses what was `asked`. Returns 0, or -1 with the refusal. */
+int machine_check_built(const struct machine_place *place, const char *asked, struct refusal *refusal);
+
+/* Prints the models and the kernels. */
+void machine_print(const struct machine_place *place, FILE *out);
+
+/* A command line for the driver. It owns its words. */
+struct driver_line {
+	char **words; /* terminated by NULL */
+	size_t nr, room;
+};
+
+/* Adds a word, or an option with its value, or nothing if the value is NULL or 0. driver_line_begin() starts
+ * a line for a command that runs as if it ran here; what follows "--" is COMMAND. */
+void driver_line_begin(struct driver_line *line);
+void driver_line_add(struct driver_line *line, const char *word);
+void driver_line_add_option(struct driver_line *line, const char *option, const char *value);
+void driver_line_add_number(struct driver_line *line, const char *option, __u64 value);
+void driver_line_release(struct driver_line *line);
+
+/* Replaces this process by the driver. Returns only if that fails: -1 with the refusal. */
+int machine_execute(const struct machine_place *place, const struct driver_line *line,
+		    struct refusal *refusal);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The models of the emulated machine, from the table that it is built with. */
+#ifndef NHMTAP_MODELS_H
+#define NHMTAP_MODELS_H
+
+#include <stddef.h>
+
+/* Names ("ep"), terminated by NULL; the first one is the default. */
+extern const char *const machine_models[];
+
+/* The processor's name of the i-th model, as CPUID has it. */
+extern const char *const machine_brands[];
+
+#endif
