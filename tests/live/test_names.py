@@ -14,7 +14,7 @@ import time
 
 import hosts
 import pytest
-from records import NHMTAP, Result, program
+from records import NHMTAP, Result, parse, program
 from running import Running, wait_for
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
@@ -673,3 +673,16 @@ def test_libraries_at_the_same_address_one_after_the_other_have_their_own_sample
     samples = {entry["code"].get("symbol"): entry["samples"] for record in result.of("profile")
                for entry in record["entries"]}
     assert 300 <= samples["first"] < 310 and 500 <= samples["second"] < 510
+
+
+def test_a_table_says_how_much_of_its_code_has_no_name_and_why(nhmtap, tmp_path):
+    bare = tmp_path / "bare"
+    subprocess.run(["strip", "-o", bare, program("puppet")], check=True)
+    command = ["profile", "-e", "page-faults:u", "-c", "1", "-o", tmp_path / "records", "-o", "table=-", "--"]
+    result = nhmtap(*command, bare, "faults=2000")
+    names = parse((tmp_path / "records").read_text())[-1]["names"]
+    total = names["named"] + sum(names["unnamed"].values())
+    assert names["unnamed"]["no_symbol"] >= 2000
+    assert (f"# {names['unnamed']['no_symbol']:,} of {total:,} code addresses have no function name: the file has no "
+            "symbol there; its debug package may have one") in result.out.splitlines()
+    assert "no function name" not in nhmtap(*command, program("puppet"), "faults=2000").out

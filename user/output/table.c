@@ -45,6 +45,48 @@ static void start_table(struct text *text, const struct stream *stream, const js
 		add_placement(text, json_object_get(record, "events"));
 }
 
+/* Why code has no name, by the members of `names.unnamed`. */
+static const char *const unnamed_whys[][2] = {
+	{"no_pid", "their process is not known"},
+	{"no_mapping", "no file was mapped there"},
+	{"no_file", "the file is gone, or is not visible from here"},
+	{"no_symbol", "the file has no symbol there; its debug package may have one"},
+	{"refused",
+	 "the file was not opened: it belongs to another user, is no regular file, or is too large"},
+	{"failed", "reading the file failed"},
+	{"no_time", "there was no time left to read the file"},
+};
+
+/* Adds a line for each reason that left at least one in a hundred samples without a name. */
+static void add_unnamed(struct text *text, const json_t *names)
+{
+	const json_t *unnamed = json_object_get(names, "unnamed");
+	json_t *count;
+	json_int_t total = integer(names, "named");
+	const char *cause, *why;
+	char number[40], all[40];
+
+	json_object_foreach((json_t *)unnamed, cause, count)
+		total += json_integer_value(count);
+	row_grouped(total, all, sizeof(all));
+	for (size_t i = 0; i < ARRAY_SIZE(unnamed_whys); i++) {
+		json_int_t nr = integer(unnamed, unnamed_whys[i][0]);
+
+		if (!nr || nr * 100 < total)
+			continue;
+		why = string(names, "failed_why");
+		if (strcmp(unnamed_whys[i][0], "failed") || !*why)
+			why = unnamed_whys[i][1];
+		text_add(text, "# %s of %s code addresses have no function name: %s\n",
+			 row_grouped(nr, number, sizeof(number)), all, why);
+	}
+	if (*string(names, "kernel_why"))
+		text_add(text, "# the kernel's code has no function names: %s\n",
+			 string(names, "kernel_why"));
+	if (*string(names, "lines_why"))
+		text_add(text, "# some code has no source lines: %s\n", string(names, "lines_why"));
+}
+
 static void end_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *lost = json_object_get(json_object_get(record, "samples"), "lost");
@@ -54,8 +96,10 @@ static void end_table(struct text *text, const struct stream *stream, const json
 
 	json_object_foreach((json_t *)lost, cause, count)
 		if (json_integer_value(count))
-			text_add(text, "# %s samples are not in the tables: %s\n",
-				 row_grouped(json_integer_value(count), number, sizeof(number)), cause);
+			text_add(text, "# %s %s not in the tables: %s\n",
+				 row_grouped(json_integer_value(count), number, sizeof(number)),
+				 json_integer_value(count) == 1 ? "sample is" : "samples are", cause);
+	add_unnamed(text, json_object_get(record, "names"));
 	/* A user who started COMMAND sees that it has ended, so that is not said. */
 	if (!strcmp(string(record, "reason"), "exited") && !json_object_get(record, "command"))
 		text_add(text, "# the processes that were measured have ended\n");
