@@ -10,6 +10,7 @@ from browser import chromium
 from records import NHMTAP, program, validator
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -396,6 +397,44 @@ def test_a_difference_shows_what_became_more_and_less_and_what_did_not_change(co
     assert "within the bounds" in flame.find("parse").get_attribute("aria-label")
     assert "10,000 ns before, 10,000 now" in flame.text("summary")
     assert "now.jsonl against before.jsonl" in flame.driver.title
+
+
+def whole(program, entries):
+    """A stream of a whole run of a command."""
+    of = {"schema_version": "1.0.0", "run_id": "0" * 32}
+    body = records(entries=entries)
+    for entry in body[1]["entries"]:
+        entry["comm"] = program[:15]
+    return [{**of, "type": "start", "command": "profile", "target": {"process.command_args": [f"/opt/{program}", "x"]}}, *body,
+            {**of, "type": "end", "reason": "exited", "command": {"exit_code": 0}}]
+
+
+# One function became slower by half, another one took what it took.
+SLOWER = [([1, 0], 6000), ([2, 0], 3000), ([5, 4, 0], 2000), ([7, 0], 1000)]
+
+
+def test_whole_runs_are_compared_by_amounts(compared):
+    flame = compared(whole("server", BEFORE), whole("server", SLOWER))
+    assert {name: hue_of(flame, name) for name in ("parse", "render", "vfs_write", "libx.so+0x1234")} == {
+        "parse": "red", "render": "grey", "vfs_write": "grey", "libx.so+0x1234": "grey"}
+    assert "4,000 before, 6,000 now, +50.0 %, more" in flame.find("parse").get_attribute("aria-label")
+    assert "10,000 ns before, 12,000 now, +20.0 %" in flame.text("summary")
+    assert round(flame.frames()["parse"][1], 3) == round(5000 / 11000, 3)
+
+
+def test_the_reader_chooses_between_amounts_and_shares(compared):
+    flame = compared(whole("server", BEFORE), whole("server", SLOWER))
+    Select(flame.driver.find_element(By.ID, "compare")).select_by_visible_text("shares")
+    assert {hue_of(flame, name) for name in ("render", "vfs_write")} == {"blue"}
+    assert "40.0 % before, 50.0 % now, +10.0 points, more" in flame.find("parse").get_attribute("aria-label")
+    Select(flame.driver.find_element(By.ID, "compare")).select_by_visible_text("amounts")
+    assert {hue_of(flame, name) for name in ("render", "vfs_write")} == {"grey"}
+
+
+def test_two_builds_of_a_program_are_compared_whatever_their_files_are_called(compared):
+    flame = compared(whole("server-of-yesterday", BEFORE), whole("server.new", BEFORE))
+    assert {hue_of(flame, name) for name in ("parse", "render", "vfs_write", "server-of-yeste")} == {"grey"}
+    assert "server.new" not in flame.frames()
 
 
 def test_what_is_only_in_one_stream_is_as_wide_as_half_its_share(compared):

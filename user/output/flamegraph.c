@@ -62,7 +62,10 @@ struct flamegraph {
 	double from_s, to_s; /* the wanted part of a stream, in seconds since its first interval began */
 	double began_s[2];   /* when the first interval of each stream began, s since 1970; NAN: not known yet
 			      */
-	size_t left_out;     /* number of intervals outside of the wanted part */
+	/* Of each stream: the comm of the program that was measured, and whether the run was all of it. */
+	char program[2][16];
+	bool whole[2];
+	size_t left_out; /* number of intervals outside of the wanted part */
 };
 
 struct flamegraph *flamegraph_new(void)
@@ -238,6 +241,17 @@ static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32
 	return parent;
 }
 
+/* The owner of an entry. The program that the second stream measured takes the name of the first stream's, so
+ * that two builds of one program with different names are compared. */
+static const char *owner_of(const struct flamegraph *flamegraph, const json_t *entry, char *owner,
+			    size_t size)
+{
+	calls_owner(entry, owner, size);
+	if (flamegraph->stream && *flamegraph->program[0] && !strcmp(owner, flamegraph->program[1]))
+		return flamegraph->program[0];
+	return owner;
+}
+
 /* Adds the entry's functions below their owner, from the outermost to the innermost. With --reverse the
  * innermost function comes first, then its callers, and the owner comes last. */
 static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32 root, const json_t *entry)
@@ -246,11 +260,11 @@ static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32
 	const json_t *stack = json_object_get(entry, "stack");
 	size_t frames = json_array_size(stack);
 	const char *lost = string(entry, "stack_lost");
-	char owner[CALLS_NAME_MAX], words[64], text[2 * CALLS_NAME_MAX];
+	char name[CALLS_NAME_MAX], words[64], text[2 * CALLS_NAME_MAX];
+	const char *owner = owner_of(flamegraph, entry, name, sizeof(name));
 	const char *end = calls_end(entry, text, sizeof(text));
 	__u32 parent = root;
 
-	calls_owner(entry, owner, sizeof(owner));
 	snprintf(words, sizeof(words), "[stack lost: %.32s]", lost);
 	if (!flamegraph->reverse)
 		parent = add_node(flamegraph, graph, root, owner, "", OTHER, weight);
@@ -311,10 +325,27 @@ static bool in_part(struct flamegraph *flamegraph, const json_t *record)
 	return false;
 }
 
+static void take_start(struct flamegraph *flamegraph, const json_t *record)
+{
+	const char *program = measured_program(record);
+	const char *slash = program ? strrchr(program, '/') : NULL;
+
+	flamegraph->whole[flamegraph->stream] = false;
+	snprintf(flamegraph->program[flamegraph->stream], sizeof(flamegraph->program[0]), "%.15s",
+		 slash	   ? slash + 1
+		 : program ? program
+			   : "");
+}
+
 void flamegraph_take(struct flamegraph *flamegraph, const json_t *record)
 {
 	const char *type = string(record, "type");
 
+	if (!strcmp(type, "start"))
+		take_start(flamegraph, record);
+	if (!strcmp(type, "end"))
+		flamegraph->whole[flamegraph->stream] =
+			json_object_get(record, "command") && !strcmp(string(record, "reason"), "exited");
 	if (!strcmp(type, "frames"))
 		calls_define(&flamegraph->calls, record);
 	if (list_has(COMMANDS_OF_STACKS, type) && calls_lead_to(record) && in_part(flamegraph, record))
@@ -496,7 +527,8 @@ void flamegraph_page(const struct flamegraph *flamegraph, const char *title, str
 	text_add(page, "%.*s", (int)(mark - form.data), form.data);
 	text_add(page, "{\"title\":");
 	add_json(page, value_text(title, strlen(title)));
-	text_add(page, ",\"reverse\":%s,\"texts\":", flamegraph->reverse ? "true" : "false");
+	text_add(page, ",\"reverse\":%s,\"whole\":%s,\"texts\":", flamegraph->reverse ? "true" : "false",
+		 flamegraph->whole[0] && flamegraph->whole[1] && !flamegraph->left_out ? "true" : "false");
 	add_json(page, json_incref(flamegraph->texts));
 	text_add(page, ",\"codes\":");
 	add_json(page, codes_value(flamegraph));
