@@ -8,6 +8,10 @@
  * been counted so far (BPF_PROG_TEST_RUN with BPF_F_TEST_RUN_ON_CPU). The sums of a CPU are written only by
  * programs on this CPU. These never nest: no switch happens while interrupts or preemption are disabled.
  *
+ * A task that moves itself changes the current cgroup without a switch. Where a cgroup gets its first task,
+ * or loses its last one, the program is run by the tracepoint cgroup_notify_populated: css_set_move_task(),
+ * kernel/cgroup/cgroup.c, updates these before it moves the task, with interrupts disabled.
+ *
  * The kernel skips the program of an event while its CPU is inside another BPF program, or inside a bpf(2)
  * call that changes a map (bpf_prog_active), which may be preempted. The event still counts the switch, so
  * the next run sees from its count that switches were missed, and adds what was counted since the last time

@@ -60,5 +60,16 @@ def enter(folder, pid):
         file.write(str(pid))
 
 
+OTHERS, MISSED = "(others)", "(missed)"
+
+
+def missed(result, event="page-faults:u"):
+    """Counts around cgroup switches that the BPF program missed, because another process on the CPU
+    was inside bpf(). They may belong to any cgroup. There are none if no switch was missed."""
+    counts = result.of("count", cgroup=MISSED, event=event)
+    assert not counts or result.one("end")["cgroup_switches"]["missed"]
+    return sum(r["value"] for r in counts)
+
+
 def total(result):
     return sum(r["value"] for r in result.of("count") + result.of("profile"))

@@ -9,7 +9,7 @@ import pytest
 import containers
 from cgroups import inside, remove
 from puppet import Puppet, wait_asleep
-from running import FAULTS, Running, enter, total
+from running import FAULTS, MISSED, OTHERS, Running, enter, missed, total
 
 ID = "c0ffee" + "0123456789abcdef" * 3 + "0123456789"
 OTHER = ID[::-1]
@@ -30,17 +30,6 @@ def child_of(pid, name):
 
 def changes(result):
     return [(r["change"], r["cgroup"]) for r in result.of("target")]
-
-
-MISSED = "(missed)"
-
-
-def missed(result, event="page-faults:u"):
-    """Counts around cgroup switches that the BPF program missed, because another process on the CPU
-    was inside bpf(). They may belong to any cgroup. There are none if no switch was missed."""
-    counts = result.of("count", cgroup=MISSED, event=event)
-    assert not counts or result.one("end")["cgroup_switches"]["missed"]
-    return sum(r["value"] for r in counts)
 
 
 def counted(result, cgroup, event="page-faults:u"):
@@ -307,7 +296,9 @@ def test_what_ran_in_one_before_it_was_measured_is_said(nhmtap, tmp_path, cgroup
     result = running.end()
     late = [r["cgroups_late"] for r in result.records if "cgroups_late" in r]
     assert 100000 <= at_once
-    if total(result) < at_once:
+    if command[0] == "stat":  # counted from the first instruction, though the process moves itself in and out
+        assert total(result) >= at_once and not late
+    elif total(result) < at_once:
         assert len(late) == 1 and late[0]["cgroups"] + late[0]["unseen"] <= 5
         assert late[0]["cgroups"] or late[0]["unseen"]
     for i in range(5):
@@ -325,3 +316,74 @@ def test_each_one_that_a_pattern_finds_is_counted_from_its_first_instruction(nhm
     assert counted(result, f"{path}/one") + missed(result) >= int(done.stdout) >= 20000
     assert not [r for r in result.records if "cgroups_late" in r]
     remove(f"{folder}/one")
+
+
+# Makes cgroups, one after the other, each with a process that is in it from its first instruction and faults at 100
+# pages, and removes it at once: clone3(CLONE_INTO_CGROUP).
+SHORT = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	char folder[4096], *pages = mmap(0, 100 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise(pages, 100 * 4096, MADV_NOHUGEPAGE);
+	for (int i = 0; i < atoi(argv[2]); i++) {
+		struct clone_args args = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD};
+		int status;
+
+		snprintf(folder, sizeof(folder), "%s/%d", argv[1], i);
+		if (mkdir(folder, 0755))
+			return 1;
+		args.cgroup = open(folder, O_RDONLY | O_DIRECTORY);
+		pid_t pid = syscall(SYS_clone3, &args, sizeof(args));
+		if (!pid) {
+			for (int page = 0; page < 100; page++)
+				pages[page * 4096L] = 1;
+			_exit(0);
+		}
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+			return 2;
+		close(args.cgroup);
+		while (rmdir(folder))
+			;
+	}
+	return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    program = tmp_path_factory.mktemp("short") / "short"
+    subprocess.run(["gcc", "-x", "c", "-o", program, "-"], input=SHORT, text=True, check=True)
+    return program
+
+
+@pytest.mark.parametrize("command", [["--for-each-cgroup"], ["-G"]], ids=" ".join)
+def test_counts_of_cgroups_that_are_gone_before_anybody_looks_are_complete(nhmtap, tmp_path, cgroup, short, command):
+    path, folder = cgroup
+    running = Running(nhmtap, tmp_path / "out", "stat", *command, f"{path}/*", interval=60000)
+    subprocess.run([short, folder, "2000"], check=True)
+    result = running.end()
+    either = missed(result) + counted(result, OTHERS)
+    assert total(result) >= 2000 * 100 and total(result) - either <= 2000 * 120
+    assert not [r for r in result.records if "cgroups_late" in r]
+    if command == ["-G"]:
+        # On a busy machine, their sums are not always taken in before those of a CPU fill.
+        assert {r.get("cgroup") for r in result.of("count")} - {MISSED, OTHERS} == {None}
+        return
+    counts = {r["cgroup"]: r["value"] for r in result.of("count")}
+    for i in range(2000):
+        # Its copies of its parent's stack and data fault as well, a few times.
+        assert 100 - either <= counts.get(f"{path}/{i}", 0) <= 120, (i, counts.get(f"{path}/{i}"))

@@ -8,7 +8,7 @@ import pytest
 from fifos import open_fifo
 from puppet import Puppet, command, ids, pinned, touched, wait_asleep
 from records import program
-from running import total
+from running import MISSED, missed, total
 
 EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
 
@@ -302,7 +302,7 @@ def test_a_cgroup_of_several_spellings_is_measured_once(nhmtap, cgroup, command_
             process.began += os.read(process.stdout.fileno(), 1).decode()
         puppet.do("faults=300")
         result = nhmtap.interrupt(process)
-    assert total(result) == 300
+    assert total(result) - missed(result, "page-faults") <= 300 <= total(result)
 
 
 @pytest.mark.parametrize("names", ["{0},{0}/", "{0},/{0}*", "{0}*,{0}/../{1}", "{0}*,{0}*"])
@@ -312,7 +312,9 @@ def test_cgroups_counted_each_by_itself_are_counted_once(nhmtap, cgroup, names):
         process = nhmtap.attach("stat", "-e", "page-faults", "--for-each-cgroup", names.format(path, path[1:]))
         puppet.do("faults=300")
         result = nhmtap.interrupt(process)
-    assert [record["value"] for record in result.of("count")] == [300]
+    either = missed(result, "page-faults")
+    values = [record["value"] for record in result.of("count") if record["cgroup"] != MISSED]
+    assert len(values) == 1 and values[0] <= 300 <= values[0] + either
 
 
 def test_the_commands_output_and_input_are_its_own(nhmtap, tmp_path):

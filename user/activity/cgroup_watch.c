@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "activity/activity.h"
@@ -18,6 +19,7 @@
 #include "host/files.h"
 #include "record/owner.h"
 #include "record/record.h"
+#include "session/names.h"
 #include "shared.h"
 
 #define LOOK_MOST_NS  1000000000ULL
@@ -63,8 +65,8 @@ static void leave(struct activity *activity, size_t i)
 	tell(activity, i, "gone", NULL);
 }
 
-/* A cgroup that was found by a pattern has gone. If counts are per cgroup, what it has counted must still be
- * reported before its place is free. */
+/* A cgroup that was found by a pattern has gone. What it has counted must still be reported before its place
+ * is free, unless it is in the total already. */
 static void leave_for_good(struct activity *activity, size_t i)
 {
 	struct target *target = &activity->plan.target;
@@ -72,7 +74,7 @@ static void leave_for_good(struct activity *activity, size_t i)
 	if (!activity->cgroup_watch.list[i].away)
 		leave(activity, i);
 	target->cgroups[i].gone = true;
-	target->cgroups[i].vacant = !(target->per & PER_CGROUP);
+	target->cgroups[i].vacant = !(target->per & PER_CGROUP) && !counters_by_switches(activity->counters);
 }
 
 /* Opens a cgroup's events on each online CPU. For CPUs that come online later, hotplug.c does so. */
@@ -299,6 +301,18 @@ static const char *const last_slots[CGROUP_LAST_SLOTS] = {
 	[CGROUP_MISSED] = "(missed)",
 };
 
+/* The path of a cgroup, or NULL. The note of one that was made just now may not have been read yet. */
+static const char *path_of(const struct activity *activity, __u64 id)
+{
+	struct cgroups *cgroups = activity->session->host.cgroups;
+	const char *path = cgroups_path(cgroups, id);
+
+	if (path || !activity->cgroup_watch.follows)
+		return path;
+	names_take(activity->session->names);
+	return cgroups_path(cgroups, id);
+}
+
 /* Returns the index of the target's cgroup that a cgroup belongs to by its path: the innermost that contains
  * it. A cgroup that matches a pattern, but came and went since the last search, is added. -1: none. */
 static int cgroup_of_path(struct activity *activity, __u64 id, const char *path)
@@ -325,13 +339,16 @@ static int cgroup_of_path(struct activity *activity, __u64 id, const char *path)
 	return found;
 }
 
-/* The index of the target's cgroup that these sums belong to; -1: none. */
+#define NOT_KNOWN (-2)
+
+/* The index of the target's cgroup that these sums belong to; -1: none; NOT_KNOWN: this can't be told. */
 static int cgroup_of_id(struct activity *activity, __u64 id)
 {
 	const struct cgroup_watch *watch = &activity->cgroup_watch;
 	struct watched_cgroup *taken;
 	char number[32];
 	const char *path;
+	int found;
 
 	for (size_t i = 0; i < watch->nr; i++)
 		if (watch->list[i].id == id && !activity->plan.target.cgroups[i].vacant)
@@ -339,14 +356,16 @@ static int cgroup_of_id(struct activity *activity, __u64 id)
 	if (id >= CGROUP_NO_CGROUP) {
 		taken = take_in(activity, last_slots[id - CGROUP_NO_CGROUP], id);
 		taken->away = false;
+		activity->plan.target.cgroups[taken - watch->list].of_any = true;
 		return taken - watch->list;
 	}
-	path = cgroups_path(activity->session->host.cgroups, id);
+	path = path_of(activity, id);
 	if (path)
 		return cgroup_of_path(activity, id, path);
 	/* The name, as in entries, of a cgroup that was gone before it was looked up. */
 	snprintf(number, sizeof(number), "id:%llu", id);
-	return cgroup_of_path(activity, id, number);
+	found = cgroup_of_path(activity, id, number);
+	return found < 0 ? NOT_KNOWN : found;
 }
 
 static void put_sums(void *context, __u64 id, const struct count *counts)
@@ -354,19 +373,13 @@ static void put_sums(void *context, __u64 id, const struct count *counts)
 	struct activity *activity = context;
 	int i = cgroup_of_id(activity, id);
 
+	activity->cgroup_watch.sums++;
+	activity->cgroup_watch.unknown += i == NOT_KNOWN && counts[0].value;
 	if (i >= 0)
 		counters_put_cgroup(activity->counters, i, counts);
 }
 
-void cgroup_watch_gather(struct activity *activity)
-{
-	if (!counters_by_switches(activity->counters))
-		return;
-	counters_gather(activity->counters);
-	counters_each_sums(activity->counters, put_sums, activity);
-}
-
-/* Cgroups within one of the target's that have gone. */
+/* Cgroups that have gone. */
 struct ended_cgroups {
 	struct activity *activity;
 	__u64 *ids;
@@ -381,33 +394,40 @@ static bool has_ended(const struct ended_cgroups *ended, __u64 id)
 	return false;
 }
 
+/* Whether a cgroup has gone. One whose path is not known was gone when it was looked for. */
+static bool is_gone(const struct activity *activity, __u64 id)
+{
+	const struct host *host = &activity->session->host;
+	const char *path = path_of(activity, id);
+	char *folder = xasprintf("%s%s", host->cgroup_mount, path ? path : "");
+	struct stat there;
+	bool gone = !path || stat(folder, &there) || there.st_ino != id;
+
+	free(folder);
+	return gone;
+}
+
 static void find_ended(void *context, __u64 id, const struct count *counts)
 {
 	struct ended_cgroups *ended = context;
-	const struct host *host = &ended->activity->session->host;
-	int i = cgroup_of_id(ended->activity, id);
-	const char *path = i >= 0 && ended->activity->cgroup_watch.list[i].id != id
-				   ? cgroups_path(host->cgroups, id)
-				   : NULL;
-	char *folder = path ? xasprintf("%s%s", host->cgroup_mount, path) : NULL;
 
-	if (folder && access(folder, F_OK) && !has_ended(ended, id)) {
-		ended->ids = xrealloc(ended->ids, (ended->nr + 1) * sizeof(id));
-		ended->ids[ended->nr++] = id;
-	}
-	free(folder);
+	if (id >= CGROUP_NO_CGROUP || has_ended(ended, id) || !is_gone(ended->activity, id))
+		return;
+	ended->ids = xrealloc(ended->ids, (ended->nr + 1) * sizeof(id));
+	ended->ids[ended->nr++] = id;
 }
 
 static void keep_ended(void *context, __u64 id, const struct count *counts)
 {
 	struct ended_cgroups *ended = context;
+	int i = has_ended(ended, id) ? cgroup_of_id(ended->activity, id) : -1;
 
-	if (has_ended(ended, id))
-		counters_keep_sums(ended->activity->counters, cgroup_of_id(ended->activity, id), counts);
+	if (i >= 0)
+		counters_keep_sums(ended->activity->counters, i, counts);
 }
 
-/* Adds the counts of cgroups that have gone to those of the target's cgroups that they were in, and frees
- * their slots in the table. */
+/* Adds the counts of cgroups that have gone permanently to those of the target's cgroups that they are, or
+ * were in, and frees their slots in the table. */
 static void keep_sums(struct activity *activity)
 {
 	struct ended_cgroups ended = {.activity = activity};
@@ -420,13 +440,21 @@ static void keep_sums(struct activity *activity)
 	free(ended.ids);
 }
 
-static void forget_gone(struct activity *activity, size_t i)
-{
-	struct cgroup *cgroup = &activity->plan.target.cgroups[i];
+/* With this many sums, those of cgroups that have gone are released before the interval ends: a CPU has room
+ * for twice as many at least. */
+#define SUMS_MANY 512
 
-	if (cgroup->gone && !cgroup->vacant && counters_by_switches(activity->counters))
-		counters_release_sums(activity->counters, activity->cgroup_watch.list[i].id);
-	cgroup->vacant = cgroup->gone;
+void cgroup_watch_gather(struct activity *activity)
+{
+	struct cgroup_watch *watch = &activity->cgroup_watch;
+
+	if (!counters_by_switches(activity->counters))
+		return;
+	watch->sums = watch->unknown = 0;
+	counters_gather(activity->counters);
+	counters_each_sums(activity->counters, put_sums, activity);
+	if (watch->sums > SUMS_MANY)
+		keep_sums(activity);
 }
 
 void cgroup_watch_look(struct activity *activity)
@@ -451,6 +479,9 @@ static void on_look(void *context)
 	struct activity *activity = context;
 
 	cgroup_watch_look(activity);
+	/* Paths of cgroups that have gone are not known for ever. */
+	if (activity->cgroup_watch.follows)
+		cgroup_watch_gather(activity);
 	if (session_flush_soon(activity->session))
 		activity->session->unwritable(activity->session);
 }
@@ -506,7 +537,7 @@ static void on_notice(void *context, short events)
 	for (size_t i = 0; i < made.nr; i++) {
 		const char *path = made.folders[i] + strlen(activity->session->host.cgroup_mount);
 
-		if (fits(activity, path) && !was_found(activity, made.folders[i]))
+		if (!watch->follows && fits(activity, path) && !was_found(activity, made.folders[i]))
 			watch->unseen++;
 		free(made.folders[i]);
 	}
@@ -533,6 +564,12 @@ static void rest_until(struct activity *activity, __u64 ns)
 		watch->again = loop_at(activity->session->loop, ns, on_rested, activity);
 }
 
+static bool note_path(void *cgroups, const char *path, __u64 id)
+{
+	cgroups_note(cgroups, id, path);
+	return true;
+}
+
 void cgroup_watch_begin(struct activity *activity)
 {
 	size_t nr = activity->plan.target.nr_cgroups;
@@ -541,10 +578,19 @@ void cgroup_watch_begin(struct activity *activity)
 		(struct cgroup_watch){.nr = nr, .list = xcalloc(nr + 1, sizeof(struct watched_cgroup))};
 	for (size_t i = 0; i < nr; i++)
 		note_cgroup(activity, i);
+	activity->cgroup_watch.follows = activity->plan.target.nr_patterns &&
+					 counters_by_switches(activity->counters) &&
+					 names_follow_cgroups(activity->session->names);
+	/* The paths of those that are there already. */
+	if (activity->cgroup_watch.follows)
+		cgroups_walk(activity->session->host.cgroup_mount, "", 0, note_path,
+			     activity->session->host.cgroups);
 }
 
 void cgroup_watch_end(struct activity *activity)
 {
+	if (activity->cgroup_watch.follows)
+		names_follow_cgroups_no_more(activity->session->names);
 	cgroup_notices_close(activity->cgroup_watch.notices);
 	free(activity->cgroup_watch.list);
 	activity->cgroup_watch = (struct cgroup_watch){0};
@@ -590,7 +636,7 @@ void cgroup_watch_next(struct activity *activity)
 		activity->cgroup_watch.list[i].missed = activity->cgroup_watch.list[i].away;
 		activity->cgroup_watch.list[i].late = false;
 		activity->cgroup_watch.list[i].late_ns = 0;
-		forget_gone(activity, i);
+		activity->plan.target.cgroups[i].vacant = activity->plan.target.cgroups[i].gone;
 	}
 }
 
@@ -599,9 +645,10 @@ json_t *activity_cgroups_late(const struct activity *activity, int of)
 	const struct cgroup_watch *watch = &activity->cgroup_watch;
 	__u64 cgroups = of < 0 ? watch->late : watch->list[of].late;
 	__u64 ns = of < 0 ? watch->late_ns : watch->list[of].late_ns;
+	__u64 unseen = watch->unseen + watch->unknown;
 
-	if (!cgroups && !watch->unseen)
+	if (!cgroups && !unseen)
 		return NULL;
 	return json_pack("{s:I, s:I, s:I}", "cgroups", (json_int_t)cgroups, "cpu_ns", (json_int_t)ns,
-			 "unseen", (json_int_t)watch->unseen);
+			 "unseen", (json_int_t)unseen);
 }

@@ -28,6 +28,9 @@ struct cgroup_watch {
 	} * list;
 	__u64 late, late_ns; /* sums over all, also those whose place another has taken */
 	__u64 unseen; /* cgroups that fitted a pattern and were gone when they were looked for, likewise */
+	/* Of the last gathering: sums of cgroups on CPUs, and those of them whose cgroup is not known. */
+	size_t sums, unknown;
+	bool follows; /* the kernel tells the path of each cgroup that is made */
 	bool looked;  /* what was there at the begin has been found */
 	struct source *look;
 	struct cgroup_notices *notices; /* NULL: there are none */

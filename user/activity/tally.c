@@ -76,13 +76,15 @@ void tally_release(struct tally *tally)
 static struct place_key key_of(const struct tally *tally, const struct place *place)
 {
 	unsigned int per = tally->plan->target.per;
+	bool apart =
+		per & PER_CGROUP || (place->cgroup >= 0 && tally->plan->target.cgroups[place->cgroup].of_any);
 	struct topology at =
 		place->cpu >= 0 ? host_topology(tally->host, place->cpu) : (struct topology){-1, -1, -1};
 
 	/* Core numbers are unique only within a socket, so both are needed. */
 	return (struct place_key){
 		.cpu = per & PER_CPU ? place->cpu : -1,
-		.cgroup = per & PER_CGROUP ? place->cgroup : -1,
+		.cgroup = apart ? place->cgroup : -1,
 		.at =
 			{
 				.core = per & PER_CORE ? at.core : -1,

@@ -18,9 +18,11 @@
 #include "base/memory.h"
 #include "shared.h"
 
-/* Slots of a CPU, without CGROUP_LAST_SLOTS; a power of two. */
-#define SLOTS  1024UL
-#define STRIDE (SLOTS + CGROUP_LAST_SLOTS)
+/* Slots of a CPU, without CGROUP_LAST_SLOTS; a power of two. There are more than the least if those of all
+ * CPUs fit into so many bytes. */
+#define SLOTS_LEAST 1024UL
+#define SLOTS_MOST  4096UL
+#define SUMS_BYTES  (8UL << 20)
 
 _Static_assert(sizeof(struct counter_sum) == sizeof(struct count), "one is the other");
 
@@ -28,9 +30,11 @@ struct cgroup_switches {
 	struct bpf_object *object;
 	size_t events;
 	int nr_cpus;
+	size_t slots, stride; /* of a CPU: without, and with CGROUP_LAST_SLOTS */
 	size_t sum_size, mapped_sums, mapped_cpus;
 	char *sums; /* mapped */
 	struct cgroup_cpu *cpus;
+	int moves; /* descriptor of the program at the moves of tasks; -1: it is not attached */
 	struct switch_event {
 		int fd, link; /* -1: it is not open */
 	} * of_cpu;
@@ -63,11 +67,11 @@ static int load(struct cgroup_switches *switches)
 	struct bpf_map *counters = bpf_object__find_map_by_name(switches->object, "counters"),
 		       *cpus = bpf_object__find_map_by_name(switches->object, "cpus"),
 		       *sums = bpf_object__find_map_by_name(switches->object, "sums");
-	size_t nr_sums = switches->nr_cpus * STRIDE;
+	size_t nr_sums = switches->nr_cpus * switches->stride;
 	int err;
 
 	constants_set(switches->object, "nr_events", switches->events);
-	constants_set(switches->object, "nr_slots", SLOTS);
+	constants_set(switches->object, "nr_slots", switches->slots);
 	bpf_map__set_max_entries(counters, switches->nr_cpus * (switches->events + 1));
 	bpf_map__set_max_entries(cpus, switches->nr_cpus);
 	bpf_map__set_max_entries(sums, nr_sums);
@@ -82,8 +86,9 @@ static int load(struct cgroup_switches *switches)
 	if (!switches->sums || !switches->cpus)
 		return -errno;
 	for (size_t i = 0; i < nr_sums; i++)
-		if (i % STRIDE >= SLOTS)
-			cgroup_sums_at(switches, i)->cgroup = CGROUP_NO_CGROUP + i % STRIDE - SLOTS;
+		if (i % switches->stride >= switches->slots)
+			cgroup_sums_at(switches, i)->cgroup =
+				CGROUP_NO_CGROUP + i % switches->stride - switches->slots;
 	return 0;
 }
 
@@ -92,9 +97,20 @@ static size_t sum_size(size_t events)
 	return offsetof(struct cgroup_sums, counts) + events * sizeof(struct counter_sum);
 }
 
+static size_t slots_of(size_t events, size_t nr_cpus)
+{
+	size_t slots = SLOTS_MOST;
+
+	while (slots > SLOTS_LEAST && nr_cpus * slots * sum_size(events) > SUMS_BYTES)
+		slots /= 2;
+	return slots;
+}
+
 size_t cgroup_switches_bytes(size_t events, const struct host *host)
 {
-	return cpus_end(&host->possible) * (STRIDE * sum_size(events) + sizeof(struct cgroup_cpu));
+	size_t nr_cpus = cpus_end(&host->possible), slots = slots_of(events, nr_cpus) + CGROUP_LAST_SLOTS;
+
+	return nr_cpus * (slots * sum_size(events) + sizeof(struct cgroup_cpu));
 }
 
 int cgroup_switches_open(struct cgroup_switches **result, size_t events, const struct host *host)
@@ -108,6 +124,9 @@ int cgroup_switches_open(struct cgroup_switches **result, size_t events, const s
 	switches->events = events;
 	switches->sum_size = sum_size(events);
 	switches->nr_cpus = cpus_end(&host->possible);
+	switches->slots = slots_of(events, switches->nr_cpus);
+	switches->stride = switches->slots + CGROUP_LAST_SLOTS;
+	switches->moves = -1;
 	switches->of_cpu = xcalloc(switches->nr_cpus, sizeof(*switches->of_cpu));
 	for (int cpu = 0; cpu < switches->nr_cpus; cpu++)
 		switches->of_cpu[cpu] = (struct switch_event){.fd = -1, .link = -1};
@@ -117,6 +136,8 @@ int cgroup_switches_open(struct cgroup_switches **result, size_t events, const s
 		cgroup_switches_close(switches);
 		return err;
 	}
+	switches->moves =
+		bpf_raw_tracepoint_open("cgroup_notify_populated", program_fd(switches, "add_until_now"));
 	*result = switches;
 	return 0;
 }
@@ -131,6 +152,8 @@ void cgroup_switches_close(struct cgroup_switches *switches)
 		munmap(switches->sums, switches->mapped_sums);
 	if (switches->cpus)
 		munmap(switches->cpus, switches->mapped_cpus);
+	if (switches->moves >= 0)
+		close(switches->moves);
 	bpf_object__close(switches->object);
 	free(switches->of_cpu);
 	free(switches);
@@ -203,7 +226,7 @@ void cgroup_switches_gather(struct cgroup_switches *switches)
 
 void cgroup_switches_each(const struct cgroup_switches *switches, cgroup_sums_fn each, void *context)
 {
-	for (size_t i = 0; i < switches->nr_cpus * STRIDE; i++) {
+	for (size_t i = 0; i < switches->nr_cpus * switches->stride; i++) {
 		const struct cgroup_sums *of = cgroup_sums_at(switches, i);
 
 		if (of->cgroup != CGROUP_NONE && of->cgroup != CGROUP_RELEASED &&
@@ -215,8 +238,8 @@ void cgroup_switches_each(const struct cgroup_switches *switches, cgroup_sums_fn
 /* Nothing runs in the cgroup any more, so no program writes its sums. */
 void cgroup_switches_release(struct cgroup_switches *switches, __u64 id)
 {
-	for (size_t i = 0; id != CGROUP_NONE && id < CGROUP_NO_CGROUP && i < switches->nr_cpus * STRIDE;
-	     i++) {
+	for (size_t i = 0;
+	     id != CGROUP_NONE && id < CGROUP_NO_CGROUP && i < switches->nr_cpus * switches->stride; i++) {
 		struct cgroup_sums *of = cgroup_sums_at(switches, i);
 
 		if (of->cgroup != id)

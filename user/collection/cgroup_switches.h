@@ -3,7 +3,8 @@
  * Counts of many cgroups with the counters of whole CPUs, read when a CPU switches from one cgroup to
  * another: bpf/cgroups.bpf.c. Takes one descriptor per CPU in addition to those of the counters, whatever the
  * number of cgroups. If a running task is moved to another cgroup, what its CPU has counted since the last
- * switch is added to the new cgroup.
+ * switch is added to the new cgroup, unless the task moves itself, and it is the first in the new cgroup or
+ * the last in the old one.
  */
 #ifndef NHMTAP_CGROUP_SWITCHES_H
 #define NHMTAP_CGROUP_SWITCHES_H

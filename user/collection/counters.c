@@ -845,6 +845,8 @@ static void take_in_by_switches(struct counters *counters, size_t i)
 	if (i == counters->nr_of_cgroups)
 		counters->of_cgroups = xrealloc(counters->of_cgroups, ++counters->nr_of_cgroups * events *
 									      sizeof(*counters->of_cgroups));
+	else if (!(counters->plan->target.per & PER_CGROUP))
+		return;
 	memset(count_of_cgroup(counters, i, 0), 0, events * sizeof(*counters->of_cgroups));
 }
 

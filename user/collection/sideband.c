@@ -48,7 +48,8 @@ struct ring {
 struct sideband {
 	struct perf_thread_map *threads; /* the threads to listen to on the CPUs that were online at first */
 	int epoll;
-	bool kernel; /* listens to KSYMBOL alone */
+	bool kernel;  /* listens to KSYMBOL alone */
+	bool cgroups; /* listens to CGROUP alone */
 	struct ring **rings;
 	size_t nr_rings;
 	struct ring *handed_out; /* the caller has its oldest note; NULL: none */
@@ -73,9 +74,10 @@ static bool every_process(struct perf_thread_map *threads)
 	return perf_thread_map__pid(threads, 0) <= 0;
 }
 
-static int open_event(struct ring *ring, struct perf_thread_map *threads, bool kernel, struct extras extras)
+static int open_event(struct ring *ring, const struct sideband *of, struct perf_thread_map *threads,
+		      struct extras extras)
 {
-	bool processes = !kernel;
+	bool kernel = of->kernel, processes = !kernel && !of->cgroups;
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
@@ -90,13 +92,18 @@ static int open_event(struct ring *ring, struct perf_thread_map *threads, bool k
 		.comm = processes,
 		.comm_exec = processes,
 		.task = processes,
-		.cgroup = processes && extras.cgroups,
+		.cgroup = !kernel && extras.cgroups,
 		.build_id = processes && extras.build_ids,
 		.ksymbol = kernel,
+		/* An event for notes of cgroups alone gets none: is_sb_event(), kernel/events/core.c, forgets
+		 * them. Those of BPF programs are the rarest beside. */
+		.bpf_event = of->cgroups,
 		/* The watermark is in bytes: any note wakes the reader, unless it is needed only with names.
 		 */
 		.watermark = 1,
-		.wakeup_watermark = kernel ? KERNEL_RING_PAGES * 4096 / 2 : 1,
+		.wakeup_watermark = kernel	  ? KERNEL_RING_PAGES * 4096 / 2
+				    : of->cgroups ? RING_PAGES * 4096 / 2
+						  : 1,
 		.inherit = !every_process(threads),
 	};
 	struct perf_cpu_map *cpus;
@@ -147,7 +154,7 @@ static int open_ring(struct sideband *sideband, struct perf_thread_map *threads,
 	ring->cpu = cpu;
 	for (size_t i = 0; i < ARRAY_SIZE(tries) && err == -EINVAL; i++) {
 		close_event(ring);
-		err = open_event(ring, threads, sideband->kernel, tries[i]);
+		err = open_event(ring, sideband, threads, tries[i]);
 	}
 	if (!err)
 		err = watch(sideband, ring);
@@ -271,13 +278,14 @@ int sideband_open(struct sideband **result, const struct target *target, pid_t c
 					: "aggregate by keys that need no names (--by ip)");
 }
 
-int sideband_open_kernel(struct sideband **result, const struct host *host)
+/* Opens notes of all CPUs that are about no process. */
+static int open_general(struct sideband **result, const struct sideband *kind, const struct host *host)
 {
 	struct sideband *sideband = xcalloc(1, sizeof(*sideband));
 	int err;
 
 	libperf_init(say_nothing);
-	sideband->kernel = true;
+	*sideband = *kind;
 	sideband->epoll = epoll_create1(EPOLL_CLOEXEC);
 	sideband->threads = had(perf_thread_map__new_dummy());
 	err = sideband->epoll < 0 ? -errno : open_all(sideband, &host->online);
@@ -286,6 +294,16 @@ int sideband_open_kernel(struct sideband **result, const struct host *host)
 	else
 		*result = sideband;
 	return err;
+}
+
+int sideband_open_kernel(struct sideband **result, const struct host *host)
+{
+	return open_general(result, &(struct sideband){.kernel = true}, host);
+}
+
+int sideband_open_cgroups(struct sideband **result, const struct host *host)
+{
+	return open_general(result, &(struct sideband){.cgroups = true}, host);
 }
 
 void sideband_close(struct sideband *sideband)

@@ -66,6 +66,9 @@ void sideband_close(struct sideband *sideband);
  * 5.1. */
 int sideband_open_kernel(struct sideband **sideband, const struct host *host);
 
+/* The same for notes of cgroups that are made, which the kernel writes since 5.7. */
+int sideband_open_cgroups(struct sideband **result, const struct host *host);
+
 /*
  * Adapts to the CPUs that are online; those in `gone` have been offline in between. The caller must have
  * taken all notes before. Returns whether it now listens on a CPU on which it did not listen before: notes of

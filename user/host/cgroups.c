@@ -206,6 +206,11 @@ void cgroups_note(struct cgroups *cgroups, __u64 id, const char *path)
 		known->path = xstrdup(path);
 }
 
+bool cgroups_are_all_seen(const struct cgroups *cgroups)
+{
+	return cgroups->whole;
+}
+
 void cgroups_made(struct cgroups *cgroups, __u64 id, const char *path)
 {
 	if (cgroups->whole)

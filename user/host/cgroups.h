@@ -33,6 +33,9 @@ const char *cgroups_path(struct cgroups *cgroups, __u64 id);
 /* Adds the path below the mount of the cgroup with this id, if it is known from elsewhere. */
 void cgroups_note(struct cgroups *cgroups, __u64 id, const char *path);
 
+/* Whether the mount shows the whole hierarchy. Otherwise, cgroups outside of it have no path. */
+bool cgroups_are_all_seen(const struct cgroups *cgroups);
+
 /* Notes a cgroup that was created, as PERF_RECORD_CGROUP says. The path is from the root of the whole
  * hierarchy. */
 void cgroups_made(struct cgroups *cgroups, __u64 id, const char *path);

@@ -30,6 +30,7 @@ struct target {
 		/* Found by a pattern, but no longer there. `gone`: its counts are still to be reported.
 		 * `vacant`: they are, and its place can be used for another. */
 		bool gone, vacant;
+		bool of_any;		 /* stands for counts that may be any cgroup's */
 		unsigned int generation; /* number of cgroups that had this place before */
 	} * cgroups;
 	size_t nr_cgroups;

@@ -56,7 +56,8 @@ struct names {
 	struct loop *loop;
 	struct notices *notices;
 	struct listening *listening;
-	struct listening *kernel; /* one of these: of code that the kernel makes; NULL: not open */
+	struct listening *kernel;  /* one of these: of code that the kernel makes; NULL: not open */
+	struct listening *cgroups; /* likewise: of cgroups that are made */
 	struct reader *readers;
 	struct mappings *mappings;
 	struct ksymbols ksymbols;
@@ -366,6 +367,8 @@ static void stop_listening(struct listening *listening)
 		return;
 	if (listening == names->kernel)
 		names->kernel = NULL;
+	if (listening == names->cgroups)
+		names->cgroups = NULL;
 	while (*at != listening)
 		at = &(*at)->next;
 	*at = listening->next;
@@ -376,6 +379,31 @@ static void stop_listening(struct listening *listening)
 	free(listening);
 	if (!names->listening)
 		notices_leave(names->notices, names);
+}
+
+bool names_follow_cgroups(struct names *names)
+{
+	struct listening new = {0};
+
+	if (names->cgroups) {
+		names->cgroups->readers++;
+		return true;
+	}
+	if (names->host->cgroup_v1[0] || !cgroups_are_all_seen(names->host->cgroups) ||
+	    sideband_open_cgroups(&new.sideband, names->host))
+		return false;
+	names->cgroups = add_listening(names, &new);
+	return true;
+}
+
+void names_follow_cgroups_no_more(struct names *names)
+{
+	stop_listening(names->cgroups);
+}
+
+void names_take(struct names *names)
+{
+	take(names, true, true);
 }
 
 static __u64 notes_lost(const struct names *names)

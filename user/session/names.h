@@ -48,6 +48,14 @@ int names_read(struct reader **reader, struct names *names, const struct target 
 	       unsigned int detail, __u64 interval_ms, struct refusal *refusal);
 void reader_close(struct reader *reader);
 
+/* Learns the path of each cgroup that is made from now on, even if it is removed at once: see cgroups_made().
+ * Returns false if the kernel does not tell. If true, names_follow_cgroups_no_more() must follow. */
+bool names_follow_cgroups(struct names *names);
+void names_follow_cgroups_no_more(struct names *names);
+
+/* Reads the kernel's notes up to now. */
+void names_take(struct names *names);
+
 /* Reads the pending notes. Afterwards, the mappings of all samples taken before are known. `all`: includes
  * the newest notes, although an older one may still come from another CPU. */
 void reader_take(struct reader *reader, bool all);

@@ -21,8 +21,9 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 	if (target_plan(&plan->target, options, host, refusal) ||
 	    expect_parse(plan, &own->expect, host, refusal))
 		return -1;
-	plan->target.by_switches =
-		plan->target.per == PER_CGROUP && plan->target.nr_patterns && !plan->target.nr_cgroups;
+	/* Cgroups that a pattern will find are then counted from their first instruction. */
+	plan->target.by_switches = (!plan->target.per || plan->target.per == PER_CGROUP) &&
+				   plan->target.nr_patterns && !plan->target.nr_cgroups;
 	if (options->repeats && !plan->target.command) {
 		refuse(refusal, STATUS_USAGE, "option --repeat");
 		because(refusal, "there is no command to run again");
