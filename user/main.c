@@ -21,29 +21,6 @@
 #include "output/output.h"
 #include "run/run.h"
 
-/* The full stop for a sentence, unless it ends with a question mark. */
-static const char *full_stop(const char *sentence)
-{
-	return sentence[strlen(sentence) - 1] == '?' ? "" : ".";
-}
-
-static void tell(const struct refusal *refusal)
-{
-	const char *remedy = refusal->remedy;
-	bool source = refusal->source[0];
-	char before[sizeof(refusal->input)], shown[4 * sizeof(refusal->input)];
-
-	if (!refusal->asked[0])
-		return;
-	say("nhmtap: %s: %s%s%s%s.%s%s%s", refusal->asked, refusal->why, source ? " (" : "", refusal->source,
-	    source ? ")" : "", remedy[0] ? " Next: " : "", remedy, remedy[0] ? full_stop(remedy) : "");
-	if (!refusal->column)
-		return;
-	snprintf(before, sizeof(before), "%.*s", refusal->column - 1, refusal->input);
-	say("  %s", refusal->input);
-	say("  %*s", (int)visible(shown, sizeof(shown), before) + 1, "^");
-}
-
 /* Flushes stdout. Returns STATUS_DONE, or STATUS_PARTIAL if something could not be written. */
 static int printed(void)
 {
@@ -110,7 +87,7 @@ int main(int argc, char **argv)
 		refuse(&refusal, STATUS_REFUSED, "the privileges that the program's file gives");
 		because(&refusal, "the user and group of who runs it can't be taken: %s", strerror(errno));
 		instead(&refusal, "run a copy that gives none");
-		tell(&refusal);
+		say_refusal(&refusal);
 		return STATUS_REFUSED;
 	}
 	keep_standard_streams();
@@ -128,7 +105,7 @@ int main(int argc, char **argv)
 	command = command_find(argv[1]);
 	if (!command) {
 		meant_command(argv[1], &refusal);
-		tell(&refusal);
+		say_refusal(&refusal);
 		return STATUS_USAGE;
 	}
 	if (options_parse(&options, command, argc - 1, argv + 1, &refusal))
@@ -139,7 +116,7 @@ int main(int argc, char **argv)
 		status = on_machine(&options, argc, argv, &refusal);
 	else
 		status = command->activity ? run_one(&options, &refusal) : command->run(&options, &refusal);
-	tell(&refusal);
+	say_refusal(&refusal);
 	options_release(&options);
 	return status ? status : printed();
 }

@@ -39,8 +39,9 @@ int main(int argc, char **argv)
 
 		*table++ = '\0';
 		value = json_loads(table, JSON_DECODE_ANY, NULL);
-		puts(json_schema_check(schema, strcmp(line, "-") ? line : NULL, value, &fault) ? "wrong"
-											       : "right");
+		puts(json_schema_check(schema, strcmp(line, "-") ? line : NULL, value, NULL, &fault)
+			     ? "wrong"
+			     : "right");
 		json_decref(value);
 	}
 	json_schema_close(schema);

@@ -147,6 +147,40 @@ def test_what_no_schema_can_see_is_refused_at_its_place(nhmtap, tmp_path, what):
     assert accepts(config)
 
 
+def test_a_check_finds_all_mistakes_at_once(nhmtap, tmp_path):
+    done = check(nhmtap, write(tmp_path / "c", {
+        "activities": [{"name": "a", "command": "profile", "all_cpus": True, "evnt": "x", "top": 0},
+                       {"name": "b", "command": "stat", "event": 7, "all_cpus": True},
+                       {"command": "mem", "by": "foo"}, {"name": "d", "command": "prfile"}, "x",
+                       {"name": "b", "command": "stat", "all_cpus": True}],
+        "limits": {"cpu_share": "1x%", "memry": 3},
+        "outputs": [{"path": "/tmp/x", "format": "jsn", "activities": ["d"], "types": ["cuont"]}, 5]}))
+    told = [line.removeprefix("nhmtap: CONFIG, ").partition(": ")[0] for line in done.err.splitlines()]
+    assert sorted(told) == [
+        "/activities/0/evnt", "/activities/0/top", "/activities/1/event", "/activities/2/name",
+        "/activities/3/command", "/activities/4", "/activities/5/name", "/limits/cpu_share", "/limits/memry",
+        "/outputs/0/types/0", "/outputs/1"]
+    assert done.status == 1
+
+
+def test_a_check_finds_all_activities_that_can_not_be_planned(nhmtap, tmp_path):
+    done = check(nhmtap, write(tmp_path / "c", {"activities": [
+        {"name": name, "command": "stat", "all_cpus": True, "event": event}
+        for name, event in (("a", "cycels"), ("b", "page-faults"), ("c", "page-fautls"))]}))
+    asked = ["CONFIG, /activities/0: event 'cycels'", "CONFIG, /activities/2: event 'page-fautls'"]
+    assert [error["asked"] for error in done.of("error")] == asked and done.status == 1
+    assert [line.partition(": there")[0] for line in done.err.splitlines() if line.startswith("nhmtap")] == [
+        f"nhmtap: {words}" for words in asked]
+
+
+@pytest.mark.parametrize("config", ["{}", "[]", '{"activities": 3}', '{"activities": []}', '{"activities": {"a": 1}}',
+                                    '{"activities": [3], "outputs": [4]}', '{"activities": [{}], "limits": 4}',
+                                    '{"activities": [{"name": 3, "command": 4, "event": {}}], "outputs": [{"path": 3}]}'])
+def test_a_check_of_anything_ends_with_a_refusal(nhmtap, tmp_path, config):
+    done = check(nhmtap, write(tmp_path / "c", config))
+    assert done.status == 1 and all(line.startswith("nhmtap: CONFIG, ") for line in done.err.splitlines())
+
+
 @pytest.mark.parametrize("what", ["no target", "an unknown event", "no command"])
 def test_a_run_refuses_what_its_check_refuses(nhmtap, tmp_path, what):
     config, *told = {**SHAPE, **MEANING}[what]
@@ -298,7 +332,7 @@ def test_members_of_an_activity_are_the_commands_options(name):
     named = {other.get(option, option.replace("-", "_")) for option in options_of(name)}
     own = {"name", "command", "retry"}
     line_only = {"control", "quiet", "live", "output", "append", "queue", "format", "events_dir", "pmu_events",
-                 "help", "verbose", "repeat", "per_cpu", "listen", "series", "memory", "cpu_share"}
+                 "help", "verbose", "repeat", "per_cpu", "listen", "machine", "series", "memory", "cpu_share"}
     assert set(members) - own <= named
     assert named - set(members) <= line_only
     for member in set(members) - {"name", "command", "retry"}:

@@ -113,6 +113,7 @@ bool json_pointer_next(const char **pointer, char *name, size_t size)
 struct checked_spot {
 	struct json_schema *schema;
 	struct json_fault *fault;
+	const json_t *passed;
 	const struct checked_spot *up; /* NULL: the whole */
 	const char *member;	       /* of `up`; NULL: an element */
 	size_t element;
@@ -131,11 +132,12 @@ static void write_pointer(const struct checked_spot *spot, char *pointer)
 	json_pointer_below(pointer, POINTER_MOST, above, spot->member ? spot->member : number);
 }
 
+/* Returns NULL if the fault is passed over. */
 static struct json_fault *begin_fault(const struct checked_spot *spot, enum json_fault_kind kind)
 {
 	*spot->fault = (struct json_fault){.kind = kind};
 	write_pointer(spot, spot->fault->pointer);
-	return spot->fault;
+	return json_object_get(spot->passed, spot->fault->pointer) ? NULL : spot->fault;
 }
 
 __attribute__((format(printf, 2, 3))) static int wrong(const struct checked_spot *spot, const char *what, ...)
@@ -143,6 +145,8 @@ __attribute__((format(printf, 2, 3))) static int wrong(const struct checked_spot
 	struct json_fault *fault = begin_fault(spot, FAULT_OTHER);
 	va_list args;
 
+	if (!fault)
+		return 0;
 	va_start(args, what);
 	vsnprintf(fault->takes, sizeof(fault->takes), what, args);
 	va_end(args);
@@ -151,7 +155,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(const struct checked_spot
 
 static struct checked_spot member_of(const struct checked_spot *spot, const char *member)
 {
-	return (struct checked_spot){spot->schema, spot->fault, spot, member, 0};
+	return (struct checked_spot){spot->schema, spot->fault, spot->passed, spot, member, 0};
 }
 
 static int look(const struct checked_spot *spot, const json_t *part, const json_t *value);
@@ -311,12 +315,15 @@ static void put_takes(const struct checked_spot *spot, const json_t *part)
 static int unexpected(const struct checked_spot *spot, const json_t *part, const json_t *value)
 {
 	struct json_fault *fault = begin_fault(spot, FAULT_VALUE);
-	char *shown = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 	struct nearest nearest;
 	json_t *item;
+	char *shown;
 	size_t i;
 
+	if (!fault)
+		return 0;
 	put_takes(spot, part);
+	shown = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 	snprintf(fault->value, sizeof(fault->value), "%.60s", shown);
 	free(shown);
 	if (!json_is_string(value))
@@ -337,6 +344,8 @@ static int unknown_member(const struct checked_spot *spot, const json_t *known)
 	const char *name;
 	json_t *ignored;
 
+	if (!fault)
+		return 0;
 	nearest_begin(&nearest, spot->member, 3);
 	json_object_foreach((json_t *)known, name, ignored) {
 		list_append(fault->takes, sizeof(fault->takes), name);
@@ -372,7 +381,8 @@ static int missing_member(const struct checked_spot *object, const json_t *part,
 {
 	const struct checked_spot spot = member_of(object, key);
 
-	begin_fault(&spot, FAULT_MISSING);
+	if (!begin_fault(&spot, FAULT_MISSING))
+		return 0;
 	put_takes(&spot, json_object_get(json_object_get(part, "properties"), key));
 	return -1;
 }
@@ -401,13 +411,15 @@ static int look_at_members(const struct checked_spot *spot, const json_t *part, 
 		if (look_at_member(spot, part, key, member))
 			return -1;
 	json_array_foreach(json_object_get(part, "required"), i, member)
-		if (!json_object_get(value, json_string_value(member)))
-			return missing_member(spot, part, json_string_value(member));
+		if (!json_object_get(value, json_string_value(member)) &&
+		    missing_member(spot, part, json_string_value(member)))
+			return -1;
 	json_object_foreach(json_object_get(part, "dependentRequired"), key, member) {
 		const char *other = json_string_value(json_array_get(member, 0));
 
-		if (json_object_get(value, key) && !json_object_get(value, other))
-			return wrong(spot, "\"%s\" means nothing without \"%s\"", key, other);
+		if (json_object_get(value, key) && !json_object_get(value, other) &&
+		    wrong(spot, "\"%s\" means nothing without \"%s\"", key, other))
+			return -1;
 	}
 	if (choices && look_at_choice(spot, choices, value))
 		return -1;
@@ -431,12 +443,14 @@ static int look_at_items(const struct checked_spot *spot, const json_t *part, co
 	size_t i;
 	json_t *item;
 
-	if (json_is_true(json_object_get(part, "uniqueItems")) && has_twice(value))
-		return wrong(spot, "has an entry twice");
+	if (json_is_true(json_object_get(part, "uniqueItems")) && has_twice(value) &&
+	    wrong(spot, "has an entry twice"))
+		return -1;
 	if (!items)
 		return 0;
 	json_array_foreach(value, i, item)
-		if (look(&(struct checked_spot){spot->schema, spot->fault, spot, NULL, i}, items, item))
+		if (look(&(struct checked_spot){spot->schema, spot->fault, spot->passed, spot, NULL, i},
+			 items, item))
 			return -1;
 	return 0;
 }
@@ -457,10 +471,10 @@ static int look(const struct checked_spot *spot, const json_t *part, const json_
 }
 
 int json_schema_check(struct json_schema *schema, const char *definition, const json_t *value,
-		      struct json_fault *fault)
+		      const json_t *passed, struct json_fault *fault)
 {
 	const json_t *all = json_object_get(schema->document, "$defs");
-	const struct checked_spot whole = {.schema = schema, .fault = fault};
+	const struct checked_spot whole = {.schema = schema, .fault = fault, .passed = passed};
 
 	return look(&whole, definition ? json_object_get(all, definition) : schema->document, value);
 }

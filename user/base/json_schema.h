@@ -34,10 +34,11 @@ struct json_fault {
 	char near[200]; /* names like the one that is there, which may have been meant; "": none */
 };
 
-/* Validates a value by a definition, a key of $defs, or by the whole schema (NULL). Returns 0, or -1 with the
- * first fault. */
+/* Validates a value by a definition, a key of $defs, or by the whole schema (NULL). `passed` is an object
+ * whose keys are pointers to faults that are known, and are passed over; NULL: none. Returns 0, or -1 with
+ * the first other fault. */
 int json_schema_check(struct json_schema *schema, const char *definition, const json_t *value,
-		      struct json_fault *fault);
+		      const json_t *passed, struct json_fault *fault);
 
 /* Writes a JSON pointer to a member, or to an element by its number. Returns the buffer. */
 const char *json_pointer_below(char *buffer, size_t size, const char *pointer, const char *member);

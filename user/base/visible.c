@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/refusal.h"
 
 /* Unicode 15, general categories Cc, Cf, Zl, Zp. */
 static const struct range {
@@ -111,4 +112,27 @@ void say(const char *format, ...)
 	if (room)
 		room();
 	fprintf(stderr, "%s\n", shown);
+}
+
+/* The full stop for a sentence, unless it ends with a question mark. */
+static const char *full_stop(const char *sentence)
+{
+	return sentence[strlen(sentence) - 1] == '?' ? "" : ".";
+}
+
+void say_refusal(const struct refusal *refusal)
+{
+	const char *remedy = refusal->remedy;
+	bool source = refusal->source[0];
+	char before[sizeof(refusal->input)], shown[4 * sizeof(refusal->input)];
+
+	if (!refusal->asked[0])
+		return;
+	say("nhmtap: %s: %s%s%s%s.%s%s%s", refusal->asked, refusal->why, source ? " (" : "", refusal->source,
+	    source ? ")" : "", remedy[0] ? " Next: " : "", remedy, remedy[0] ? full_stop(remedy) : "");
+	if (!refusal->column)
+		return;
+	snprintf(before, sizeof(before), "%.*s", refusal->column - 1, refusal->input);
+	say("  %s", refusal->input);
+	say("  %*s", (int)visible(shown, sizeof(shown), before) + 1, "^");
 }

@@ -22,6 +22,11 @@ size_t visible_lines(char *to, size_t size, const char *from);
 /* Prints a line on stderr, made safe by visible(). The format has no line feed at its end. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+struct refusal;
+
+/* Prints a refusal as a sentence; nothing if `asked` is empty. */
+void say_refusal(const struct refusal *refusal);
+
 /* Sets a function that every say() calls before it prints, to clear the terminal's line. */
 void say_behind(void (*make_room)(void));
 

@@ -132,7 +132,7 @@ static int take_config(struct driver_line *line, const struct options *options, 
 {
 	struct request request = {0};
 	int err = config_read(&request, options->rest[0], options->nr_rest > 2 ? options->rest + 2 : NULL,
-			      refusal);
+			      false, refusal);
 
 	if (!err)
 		err = take_request(line, &request, refusal);

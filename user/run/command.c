@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/note.h"
+#include "base/visible.h"
 #include "option/command.h"
 #include "run/config.h"
 
@@ -30,16 +31,17 @@ static int run(const struct options *options, struct refusal *refusal)
 		return STATUS_USAGE;
 	}
 	if (config_read(&request, options->rest[0], options->nr_rest > 2 ? options->rest + 2 : NULL,
-			refusal)) {
+			own->check, refusal)) {
 		status = refusal->status;
 	} else {
 		request.host_root = options->host_root;
-		request.check = own->check;
 		request.verbose = own->check || options->verbose;
 		request.quiet = options->quiet;
 		note_begin(options->verbose);
 		status = run_session(&request, own->check ? NULL : config_read_again, refusal);
 	}
+	for (size_t i = 0; i < request.nr_found; i++)
+		say_refusal(&request.found[i]);
 	request_release(&request);
 	return status;
 }

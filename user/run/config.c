@@ -257,6 +257,13 @@ static bool is_activity(const struct request *request, const char *name)
 	return false;
 }
 
+/* Whether an output may name this activity, as far as is known while mistakes are passed over. */
+static bool may_be_activity(const struct request *request, const char *name)
+{
+	return is_activity(request, name) ||
+	       request->nr_entries < json_array_size(json_object_get(request->document, "activities"));
+}
+
 static int refuse_second(struct refusal *refusal, const char *pointer, const char *name)
 {
 	char path[POINTER_MOST];
@@ -311,7 +318,8 @@ static int take_activity(struct request *request, json_t *value, const char *poi
 	options_begin(&asked->options, command);
 	request->entries[request->nr_entries++] = asked;
 	json_object_foreach(value, member, element)
-		if (!is_own(member) && take_member(&asked->options, pointer, member, element, refusal))
+		if (!is_own(member) && take_member(&asked->options, pointer, member, element, refusal) &&
+		    request_pass(request, refusal))
 			return -1;
 	add_defaults(&asked->options);
 	if (!has_target(&asked->options) && request->command) {
@@ -324,6 +332,16 @@ static int take_activity(struct request *request, json_t *value, const char *poi
 	return check_target(&asked->options, pointer, refusal);
 }
 
+/* Whether an activity has what the others of its members depend on. If not, check_form() has passed it over.
+ */
+static bool is_formed(const json_t *activity)
+{
+	const char *command = string_of(activity, "command");
+
+	return command && command_find(command) && command_find(command)->activity &&
+	       string_of(activity, "name");
+}
+
 static int take_activities(struct request *request, const json_t *list, struct refusal *refusal)
 {
 	json_t *value;
@@ -333,7 +351,9 @@ static int take_activities(struct request *request, const json_t *list, struct r
 	request->entries = xcalloc(json_array_size(list), sizeof(*request->entries));
 	json_array_foreach(list, i, value) {
 		snprintf(pointer, sizeof(pointer), "/activities/%zu", i);
-		if (take_activity(request, value, pointer, refusal))
+		if (!is_formed(value))
+			continue;
+		if (take_activity(request, value, pointer, refusal) && request_pass(request, refusal))
 			return -1;
 	}
 	return 0;
@@ -381,7 +401,7 @@ static int take_output(struct request *request, json_t *value, const char *point
 	output->queue_bytes = queue ? json_integer_value(queue) : QUEUE_BYTES;
 	output->series = json_integer_value(json_object_get(value, "series"));
 	if (check_names(request, output->activities,
-			json_pointer_below(path, sizeof(path), pointer, "activities"), is_activity,
+			json_pointer_below(path, sizeof(path), pointer, "activities"), may_be_activity,
 			"no activity has this name", refusal) ||
 	    check_names(request, output->types, json_pointer_below(path, sizeof(path), pointer, "types"),
 			is_type, "there is no such type of records", refusal))
@@ -404,7 +424,7 @@ static int take_outputs(struct request *request, const json_t *list, struct refu
 		request->outputs[request->nr_outputs++].queue_bytes = QUEUE_BYTES;
 	json_array_foreach(list, i, value) {
 		snprintf(pointer, sizeof(pointer), "/outputs/%zu", i);
-		if (take_output(request, value, pointer, refusal))
+		if (take_output(request, value, pointer, refusal) && request_pass(request, refusal))
 			return -1;
 	}
 	return 0;
@@ -439,26 +459,31 @@ static json_t *activity_names(void)
 }
 
 /* Checks what the schema says: all but the members that the rows of options know. */
-static int check_form(const json_t *document, struct refusal *refusal)
+static int check_form(struct request *request, struct refusal *refusal)
 {
 	struct json_schema *schema = json_schema_open("config.schema.json");
-	json_t *command = NULL;
+	json_t *command = NULL, *passed = json_object();
 	struct json_fault fault;
-	int err;
+	int err = 0;
 
 	json_unpack(json_schema_document(schema), "{s:{s:{s:{s:o}}}}", "$defs", "activity", "properties",
 		    "command", &command);
 	json_object_set_new(command, "enum", activity_names());
-	err = json_schema_check(schema, NULL, document, &fault);
+	while (!err && json_schema_check(schema, NULL, request->document, passed, &fault)) {
+		refuse_fault(refusal, &fault);
+		err = request_pass(request, refusal);
+		json_object_set_new(passed, fault.pointer, json_true());
+	}
+	json_decref(passed);
 	json_schema_close(schema);
-	return err ? refuse_fault(refusal, &fault) : 0;
+	return err;
 }
 
 static int judge(struct request *request, struct refusal *refusal)
 {
 	const json_t *document = request->document;
 
-	if (check_form(document, refusal))
+	if (check_form(request, refusal))
 		return -1;
 	request->control = string_of(document, "control");
 	request->listen = string_of(document, "listen");
@@ -466,19 +491,23 @@ static int judge(struct request *request, struct refusal *refusal)
 	request->pmu_events = string_of(document, "pmu_events");
 	request->heartbeat_s = json_integer_value(json_object_get(document, "heartbeat_s"));
 	request->resource = json_object_get(document, "resource");
-	return take_activities(request, json_object_get(document, "activities"), refusal) ||
-			       take_outputs(request, json_object_get(document, "outputs"), refusal) ||
-			       take_limits(request, json_object_get(document, "limits"), refusal)
-		       ? -1
-		       : 0;
+	if (take_activities(request, json_object_get(document, "activities"), refusal) ||
+	    take_outputs(request, json_object_get(document, "outputs"), refusal) ||
+	    (take_limits(request, json_object_get(document, "limits"), refusal) &&
+	     request_pass(request, refusal)))
+		return -1;
+	if (!request->nr_found)
+		return 0;
+	*refusal = request->found[--request->nr_found];
+	return -1;
 }
 
-static int read_within(struct request *request, const char *path, char **command, __u64 wait_ns,
+static int read_within(struct request *request, const char *path, char **command, bool check, __u64 wait_ns,
 		       struct refusal *refusal)
 {
 	json_t *document = load(path, wait_ns, refusal);
 
-	*request = (struct request){.config = path, .command = command, .host_root = ""};
+	*request = (struct request){.config = path, .command = command, .check = check, .host_root = ""};
 	if (!document)
 		return -1;
 	request->document = expand_all(document, "", refusal);
@@ -503,9 +532,10 @@ static const char *changed(const json_t *document, const json_t *other)
 #define START_NS 5000000000ULL
 #define AGAIN_NS 600000000ULL
 
-int config_read(struct request *request, const char *path, char **command, struct refusal *refusal)
+int config_read(struct request *request, const char *path, char **command, bool check,
+		struct refusal *refusal)
 {
-	return read_within(request, path, command, START_NS, refusal);
+	return read_within(request, path, command, check, START_NS, refusal);
 }
 
 /* Refuses changes of what is fixed for a session's life. */
@@ -524,7 +554,7 @@ static int check_same(const struct request *request, const struct request *befor
 
 int config_read_again(struct request *request, const struct request *before, struct refusal *refusal)
 {
-	return read_within(request, before->config, before->command, AGAIN_NS, refusal) ||
+	return read_within(request, before->config, before->command, false, AGAIN_NS, refusal) ||
 			       check_same(request, before, refusal)
 		       ? -1
 		       : 0;

@@ -12,9 +12,11 @@
 /*
  * Reads and checks CONFIG. `command`: COMMAND …, the target of activities that name none; NULL if there is
  * none. Errors are reported with the JSON pointer (RFC 6901) of their place. Returns 0, or -1 with the
- * refusal (status 1). The caller must call request_release() in any case.
+ * refusal (status 1). With `check`, all mistakes are found: request->found has those before the refusal. The
+ * caller must call request_release() in any case.
  */
-int config_read(struct request *request, const char *path, char **command, struct refusal *refusal);
+int config_read(struct request *request, const char *path, char **command, bool check,
+		struct refusal *refusal);
 
 /* Reads it again for a running session, whose request is `before`. Refuses changes of anything but activities
  * and outputs. */

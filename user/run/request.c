@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "option/option.h"
 
 void request_place(struct place_of_output *place, const struct options *options, const char *text)
@@ -35,8 +36,24 @@ void asked_release(struct asked *asked)
 	free(asked);
 }
 
+int request_pass(struct request *request, struct refusal *refusal)
+{
+	if (!request->check)
+		return -1;
+	for (size_t i = 0; i < request->nr_found; i++)
+		if (!strcmp(request->found[i].asked, refusal->asked)) {
+			*refusal = (struct refusal){0};
+			return 0;
+		}
+	request->found = xrealloc(request->found, (request->nr_found + 1) * sizeof(*request->found));
+	request->found[request->nr_found++] = *refusal;
+	*refusal = (struct refusal){0};
+	return 0;
+}
+
 void request_release(struct request *request)
 {
+	free(request->found);
 	for (size_t i = 0; i < request->nr_entries; i++)
 		asked_release(request->entries[i]);
 	free(request->entries);

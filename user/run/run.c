@@ -271,6 +271,17 @@ static int exit_status(const struct run *run, const struct refusal *refusal)
 	return run->refused ? STATUS_REFUSED : session->verdict;
 }
 
+/* Ends --check with the mistakes that were found: writes all but the last, which is the refusal. */
+static int last_found(struct run *run, struct refusal *refusal)
+{
+	struct request *request = run->request;
+
+	*refusal = request->found[--request->nr_found];
+	for (size_t i = 0; i < request->nr_found; i++)
+		write_own(run, record_error(&request->found[i]));
+	return -1;
+}
+
 /* Plans all activities. A wrong request ends the session before it begins. If this machine lacks something
  * that an activity needs, only that activity ends. */
 static int plan_members(struct run *run, struct refusal *refusal)
@@ -280,12 +291,18 @@ static int plan_members(struct run *run, struct refusal *refusal)
 
 		if (!plan_member(member, refusal))
 			continue;
-		if (run->session.alone || refusal->status == STATUS_USAGE)
-			return refused_at(run, refusal, "/activities/%zu", member->asked->place);
+		if (run->session.alone || refusal->status == STATUS_USAGE) {
+			refused_at(run, refusal, "/activities/%zu", member->asked->place);
+			if (request_pass(run->request, refusal))
+				return -1;
+			continue;
+		}
 		give_up(member, refusal);
 		if (any_left(run))
 			*refusal = (struct refusal){0};
 	}
+	if (run->request->nr_found)
+		return last_found(run, refusal);
 	return refusal->asked[0] ? -1 : share_memory(run, refusal);
 }
 

@@ -33,7 +33,9 @@ struct request {
 	const char *config; /* CONFIG's path; NULL: one activity from the command line */
 	json_t *document;   /* CONFIG's content, with variables expanded; owns what entries point to */
 	bool verbose, quiet, live;
-	bool check;		/* opens nothing: start records on stdout show what would be opened */
+	bool check;	       /* opens nothing: start records on stdout show what would be opened */
+	struct refusal *found; /* with `check`: mistakes that were found and passed over */
+	size_t nr_found;
 	const json_t *resource; /* attributes for start records, NULL if there are none */
 	size_t names_bytes;	/* memory for names, 0: the default */
 	size_t memory;		/* limit of memory for everything, 0: none */
@@ -56,6 +58,10 @@ int run_one(struct options *options, struct refusal *refusal);
 /* Parses an output from the command line: "FORMAT=PLACE" if the first part is a format's name, otherwise all
  * of it is the place. "-" is stdout. The path is borrowed from `text`. */
 void request_place(struct place_of_output *place, const struct options *options, const char *text);
+
+/* With `check`, passes over a mistake, so that the others are found too: moves the refusal to `found`, unless
+ * its place already has one. Returns 0, or -1 without `check`. */
+int request_pass(struct request *request, struct refusal *refusal);
 
 void asked_release(struct asked *entry);
 

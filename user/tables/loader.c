@@ -184,7 +184,7 @@ json_t *loader_read_table(struct loader *loader, const char *kind)
 		return NULL;
 	}
 	json_array_append_new(loader->documents, table);
-	if (!json_schema_check(loader->schema, kind, table, &found))
+	if (!json_schema_check(loader->schema, kind, table, NULL, &found))
 		return table;
 	fault_of_schema(loader, table, &found);
 	return NULL;
