@@ -29,7 +29,7 @@ message ReadProfile {
   repeated Type sample_type = 1; repeated Sample sample = 2; repeated Mapping mapping = 3;
   repeated Location location = 4; repeated Function function = 5; repeated string string_table = 6;
   optional int64 time_nanos = 9; optional int64 duration_nanos = 10; optional Type period_type = 11;
-  optional int64 period = 12;
+  optional int64 period = 12; repeated int64 comment = 13;
 }
 """
 

@@ -36,6 +36,9 @@ word:	.quad	0
 INSTRUCTIONS, LOADS, BRANCHES = 2 + 16 * TURNS + 3, 12 * TURNS, 3 * TURNS + 1
 OF_A_TURN = {INSTRUCTIONS: 16, LOADS: 12, BRANCHES: 3}
 
+# The most times that the kernel stops a counter in a run, which takes 6 ms.
+STOPS = 3
+
 LATENCY = "cpu/event=0xb,umask=0x10,ldlat=3/"
 RETIRED, TAKEN = "INST_RETIRED.ANY_P:", "BR_INST_RETIRED.ALL_BRANCHES:"
 KINDS = {
@@ -81,9 +84,10 @@ def closes(stream, executed, distance):
 
 
 def is_even(stream, executed, distance):
-    """Checks that samples reach as many of a turn's instructions as they can, each as often. If these
-    are not all, they are others from then on where the kernel stops the counter while a record is
-    due: the record is of an event later."""
+    """Checks that samples reach as many of a turn's instructions as they can, each as often. Where the
+    kernel stops the counter while a record is due (at its tick, 4 ms apart, or a switch), the record
+    is of an event later: the samples go on an instruction further. If they don't reach all, they
+    are of others from then on; if they do, one has a sample more and another one less."""
     of_a_turn = OF_A_TURN[executed]
     found = collections.Counter()
     for record in stream:
@@ -94,7 +98,7 @@ def is_even(stream, executed, distance):
     if reached < of_a_turn:
         assert reached <= len(usual) <= 2 * reached
     else:
-        assert len(usual) == reached and max(usual) - min(usual) <= 2
+        assert len(usual) == reached and max(usual) - min(usual) <= 1 + STOPS
 
 
 @pytest.mark.parametrize("asked, distance", [(32, 33), (100, 100), (500, 500), (501, 501), (1009, 1009)])

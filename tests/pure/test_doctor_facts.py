@@ -79,6 +79,33 @@ def test_the_hypervisor_is_named(doctor):
     assert "perfmon" not in processor
 
 
+def leaves_of(**words):
+    """Lines of `cpuid -r` for leaves whose registers hold these texts of 16 bytes."""
+    return "".join("   0x{} 0x00: eax=0x{:08x} ebx=0x{:08x} ecx=0x{:08x} edx=0x{:08x}\n".format(
+        leaf.removeprefix("_"), *struct.unpack("<4I", text.ljust(16, b"\0"))) for leaf, text in words.items())
+
+
+EMULATED = {"_4e480000": b"\x02\0HNnhmEmulation", "_4e480001": b"sandybridge-ep", "_4e480002": b"0123456789ab"}
+
+
+def test_the_emulated_machine_is_known_by_its_leaves_of_cpuid(doctor):
+    start = doctor(NEHALEM, {"cpuid": CPUID["cpuid"] + leaves_of(**EMULATED)}).one("start")
+    assert start["host"]["emulated"] == {"model": "sandybridge-ep", "version": "0123456789ab"}
+    assert {name: value for name, value in start["resource"].items() if "emulated" in name} == {
+        "host.emulated.model": "sandybridge-ep", "host.emulated.version": "0123456789ab"}
+
+
+@pytest.mark.parametrize("leaf", [b"", b"\x01\0HNnhmEmulation", b"\x02\0HNnhmemulation", b"\x02\0\0@KVMKVMKVM\0\0\0"])
+def test_no_other_machine_is_taken_for_it(doctor, leaf):
+    start = doctor(NEHALEM, {"cpuid": CPUID["cpuid"] + leaves_of(**{**EMULATED, "_4e480000": leaf})}).one("start")
+    assert "emulated" not in start["host"] and not any("emulated" in name for name in start["resource"])
+
+
+def test_a_name_of_sixteen_letters_is_whole(doctor):
+    leaves = leaves_of(**{**EMULATED, "_4e480001": b"abcdefghijklmnop"})
+    assert doctor(NEHALEM, {"cpuid": leaves}).one("start")["host"]["emulated"]["model"] == "abcdefghijklmnop"
+
+
 def test_a_machine_without_cpuid_has_no_signature(doctor):
     assert "signature" not in doctor(NEHALEM).one("processor")
 

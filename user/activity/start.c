@@ -123,6 +123,12 @@ static json_t *units_value(const struct cpu_events *cpu)
 	return value;
 }
 
+static json_t *emulated_value(const struct emulated *emulated)
+{
+	return json_pack("{s:o, s:o}", "model", value_text(emulated->model, sizeof(emulated->model)),
+			 "version", value_text(emulated->version, sizeof(emulated->version)));
+}
+
 /* Describes the CPU and the kernel. */
 static json_t *host_value(const struct host *host)
 {
@@ -139,6 +145,8 @@ static json_t *host_value(const struct host *host)
 	if (host->units)
 		json_object_set_new(cpu, "units", units_value(host->units));
 	json_object_set_new(value, "cpu", cpu);
+	if (host->emulated.model[0])
+		json_object_set_new(value, "emulated", emulated_value(&host->emulated));
 	json_object_set_new(value, "cpus_online", json_integer(cpus_count(&host->online)));
 	json_object_set_new(value, "kernel", value_text(host->release, sizeof(host->release)));
 	if (host->boot_id[0])
@@ -155,6 +163,12 @@ static json_t *resource_value(const struct host *host)
 	json_object_set_new(value, "host.arch",
 			    json_string(strcmp(host->machine, "x86_64") ? host->machine : "amd64"));
 	json_object_set_new(value, "os.type", json_string("linux"));
+	if (host->emulated.model[0]) {
+		json_object_set_new(value, "host.emulated.model",
+				    value_text(host->emulated.model, sizeof(host->emulated.model)));
+		json_object_set_new(value, "host.emulated.version",
+				    value_text(host->emulated.version, sizeof(host->emulated.version)));
+	}
 	json_object_set_new(value, "process.pid", json_integer(getpid()));
 	json_object_set_new(value, "process.executable.name", json_string("nhmtap"));
 	if (host->container_id[0])

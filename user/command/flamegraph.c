@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "option/command.h"
 #include "output/flamegraph.h"
 #include "output/member.h"
@@ -69,6 +70,21 @@ static int refuse_input(const char *file, int err, struct refusal *refusal)
 	return because(refusal, "%s", strerror(-err));
 }
 
+struct heading {
+	char title[256];
+	char emulated[80]; /* what is added of the machine */
+};
+
+/* Notes the emulated machine that the records are from, for the heading. */
+static void take_emulated(struct heading *heading, const json_t *start)
+{
+	const json_t *emulated = emulated_host(start);
+
+	if (emulated)
+		snprintf(heading->emulated, sizeof(heading->emulated), " (emulated machine: %.40s)",
+			 string(emulated, "model"));
+}
+
 /* Makes the title from the target in the start record: a program's name or a list of CPUs. For other targets
  * the title is not changed. */
 static void take_title(char *title, size_t size, const json_t *start)
@@ -85,7 +101,7 @@ static void take_title(char *title, size_t size, const json_t *start)
 }
 
 /* Takes in all records of a file; file is NULL for stdin. */
-static int read_records(struct flamegraph *flamegraph, const char *file, char *title, size_t size,
+static int read_records(struct flamegraph *flamegraph, const char *file, struct heading *heading,
 			struct refusal *refusal)
 {
 	const char *name = file ? file : "stdin";
@@ -117,8 +133,10 @@ static int read_records(struct flamegraph *flamegraph, const char *file, char *t
 			err = refuse_line(name, number, error.text, refusal);
 		else
 			err = check_record(record, &last, name, number, refusal);
-		if (!err && !*title)
-			take_title(title, size, record);
+		if (!err && !*heading->title)
+			take_title(heading->title, sizeof(heading->title), record);
+		if (!err)
+			take_emulated(heading, record);
 		if (!err)
 			flamegraph_take(flamegraph, record);
 		json_decref(record);
@@ -162,31 +180,34 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static int read_streams(struct flamegraph *flamegraph, const struct options *options, char *title,
-			size_t size, struct refusal *refusal)
+static int read_streams(struct flamegraph *flamegraph, const struct options *options, struct heading *heading,
+			struct refusal *refusal)
 {
-	char second[128] = "";
+	struct heading second = {.title = "-"};
 	size_t used;
 
-	if (read_records(flamegraph, options->nr_rest ? options->rest[0] : NULL, title, size, refusal))
+	if (read_records(flamegraph, options->nr_rest ? options->rest[0] : NULL, heading, refusal))
 		return -1;
 	if (options->nr_rest < 2)
 		return 0;
 	if (!flamegraph_events(flamegraph))
 		return refuse_empty(flamegraph, refusal);
 	flamegraph_second(flamegraph);
-	if (read_records(flamegraph, options->rest[1], second, sizeof(second), refusal))
+	if (read_records(flamegraph, options->rest[1], &second, refusal))
 		return -1;
-	used = strlen(title);
-	snprintf(title + used, size - used, "%s: %.40s against %.40s", used ? "" : "Flame graph",
-		 file_name(options->rest[1]), file_name(options->rest[0]));
+	if (*second.emulated)
+		memcpy(heading->emulated, second.emulated, sizeof(second.emulated));
+	used = strlen(heading->title);
+	snprintf(heading->title + used, sizeof(heading->title) - used, "%s: %.40s against %.40s",
+		 used ? "" : "Flame graph", file_name(options->rest[1]), file_name(options->rest[0]));
 	return 0;
 }
 
 static int draw(struct flamegraph *flamegraph, const struct options *options, struct refusal *refusal)
 {
 	const struct flamegraph_options *own = options->own;
-	char title[256] = "";
+	struct heading heading = {.title = ""};
+	char *title;
 	int err;
 
 	if (options->nr_rest > 2 || (!options->nr_rest && isatty(STDIN_FILENO))) {
@@ -203,15 +224,18 @@ static int draw(struct flamegraph *flamegraph, const struct options *options, st
 		flamegraph_reverse(flamegraph);
 	flamegraph_part(flamegraph, own->from_s, own->to_s ? own->to_s : INFINITY);
 	progress_begin(options->quiet);
-	err = read_streams(flamegraph, options, title, sizeof(title), refusal);
+	err = read_streams(flamegraph, options, &heading, refusal);
 	progress_end();
 	if (err)
 		return -1;
 	if (!flamegraph_events(flamegraph))
 		return refuse_empty(flamegraph, refusal);
 	if (own->title)
-		snprintf(title, sizeof(title), "%.250s", own->title);
-	return write_page(flamegraph, *title ? title : "Flame graph", options->output, refusal);
+		snprintf(heading.title, sizeof(heading.title), "%.250s", own->title);
+	title = xasprintf("%s%s", *heading.title ? heading.title : "Flame graph", heading.emulated);
+	err = write_page(flamegraph, title, options->output, refusal);
+	free(title);
+	return err;
 }
 
 static int run(const struct options *options, struct refusal *refusal)

@@ -262,6 +262,7 @@ int host_gather(struct host *host, const char *root)
 	read_version(host);
 	slurp(host, host->boot_id, sizeof(host->boot_id), "/proc/sys/kernel/random/boot_id");
 	read_processor(host);
+	processor_emulated(host, &host->emulated);
 	if (processor_perfmon(host, &perfmon))
 		host->events_missing = perfmon.events_missing;
 	take_table(host, table_among(host, known_cpus, nr_known_cpus));

@@ -48,6 +48,12 @@ struct pmu {
 	struct pmu *next;
 };
 
+/* The emulated machine that this is, if it is one: nhmtap-machine(1). */
+struct emulated {
+	char model[17];	  /* "ep"; "": it is none */
+	char version[17]; /* a checksum of its sources */
+};
+
 #define PARANOID_ALL 3 /* from this level on (it is Debian's) everything requires CAP_SYS_ADMIN */
 
 struct host {
@@ -63,6 +69,7 @@ struct host {
 		__u32 family, model, stepping;
 		__u32 microcode; /* its revision; 0 if the kernel does not tell */
 	} cpu;
+	struct emulated emulated;
 	const struct cpu_events *events; /* table of this CPU's core; NULL if there is none */
 	const struct cpu_events *units;	 /* table of the units for --msr, mostly the same; or NULL */
 	struct cpu_events *numbered; /* architectural table with this CPU's numbers of counters; or NULL */

@@ -18,6 +18,9 @@
 #define LEAF_CACHES	0x4
 #define LEAF_PERFMON	0xa
 #define LEAF_HYPERVISOR 0x40000000
+/* The emulated machine's own: nhm_cpuid() of machine/src/nhm/nhm_glue.cc. Then those of its model and
+ * version. */
+#define LEAF_EMULATED 0x4e480000
 
 const char *const perfmon_event_names[PERFMON_EVENTS] = {
 	"core_cycles", "instructions_retired", "reference_cycles",	"llc_references",
@@ -108,7 +111,10 @@ static bool read_leaf(const struct host *host, __u32 number, __u32 sub, struct c
 	if (host->root[0])
 		return recorded_leaf(host, number, sub, leaf);
 #if defined(__x86_64__) || defined(__i386__)
-	if (number == LEAF_HYPERVISOR) { /* above leaf 0's maximum; leaf 1 tells whether it exists */
+	/* No processor has leaves of its own from 0x40000000 to 0x4fffffff (SDM, CPUID), so leaf 0's maximum
+	 * says nothing of them. Leaf 1 tells whether there is a hypervisor, and a signature if this machine
+	 * is emulated. */
+	if (number >> 28 == LEAF_HYPERVISOR >> 28) {
 		__cpuid(number, leaf->eax, leaf->ebx, leaf->ecx, leaf->edx);
 		return true;
 	}
@@ -130,6 +136,27 @@ static void read_hypervisor(struct processor *processor, const struct host *host
 		memcpy(processor->hypervisor + 4, &leaf.ecx, 4);
 		memcpy(processor->hypervisor + 8, &leaf.edx, 4);
 	}
+}
+
+static void read_name(const struct host *host, __u32 number, char *name)
+{
+	struct cpuid leaf;
+
+	if (read_leaf(host, number, 0, &leaf))
+		memcpy(name, &leaf, sizeof(leaf));
+}
+
+void processor_emulated(const struct host *host, struct emulated *emulated)
+{
+	static const char signature[] = "nhmEmulation";
+	struct cpuid leaf;
+
+	*emulated = (struct emulated){0};
+	if (!read_leaf(host, LEAF_EMULATED, 0, &leaf) || leaf.eax < LEAF_EMULATED + 2 ||
+	    memcmp(&leaf.ebx, signature, strlen(signature)))
+		return;
+	read_name(host, LEAF_EMULATED + 1, emulated->model);
+	read_name(host, LEAF_EMULATED + 2, emulated->version);
 }
 
 struct signature signature_of(__u32 eax)

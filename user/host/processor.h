@@ -78,6 +78,9 @@ void processor_gather(struct processor *processor, const struct host *host);
 /* Reads only CPUID.0AH, from the same place. Returns whether it exists. */
 bool processor_perfmon(const struct host *host, struct perfmon *perfmon);
 
+/* Whether this is the emulated machine, by CPUID, from the same place: both texts are empty if it is not. */
+void processor_emulated(const struct host *host, struct emulated *emulated);
+
 /* Whether CPUID.04H, from the same place, reports a third-level cache. */
 bool processor_third_level_cache(const struct host *host);
 

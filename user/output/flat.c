@@ -44,6 +44,7 @@ static struct flat begin(struct stream *stream, const json_t *record)
 	if (start)
 		json_object_set_new(flat.line, "interval_ms", json_real(length / 1e6));
 	json_object_set(flat.line, "host.name", json_object_get(resource, "host.name"));
+	json_object_set(flat.line, "host.emulated.model", json_object_get(resource, "host.emulated.model"));
 	json_object_set(flat.line, "container.id", json_object_get(resource, "container.id"));
 	if (stream->activity)
 		compact_add_text(&flat.series, stream->activity);

@@ -38,6 +38,12 @@ static inline struct timespec moment_time(__u64 ns)
 	return (struct timespec){ns / 1000000000, ns % 1000000000};
 }
 
+/* The emulated machine that a start record is from, an object; NULL: none, its numbers are silicon's. */
+static inline const json_t *emulated_host(const json_t *start)
+{
+	return json_object_get(json_object_get(start, "host"), "emulated");
+}
+
 /* The program of the command that was measured, from a start record. NULL if there was none, or if it only
  * said for how long other processes are measured. */
 static inline const char *measured_program(const json_t *start)

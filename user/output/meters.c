@@ -486,3 +486,16 @@ void meters_take_self(struct meters *meters)
 	family = family_of(meters, METER_INFO, "build", "", "The program.");
 	series_of(meters, family, json_pack("{s:s}", "version", NHMTAP_VERSION))->set = true;
 }
+
+void meters_take_host(struct meters *meters, const json_t *start)
+{
+	const json_t *emulated = emulated_host(start);
+	struct meter *family;
+
+	if (!emulated)
+		return;
+	family = family_of(
+		meters, METER_INFO, "host_emulated", "",
+		"The emulated machine that was measured, whose cycles and latencies are a model's.");
+	series_of(meters, family, json_deep_copy(emulated))->set = true;
+}

@@ -70,6 +70,9 @@ bool meters_take(struct meters *meters, const char *activity, const struct calls
 /* Takes nhmtap's own cost so far, and its version. */
 void meters_take_self(struct meters *meters);
 
+/* Takes what says of all series what they are from: the emulated machine, if the start record is from one. */
+void meters_take_host(struct meters *meters, const json_t *start);
+
 /* Sets all counters back to 0. A gauge is not shown until it has a new value. */
 void meters_begin_anew(struct meters *meters);
 

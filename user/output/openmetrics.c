@@ -188,6 +188,7 @@ static void add_page(struct stream *stream, struct text *page, bool before)
 	struct meters *meters = meters_of(stream);
 
 	meters_take_self(meters);
+	meters_take_host(meters, stream->start);
 	for (const struct meter *family = meters->families; family; family = family->next)
 		if (any_set(family))
 			add_family(page, family, before);

@@ -367,6 +367,19 @@ static void add_types(struct writing *writing, const json_t *event, const json_t
 	profile->period = period_of(event, entries);
 }
 
+static void add_comment(struct writing *writing, const json_t *emulated)
+{
+	Pprof__Profile *profile = writing->profile;
+	char *words;
+
+	if (!emulated)
+		return;
+	words = xasprintf("emulated machine: model %s, version %s", string(emulated, "model"),
+			  string(emulated, "version"));
+	APPEND(profile->comment, profile->n_comment, add_text(writing, words));
+	free(words);
+}
+
 static const char *command_of(const json_t *start)
 {
 	const char *command = measured_program(start);
@@ -391,6 +404,7 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 
 	add_text(&writing, "");
 	add_types(&writing, json_array_get(json_object_get(stream->start, "events"), 0), entries);
+	add_comment(&writing, emulated_host(stream->start));
 	writing.profile->time_nanos = moment(record, "start_time");
 	writing.profile->duration_nanos = integer(record, "duration_ns");
 	json_array_foreach(entries, i, entry)

@@ -38,7 +38,13 @@ static void add_placement(struct text *text, const json_t *events)
 static void start_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const char *why = string(record, "default_event_why");
+	const json_t *emulated = emulated_host(record);
 
+	/* Of several start records, in the first one: members of a record and of its copy are the same
+	 * objects. */
+	if (emulated && emulated == emulated_host(stream->start))
+		text_add(text, "# emulated machine (%s, version %s): cycles and latencies are a model's\n",
+			 string(emulated, "model"), string(emulated, "version"));
 	if (*why)
 		text_add(text, "# %s\n", why);
 	if (stream->verbose && json_object_get(record, "events"))

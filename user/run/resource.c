@@ -18,7 +18,12 @@
 
 static bool is_own(const char *name)
 {
-	static const char *const own[] = {"container.id", "host.arch", "os.type", "process.executable.name",
+	static const char *const own[] = {"container.id",
+					  "host.arch",
+					  "host.emulated.model",
+					  "host.emulated.version",
+					  "os.type",
+					  "process.executable.name",
 					  "process.pid"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
