@@ -161,12 +161,14 @@ def test_all_activities_of_a_config_have_the_share_together(nhmtap, tmp_path):
                        {"name": "counts", "command": "stat", "event": "cs", "all_cpus": True, "duration_s": 1}],
         "outputs": [{"path": str(out)}],
         "limits": {"cpu_share": "1%", "memory": "400M"}}))
+    checked = nhmtap("run", "--check", config)
     assert nhmtap("run", config).status == 0
     result = Result(0, out.read_text(), "")
     starts = {r["activity"]: r["limits"] for r in result.of("start") if "limits" in r}
     assert all(limits["memory"] == 400 << 20 for limits in starts.values())
-    assert {name: limits["cpu_share"]["kept_by"] for name, limits in starts.items()} == {
-        "clock": "period", "often": "period", "counts": "nothing"}
+    for begun in result, checked:
+        assert {r["activity"]: r["limits"]["cpu_share"]["kept_by"] for r in begun.of("start") if "limits" in r} == {
+            "clock": "period", "often": "period", "counts": "nothing"}
     last = {r["activity"]: r["share"] for r in result.of("profile") if "share" in r}
     assert last["clock"]["sample_period"] > 20000 and last["often"]["sample_freq"] < 1000
 

@@ -83,7 +83,8 @@ struct activity_ops {
 	/* Returns a descriptor, owned by the activity, that is readable when drain() should be called early;
 	 * may be NULL. */
 	int (*wake_fd)(const struct activity *activity);
-	/* Returns what the session's CPU share needs to change periods; may be NULL, and may return NULL. */
+	/* Returns what the session's CPU share needs to change periods; NULL if the activity takes no
+	 * samples. May return NULL if there is no share. */
 	const struct sampled_part *(*sampled_part)(const struct activity *activity);
 	/* Adds the samples taken since the beginning; may be NULL. */
 	void (*so_far)(struct activity *activity, struct so_far *sum);

@@ -283,8 +283,7 @@ json_t *start_base(struct host *host, const char *command)
 
 static json_t *share_value(const struct activity *activity)
 {
-	const struct activity_ops *ops = activity->ops;
-	bool sampled = ops->sampled_part && ops->sampled_part(activity);
+	bool sampled = activity->ops->sampled_part;
 	json_t *value =
 		json_pack("{s:f, s:s}", "allowed", cpu_share_control(activity->session->cpu_share)->allowed,
 			  "kept_by", sampled ? "period" : "nothing");
