@@ -585,6 +585,16 @@ def test_hup_to_an_activity_that_is_refused_does_not_end_the_service(nhmtap, tmp
     assert result.status == 0 and seen_last(result) == 10
 
 
+def test_a_new_config_that_is_wrong_is_told_on_stderr_too(nhmtap, tmp_path, puppet):
+    with Session(nhmtap, tmp_path, activities(puppet)) as session:
+        session.reload([{**faults("counts", "stat", pid=str(puppet.pid)), "evnt": "x"}])
+        session.until(lambda records: any(r["type"] == "error" for r in records))
+        session.do("ping")
+        result = session.end()
+    assert "nhmtap: CONFIG, /activities/0/evnt: there is no such member. Next: did you mean event?" in result.err
+    assert "the session goes on with the old one" in result.err and result.status == 0
+
+
 def seen_last(result):
     return [r["value"] for r in result.of("count", activity="counts")][-1]
 

@@ -104,6 +104,8 @@ static void read_again(struct run *run)
 	if (run->again(&request, run->request, &refusal) || check_others(run, &request, &refusal) ||
 	    open_other_outputs(run, &request, &others, &refusal)) {
 		write_own(run, record_error(&refusal));
+		say_refusal(&refusal);
+		say("nhmtap: the new CONFIG is not taken; the session goes on with the old one");
 		request_release(&request);
 		flush(run);
 		return;
