@@ -43,6 +43,11 @@ def test_the_unit_is_no_more_exposed_than_it_has_to_be(unit):
     assert done.returncode == 0, done.stdout
 
 
+def test_the_unit_waits_until_the_program_measures_and_watches_it(unit):
+    lines = unit.read_text().splitlines()
+    assert "Type=notify" in lines and any(line.startswith("WatchdogSec=") for line in lines)
+
+
 def test_the_configuration_that_comes_with_it_is_valid(nhmtap):
     config = os.path.join(PACKAGING, "config.json")
     result = nhmtap("run", "--check", config)
