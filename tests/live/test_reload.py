@@ -595,6 +595,27 @@ def test_a_new_config_that_is_wrong_is_told_on_stderr_too(nhmtap, tmp_path, pupp
     assert "the session goes on with the old one" in result.err and result.status == 0
 
 
+def test_the_outcome_of_a_reload_is_a_record_and_a_metric(nhmtap, tmp_path, puppet):
+    page = tmp_path / "page"
+    counts, samples = activities(puppet)
+
+    def says(number):
+        return lambda: f"nhmtap_config_last_reload_successful{{}} {number}" in page.read_text().replace("ful ", "ful{} ")
+
+    with Session(nhmtap, tmp_path, [counts, samples], outputs=[{}, {"format": "openmetrics", "path": str(page)}]) as session:
+        session.do("snapshot")
+        assert "last_reload" not in page.read_text()
+        session.reload([{**counts, "evnt": "x"}])
+        session.do("snapshot")
+        until(says(0))
+        session.reload([counts, {**samples, "by": "comm"}])
+        session.do("snapshot")
+        until(says(1))
+        result = session.end()
+    assert [(r["outcome"], r.get("begun"), r.get("ended")) for r in result.of("reload")] == [
+        ("refused", None, None), ("taken", 1, 1)]
+
+
 def seen_last(result):
     return [r["value"] for r in result.of("count", activity="counts")][-1]
 

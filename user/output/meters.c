@@ -429,6 +429,15 @@ static bool take_failure(const struct taking *taking)
 	return true;
 }
 
+/* Takes whether the session has taken its new CONFIG. */
+static bool take_reload(const struct taking *taking)
+{
+	set(taking->meters, "config_last_reload_successful", "",
+	    "Whether the session runs by its latest CONFIG.", json_object(),
+	    !strcmp(string(taking->record, "outcome"), "taken"));
+	return true;
+}
+
 bool meters_take(struct meters *meters, const char *activity, const struct calls *calls, const json_t *record)
 {
 	static const struct {
@@ -452,6 +461,8 @@ bool meters_take(struct meters *meters, const char *activity, const struct calls
 		return take_failure(&taking);
 	if (!strcmp(type, "warning"))
 		return take_rejected(&taking);
+	if (!strcmp(type, "reload"))
+		return take_reload(&taking);
 	if (strcmp(type, "gap"))
 		return false;
 	take_gap(&taking);

@@ -144,6 +144,12 @@ static void gap_table(struct text *text, const struct stream *stream, const json
 		 row_grouped(integer(record, "records"), number, sizeof(number)), string(record, "cause"));
 }
 
+static void reload_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	row_time(text, stream, record);
+	text_add(text, "# CONFIG was read again, and %s\n", string(record, "outcome"));
+}
+
 /* --- by type ---------------------------------------------------------------------------------- */
 
 REGISTER_TABLE(start, start_table);
@@ -151,6 +157,7 @@ REGISTER_TABLE(end, end_table);
 REGISTER_TABLE(hotplug, hotplug_table);
 REGISTER_TABLE(target, target_table);
 REGISTER_TABLE(gap, gap_table);
+REGISTER_TABLE(reload, reload_table);
 
 /* The linker defines these for a section whose name is an identifier. */
 extern const struct table *const __start_tables[], *const __stop_tables[];

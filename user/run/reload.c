@@ -7,6 +7,7 @@
 #include "option/command.h"
 #include "output/address.h"
 #include "record/record.h"
+#include "record/type.h"
 
 static size_t place_of_same(const struct request *request, const struct asked *asked)
 {
@@ -30,9 +31,11 @@ static bool begin(struct run *run, struct asked *asked)
 }
 
 /* Ends activities that were removed or changed. Entries of those that continue are removed from
- * the request. */
-static void end_members(struct run *run, struct request *request)
+ * the request. Returns the number of those that end. */
+static size_t end_members(struct run *run, struct request *request)
 {
+	size_t ended = 0;
+
 	for (size_t m = run->nr; m--;) {
 		struct running *member = run->members[m];
 		size_t same = place_of_same(request, member->asked);
@@ -44,7 +47,9 @@ static void end_members(struct run *run, struct request *request)
 		}
 		member->activity.reason = "reloaded";
 		remove_member(run, member);
+		ended++;
 	}
+	return ended;
 }
 
 static bool is_there(const struct run *run, const struct asked *asked)
@@ -92,18 +97,32 @@ static int check_others(struct run *run, const struct request *request, struct r
 	return -1;
 }
 
+static void write_reload(struct run *run, const struct request *request, size_t ended)
+{
+	size_t begun = 0;
+
+	for (size_t i = 0; i < request->nr_entries; i++)
+		begun += request->entries[i] != NULL;
+	write_own(run, json_pack("{s:s, s:s, s:I, s:I}", "type", "reload", "outcome", "taken", "begun",
+				 (json_int_t)begun, "ended", (json_int_t)ended));
+}
+
+static const struct record_type reload_record = {.name = "reload"};
+REGISTER_RECORD(reload_record);
+
 static void read_again(struct run *run)
 {
 	struct request request = {0};
 	struct refusal refusal = {0};
 	struct other_outputs others;
-	size_t refused = 0;
+	size_t refused = 0, ended;
 
 	if (run->session.reason)
 		return;
 	if (run->again(&request, run->request, &refusal) || check_others(run, &request, &refusal) ||
 	    open_other_outputs(run, &request, &others, &refusal)) {
 		write_own(run, record_error(&refusal));
+		write_own(run, json_pack("{s:s, s:s}", "type", "reload", "outcome", "refused"));
 		say_refusal(&refusal);
 		say("nhmtap: the new CONFIG is not taken; the session goes on with the old one");
 		request_release(&request);
@@ -111,8 +130,9 @@ static void read_again(struct run *run)
 		return;
 	}
 	host_see_name(&run->session.host);
-	end_members(run, &request);
+	ended = end_members(run, &request);
 	take_other_outputs(run, &request, &others);
+	write_reload(run, &request, ended);
 	privileges_raise(); /* the files that the caller names are open now */
 	for (size_t i = 0; i < request.nr_entries; i++)
 		if (request.entries[i])
