@@ -72,4 +72,4 @@ def missed(result, event="page-faults:u"):
 
 
 def total(result):
-    return sum(r["value"] for r in result.of("count") + result.of("profile"))
+    return sum(r["value"] for r in result.of("count") + result.of("profile") + result.of("mem") if "value" in r)

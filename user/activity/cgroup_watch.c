@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "activity/activity.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/note.h"
 #include "host/cgroup_notices.h"
 #include "host/cgroup_owner.h"
 #include "host/cgroup_pattern.h"
@@ -112,13 +114,19 @@ static bool has_processes(const struct activity *activity, size_t i)
 		     activity->plan.target.cgroups[i].path) > 0;
 }
 
+/* Whether what runs in any cgroup is measured, before it is known whether it fits. */
+static bool is_seen_early(const struct activity *activity)
+{
+	return counters_by_switches(activity->counters) || activity->plan.target.by_samples;
+}
+
 /* A cgroup that was made in the run is measured from now on. Notes what was used in it before, unless the
  * counts have it. The kernel adds a running task's time only at its next tick. */
 static void note_late(struct activity *activity, size_t i)
 {
 	struct watched_cgroup *watched = &activity->cgroup_watch.list[i];
 
-	if (!activity->cgroup_watch.looked || counters_by_switches(activity->counters) ||
+	if (!activity->cgroup_watch.looked || is_seen_early(activity) ||
 	    !activity->plan.target.cgroups[i].found)
 		return;
 	watched->late_ns = used_ns(activity, i);
@@ -240,7 +248,7 @@ static bool look_at(struct activity *activity, const char *path, __u64 id)
 	bool apart = target->per & PER_CGROUP;
 	struct watched_cgroup *watched;
 
-	if (counters_by_switches(activity->counters))
+	if (is_seen_early(activity))
 		cgroups_note(host->cgroups, id, path);
 	if (!apart && target_has_cgroup(target, host, path, true))
 		return false;
@@ -311,6 +319,34 @@ static const char *path_of(const struct activity *activity, __u64 id)
 		return path;
 	names_take(activity->session->names);
 	return cgroups_path(cgroups, id);
+}
+
+/* Whether a cgroup, or one that contains it, fits a pattern. */
+static bool fits_inside(const struct activity *activity, const char *path)
+{
+	char *above = xstrdup(path), *end;
+	bool found = fits(activity, above);
+
+	while (!found && (end = strrchr(above, '/')) && end != above) {
+		*end = '\0';
+		found = fits(activity, above);
+	}
+	free(above);
+	return found;
+}
+
+bool cgroup_watch_wants(struct activity *activity, __u64 id)
+{
+	struct cgroup_watch *watch = &activity->cgroup_watch;
+	struct verdict *verdict = &watch->verdicts[id % ARRAY_SIZE(watch->verdicts)];
+	const char *path;
+
+	if (verdict->id == id)
+		return verdict->wanted;
+	path = path_of(activity, id);
+	*verdict = (struct verdict){id, path ? fits_inside(activity, path) : fits(activity, "id:")};
+	watch->unknown += !path && !verdict->wanted;
+	return verdict->wanted;
 }
 
 /* Returns the index of the target's cgroup that a cgroup belongs to by its path: the innermost that contains
@@ -457,10 +493,28 @@ void cgroup_watch_gather(struct activity *activity)
 		keep_sums(activity);
 }
 
+/* The folder of the patterns has been removed. If it was made again, what ran in it so far is missing. */
+static void leave_folder(struct activity *activity)
+{
+	const struct places *places = counters_places(activity->counters);
+	struct cpus online = activity->session->host.online;
+	struct refusal refusal = {0};
+
+	activity_detach_places(activity, -1, -1);
+	activity->cgroup_watch.unseen += !access(activity->plan.target.folder, F_OK);
+	counters_leave_folder(activity->counters);
+	notices_online(&activity->session->notices, &online);
+	for (size_t p = 0; p < places->nr; p++)
+		if (cpus_has(&online, places->list[p].cpu) && activity_join_place(activity, p, &refusal))
+			note("CPU %d is not measured any more: %s", places->list[p].cpu, refusal.why);
+}
+
 void cgroup_watch_look(struct activity *activity)
 {
 	struct cgroup_watch *watch = &activity->cgroup_watch;
 
+	if (counters_lost_folder(activity->counters))
+		leave_folder(activity);
 	if (activity->plan.target.nr_patterns)
 		look_for_patterns(activity);
 	for (size_t i = 0; i < watch->nr; i++) {
@@ -578,8 +632,7 @@ void cgroup_watch_begin(struct activity *activity)
 		(struct cgroup_watch){.nr = nr, .list = xcalloc(nr + 1, sizeof(struct watched_cgroup))};
 	for (size_t i = 0; i < nr; i++)
 		note_cgroup(activity, i);
-	activity->cgroup_watch.follows = activity->plan.target.nr_patterns &&
-					 counters_by_switches(activity->counters) &&
+	activity->cgroup_watch.follows = activity->plan.target.nr_patterns && is_seen_early(activity) &&
 					 names_follow_cgroups(activity->session->names);
 	/* The paths of those that are there already. */
 	if (activity->cgroup_watch.follows)
@@ -632,6 +685,7 @@ void cgroup_watch_next(struct activity *activity)
 	if (counters_by_switches(activity->counters))
 		keep_sums(activity);
 	activity->cgroup_watch.late = activity->cgroup_watch.late_ns = activity->cgroup_watch.unseen = 0;
+	activity->cgroup_watch.unknown = 0;
 	for (size_t i = 0; i < activity->cgroup_watch.nr; i++) {
 		activity->cgroup_watch.list[i].missed = activity->cgroup_watch.list[i].away;
 		activity->cgroup_watch.list[i].late = false;

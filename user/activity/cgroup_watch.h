@@ -27,11 +27,16 @@ struct cgroup_watch {
 		__u64 late_ns; /* CPU time that was used in it before it was measured, in this interval */
 	} * list;
 	__u64 late, late_ns; /* sums over all, also those whose place another has taken */
-	__u64 unseen; /* cgroups that fitted a pattern and were gone when they were looked for, likewise */
-	/* Of the last gathering: sums of cgroups on CPUs, and those of them whose cgroup is not known. */
-	size_t sums, unknown;
-	bool follows; /* the kernel tells the path of each cgroup that is made */
-	bool looked;  /* what was there at the begin has been found */
+	__u64 unseen;	/* cgroups that fitted a pattern and were gone when they were looked for, likewise */
+	size_t sums;	/* of cgroups on CPUs, at the last gathering */
+	size_t unknown; /* those of them whose cgroup is not known; by samples: such cgroups in this interval
+			 */
+	struct verdict {
+		__u64 id;
+		bool wanted;
+	} verdicts[256]; /* by id: see cgroup_watch_wants() */
+	bool follows;	 /* the kernel tells the path of each cgroup that is made */
+	bool looked;	 /* what was there at the begin has been found */
 	struct source *look;
 	struct cgroup_notices *notices; /* NULL: there are none */
 	struct source *noticed, *again;
@@ -52,6 +57,10 @@ void cgroup_watch_look(struct activity *activity);
 /* If counts are summed up per cgroup at switches between cgroups, reads these sums. Must be called before
  * counts are read. */
 void cgroup_watch_gather(struct activity *activity);
+
+/* Whether samples of the cgroup with this id belong to the target, if cgroups are told apart by samples. One
+ * whose path is not known does not; cgroups_late says so. */
+bool cgroup_watch_wants(struct activity *activity, __u64 id);
 
 /* Must be called when the next interval begins. */
 void cgroup_watch_next(struct activity *activity);

@@ -65,6 +65,11 @@ void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_k
 	}
 }
 
+void keys_need(struct chosen_keys *chosen, const char *name)
+{
+	append(chosen, name, strlen(name));
+}
+
 bool keys_asked(const struct chosen_keys *chosen, const char *name)
 {
 	return list_has(chosen->by, name);

@@ -32,6 +32,9 @@ struct chosen_keys {
 
 void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_key *table);
 
+/* Adds a key for the kernel that the user need not have asked for. */
+void keys_need(struct chosen_keys *chosen, const char *name);
+
 /* Whether the user asked for this key. */
 bool keys_asked(const struct chosen_keys *chosen, const char *name);
 

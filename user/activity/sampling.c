@@ -119,6 +119,11 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->gathered = xcalloc(state->nr, sizeof(*state->gathered));
 	state->causes = xcalloc(state->nr, sizeof(*state->causes));
 	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
+	/* A stream's samples are written as they come, before the paths of their cgroups are known. */
+	if (!activity->streams)
+		target_tell_by_samples(&activity->plan.target, &activity->session->host);
+	if (activity->plan.target.by_samples)
+		keys_need(&activity->keys, "cgroup");
 	if (activity->keys.detail && activity->streams)
 		return refuse_names_in_stream(&activity->keys, refusal);
 	for (size_t i = 0; i < state->nr; i++) {
@@ -130,6 +135,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 		if (keys_open(&state->aggregations[i], state->sampling->aggregation, &activity->keys,
 			      refusal))
 			return -1;
+		if (activity->plan.target.by_samples && !keys_asked(&activity->keys, "cgroup"))
+			aggregation_conceal(state->aggregations[i], "cgroup");
 		aggregation_distance(state->aggregations[i], event->least, event->beyond);
 		if (activity->streams)
 			aggregation_stream(state->aggregations[i]);
@@ -268,6 +275,11 @@ static int attach_before_forks(struct activity *activity, struct refusal *refusa
 	}
 }
 
+static bool wants_cgroup(void *activity, __u64 id)
+{
+	return cgroup_watch_wants(activity, id);
+}
+
 int sampling_attach(struct activity *activity, struct refusal *refusal)
 {
 	const struct host *host = &activity->session->host;
@@ -282,6 +294,9 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 					       aggregation_wake(state->aggregations[i], &state->wakes,
 								&state->filling[i], host, refusal)))
 			return -1;
+	for (size_t i = 0; i < state->nr; i++)
+		if (state->aggregations[i] && activity->plan.target.by_samples)
+			aggregation_filter(state->aggregations[i], wants_cgroup, activity);
 	note("loaded %zu of bpf/%s.bpf.c, keys %s", state->nr, state->sampling->aggregation,
 	     activity->keys.kernel);
 	if ((state->sampling->places || activity->keys.detail) &&
@@ -946,6 +961,9 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 	state->accounts[i] = samples_account(&read, &before);
 	state->causes[i] = missed_cause(&read);
 	count->value += samples_uncounted(&read, &state->accounts[i]);
+	/* The counter has counted other cgroups, too. */
+	if (activity->plan.target.by_samples)
+		count->value = reading->aggregated_period;
 }
 
 static json_t *account_value(struct state *state, size_t i, const struct samples *before,

@@ -257,6 +257,14 @@ const struct layout *aggregation_layout(const struct aggregation *aggregation)
 	return &aggregation->layout;
 }
 
+void aggregation_filter(struct aggregation *aggregation, bool (*wanted)(void *context, __u64 cgroup),
+			void *context)
+{
+	const struct member *cgroup = layout_key_of_type(&aggregation->layout, "cgroup_id_t");
+
+	table_reader_filter(aggregation->reader, wanted, context, cgroup->shown);
+}
+
 void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct reading *reading)
 {
 	table_reader_read(aggregation->reader, most_keys, reading);

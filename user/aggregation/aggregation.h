@@ -87,6 +87,10 @@ bool aggregation_next(struct aggregation *aggregation, __u64 before, struct stre
 
 const struct layout *aggregation_layout(const struct aggregation *aggregation);
 
+/* Must be called after loading: see aggregation/table_reader.h. The program must have the key `cgroup`. */
+void aggregation_filter(struct aggregation *aggregation, bool (*wanted)(void *context, __u64 cgroup),
+			void *context);
+
 /* Read the tables, empty them: see aggregation/table_reader.h. */
 void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct reading *reading);
 void aggregation_drain(struct aggregation *aggregation, size_t most_keys);

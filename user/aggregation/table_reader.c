@@ -29,6 +29,12 @@ struct table_reader {
 	const struct member *kind;  /* the key's of type entry_kind_t; NULL if it has none */
 	const struct member *stack; /* the key's of type stack_id_t; likewise */
 	struct stack_areas *areas;  /* NULL: no stacks */
+	struct {
+		bool (*wanted)(void *context, __u64 cgroup); /* NULL: all entries are */
+		void *context;
+		size_t at; /* offset of the cgroup in a key */
+		bool shown;
+	} filter; /* see table_reader_filter() */
 	int nr_cpus;
 	char *tables;	  /* mapped: nr_cpus tables behind each other */
 	bool *behind;	  /* for each CPU: the generation that programs have left has not been read yet */
@@ -191,6 +197,21 @@ static bool stands_for_sample(const struct table_reader *reader, const char *key
 	return !kind || *(const __u32 *)(key + kind->offset) == 0;
 }
 
+void table_reader_filter(struct table_reader *reader, bool (*wanted)(void *context, __u64 cgroup),
+			 void *context, bool shown)
+{
+	reader->filter.wanted = wanted;
+	reader->filter.context = context;
+	reader->filter.at = layout_key_of_type(reader->layout, "cgroup_id_t")->offset;
+	reader->filter.shown = shown;
+}
+
+static bool is_wanted(const struct table_reader *reader, const char *key)
+{
+	return !reader->filter.wanted ||
+	       reader->filter.wanted(reader->filter.context, *(const __u64 *)(key + reader->filter.at));
+}
+
 /* The member of a key that has its stack. */
 static __u32 *stack_in(const struct table_reader *reader, void *key)
 {
@@ -207,11 +228,13 @@ static void add(struct table_reader *reader, int cpu, unsigned int which, const 
 	__u64 words[size / sizeof(__u64)];
 	__u32 *stack;
 
+	memcpy(words, key, size);
+	if (reader->filter.wanted && !reader->filter.shown)
+		words[reader->filter.at / sizeof(__u64)] = 0;
 	if (!reader->areas) {
-		sums_add(sums, key, values);
+		sums_add(sums, words, values);
 		return;
 	}
-	memcpy(words, key, size);
 	stack = stack_in(reader, words);
 	if (*stack == STACK_FULL)
 		reader->counts.stacks_full += ((const struct value_head *)values)->samples;
@@ -242,6 +265,32 @@ static void shed(struct table_reader *reader)
 		sums_shed(&reader->sums, reader->most_keys / 2, add_shed, reader);
 }
 
+static void count_samples(struct reading *counts, const struct value_head *value, bool wanted)
+{
+	counts->period += value->period;
+	if (!wanted) {
+		counts->unwanted += value->samples;
+		return;
+	}
+	counts->aggregated += value->samples;
+	counts->aggregated_period += value->period;
+}
+
+static void take_slot(struct table_reader *reader, int cpu, unsigned int which, const char *key,
+		      const struct value_head *value)
+{
+	bool wanted = is_wanted(reader, key);
+
+	if (stands_for_sample(reader, key))
+		count_samples(&reader->counts, value, wanted);
+	else if (wanted)
+		reader->counts.further += value->samples;
+	if (!wanted)
+		return;
+	add(reader, cpu, which, key, (const __u64 *)value);
+	shed(reader);
+}
+
 /* Takes what is in the slots, and frees them. */
 static void take_slots(struct table_reader *reader, int cpu, unsigned int which)
 {
@@ -254,14 +303,7 @@ static void take_slots(struct table_reader *reader, int cpu, unsigned int which)
 		char *slot = table + layout->slots + order[i] * layout->slot_size;
 		struct value_head *value = (void *)(slot + layout->value);
 
-		if (stands_for_sample(reader, slot + layout->key)) {
-			reader->counts.aggregated += value->samples;
-			reader->counts.period += value->period;
-		} else {
-			reader->counts.further += value->samples;
-		}
-		add(reader, cpu, which, slot + layout->key, (const __u64 *)value);
-		shed(reader);
+		take_slot(reader, cpu, which, slot + layout->key, value);
 		memset(value, 0, reader->layout->value_size);
 	}
 }
@@ -370,7 +412,7 @@ void table_reader_read(struct table_reader *reader, size_t most_keys, struct rea
 	table_reader_drain(reader, most_keys);
 	list_entries(reader);
 	reader->was_read = true;
-	counts->runs = counts->aggregated + counts->table_full + counts->stack_failed;
+	counts->runs = counts->aggregated + counts->unwanted + counts->table_full + counts->stack_failed;
 	counts->stacks = reader->sums.stacks;
 	counts->shed = reader->shed;
 	counts->apart = &reader->apart;

@@ -27,11 +27,13 @@ struct entry {
 
 /* The result of a reading. Counts are since the beginning, unless noted. */
 struct reading {
-	__u64 runs;	  /* samples that reached the program: aggregated, table_full and stack_failed */
-	__u64 period;	  /* the sum of the periods of all runs */
-	__u64 aggregated; /* samples in the tables */
+	__u64 runs;   /* samples that reached the program: aggregated, unwanted, table_full, stack_failed */
+	__u64 period; /* the sum of the periods of all runs */
+	__u64 aggregated;		/* samples in the tables */
 	__u64 table_full, stack_failed; /* see struct generation_head */
 	__u64 throttled;		/* see struct generation_head */
+	__u64 unwanted;		 /* samples that table_reader_filter() leaves out; not in `aggregated` */
+	__u64 aggregated_period; /* the sum of the periods of those that are */
 	/* Since the previous reading: */
 	__u64 further, further_lost; /* further entries of samples: see entry_kind_t */
 	__u64 stacks_full;	     /* samples whose stack found no room */
@@ -56,6 +58,11 @@ struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus
 /* Must be called after the object is loaded: maps the tables. Returns 0 or -errno. */
 int table_reader_map(struct table_reader *reader);
 void table_reader_close(struct table_reader *reader);
+
+/* Leaves out entries whose cgroup `wanted` does not want. If the cgroup is not `shown`, entries that differ
+ * by it alone are summed up. */
+void table_reader_filter(struct table_reader *reader, bool (*wanted)(void *context, __u64 cgroup),
+			 void *context, bool shown);
 
 /* Reads and empties the tables; for most_keys see table_reader_drain(). Makes no system call, unless a
  * program stays inside a table for a while, because its (virtual) CPU was taken away: then it yields. */

@@ -40,6 +40,7 @@ struct counters {
 	struct places places;
 	struct cell *cells;		  /* by place; the events of a place follow each other */
 	struct cpus cpus;		  /* the target's CPUs; if it has all CPUs, every possible one */
+	int folder;			  /* descriptor of the target's; -1: it has none */
 	int *cgroups;			  /* descriptors of the target's cgroups, -1: not open */
 	size_t nr_cgroups;		  /* the target's cgroups that have places; some may be vacant */
 	struct cpu_reader *reader;	  /* NULL: each counter is read separately */
@@ -153,6 +154,7 @@ static int open_place(struct counters *counters, size_t p, size_t *failed)
 {
 	const struct events *events = &counters->plan->events;
 	struct place *place = &counters->places.list[p];
+	int cgroup = place->cgroup >= 0 ? counters->cgroups[place->cgroup] : counters->folder;
 	struct cell *leader = NULL;
 
 	for (size_t i = 0; i < events->nr; i++) {
@@ -164,10 +166,9 @@ static int open_place(struct counters *counters, size_t p, size_t *failed)
 			continue;
 		if (event_leads(events, i))
 			leader = NULL;
-		err = place->cgroup >= 0 ? open_in_cgroup(cell, attr, counters->cgroups[place->cgroup],
-							  place->cpu, leader ? leader->fd : -1)
-					 : open_on_thread(cell, attr, place->cpu, place->tid,
-							  leader ? leader->evsel : NULL);
+		err = cgroup >= 0 ? open_in_cgroup(cell, attr, cgroup, place->cpu, leader ? leader->fd : -1)
+				  : open_on_thread(cell, attr, place->cpu, place->tid,
+						   leader ? leader->evsel : NULL);
 		if (err) {
 			close_place(counters, p);
 			*failed = i;
@@ -337,12 +338,27 @@ static int try_cpus(struct counters *counters, const struct host *host, size_t *
 	return err;
 }
 
+static int open_folder(struct counters *counters, struct host *host, struct refusal *refusal)
+{
+	const char *path = counters->plan->target.folder;
+
+	if (!path)
+		return 0;
+	counters->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return counters->folder < 0 ? cgroup_denied(refusal, host, path, errno) : 0;
+}
+
 static int open_on_cpus(struct counters *counters, struct host *host, size_t *failed, struct refusal *refusal)
 {
 	const struct target *target = &counters->plan->target;
 	int err;
 
 	counters->cpus = target->all_cpus ? host->possible : target->cpus;
+	if (target->by_samples) {
+		places_add_cpus(&counters->places, &counters->cpus, -1);
+		return open_folder(counters, host, refusal) ? 1
+							    : open_places(counters, &host->online, failed);
+	}
 	if (target->by_switches) {
 		err = open_switches(counters, host, failed);
 		if (err || counters->switches)
@@ -370,6 +386,7 @@ int counters_open(struct counters **result, const struct plan *plan, pid_t child
 
 	raise_descriptor_limit(KEPT_DESCRIPTORS + target->nr_pids + target->nr_tids);
 	counters->plan = plan;
+	counters->folder = -1;
 	if (msr_counters_open(&counters->registers, plan, host, refusal)) {
 		counters_close(counters);
 		return -1;
@@ -406,6 +423,8 @@ void counters_close(struct counters *counters)
 	for (size_t i = 0; counters->cgroups && i < counters->nr_cgroups; i++)
 		if (counters->cgroups[i] >= 0)
 			close(counters->cgroups[i]);
+	if (counters->folder >= 0)
+		close(counters->folder);
 	free(counters->cgroups);
 	places_release(&counters->places);
 	msr_counters_close(counters->registers);
@@ -477,6 +496,11 @@ int counters_set_period(struct counters *counters, size_t event, size_t place, _
 	return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) ? -errno : 0;
 }
 
+static bool on_whole_cpu(const struct counters *counters, const struct place *at)
+{
+	return at->cpu >= 0 && at->cgroup < 0 && counters->folder < 0;
+}
+
 /* Takes the result of reading a cell. A pinned event that was given up reads as nothing, and so may one
  * whose CPU has gone offline: then the previous reading stays valid. */
 static void take(struct counters *counters, struct cell *cell, size_t place, const struct count *now)
@@ -486,7 +510,7 @@ static void take(struct counters *counters, struct cell *cell, size_t place, con
 	/* On a CPU, an enabled event's enabled time always advances, whatever runs; a cgroup's advances only
 	 * while the cgroup runs. */
 	if (now->enabled_ns && now->enabled_ns == cell->last.enabled_ns && counters->enabled && at->open &&
-	    at->cpu >= 0 && at->cgroup < 0)
+	    on_whole_cpu(counters, at))
 		counters->stalled = at->stalled = true;
 	if (now->enabled_ns >= cell->last.enabled_ns && now->value >= cell->last.value)
 		cell->last = *now;
@@ -571,7 +595,7 @@ static __u64 wanted_ns(const struct counters *counters, size_t leader, size_t pl
 			most = other.enabled_ns;
 	}
 	/* Nothing else tells how long a thread has run that once had the counter. */
-	if (given_up && ((at->cpu >= 0 && at->cgroup < 0) || !count->running_ns) && time_on(counters) > most)
+	if (given_up && (on_whole_cpu(counters, at) || !count->running_ns) && time_on(counters) > most)
 		most = time_on(counters);
 	if (given_up && most == count->running_ns)
 		return most + given_up;
@@ -893,10 +917,10 @@ void counters_take_in_cgroup(struct counters *counters, size_t i)
 {
 	size_t events = counters->plan->events.nr, first = counters->places.nr;
 
-	if (counters->switches) {
+	if (counters->switches)
 		take_in_by_switches(counters, i);
+	if (!counters->cgroups)
 		return;
-	}
 	if (i < counters->nr_cgroups) {
 		for (size_t p = 0; p < first; p++)
 			if (counters->places.list[p].cgroup == (int)i &&
@@ -945,9 +969,29 @@ void counters_leave_cgroup(struct counters *counters, size_t i)
 	counters->cgroups[i] = -1;
 }
 
+bool counters_lost_folder(const struct counters *counters)
+{
+	struct stat open, there;
+
+	return counters->folder >= 0 && !fstat(counters->folder, &open) &&
+	       (stat(counters->plan->target.folder, &there) || there.st_ino != open.st_ino);
+}
+
+void counters_leave_folder(struct counters *counters)
+{
+	for (size_t p = 0; p < counters->places.nr; p++) {
+		for (size_t event = 0; counters->places.list[p].open && event < counters->plan->events.nr;
+		     event++)
+			retire(counters, event, p);
+		counters->places.list[p].open = false;
+	}
+	close(counters->folder);
+	counters->folder = -1;
+}
+
 int counters_join_cgroup(struct counters *counters, size_t i)
 {
-	if (counters->switches)
+	if (!counters->cgroups)
 		return 0;
 	counters->cgroups[i] =
 		open(counters->plan->target.cgroups[i].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -120,6 +120,11 @@ bool counters_has_cgroup(const struct counters *counters, size_t i);
 /* Must be called when the i-th cgroup has been removed: closes its events, and keeps their counts. */
 void counters_leave_cgroup(struct counters *counters, size_t i);
 
+/* Whether the target's folder, in which events are open, has been removed. If so, counters_leave_folder()
+ * closes them, and keeps their counts. counters_join() then opens them for all that runs on a CPU. */
+bool counters_lost_folder(const struct counters *counters);
+void counters_leave_folder(struct counters *counters);
+
 /* Looks for a cgroup at the path of the i-th one. Its events can then be opened with counters_join(). Returns
  * 0 or -errno, ENOENT if there is none. */
 int counters_join_cgroup(struct counters *counters, size_t i);

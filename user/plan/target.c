@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/list.h"
@@ -293,6 +294,39 @@ static int plan_containers(struct target *target, const char *ids, const struct 
 	return err;
 }
 
+/* The length of the path of a cgroup that contains all that the patterns fit; 0: the root. */
+static size_t common_root(const struct target *target)
+{
+	const char *first = target->patterns[0].text;
+	size_t common = cgroup_pattern_root(first);
+
+	for (size_t i = 0; i < target->nr_patterns; i++) {
+		const char *text = target->patterns[i].text;
+		size_t root = target->patterns[i].container ? 0 : cgroup_pattern_root(text);
+
+		/* Ends where a part of both ends, and both have the same parts. */
+		while (common && (root < common || strncmp(first, text, common) ||
+				  (root > common && text[common] != '/') || first[common] != '/'))
+			common--;
+	}
+	return target->patterns[0].container ? 0 : common;
+}
+
+void target_tell_by_samples(struct target *target, const struct host *host)
+{
+	size_t root;
+
+	target->by_samples = target->nr_patterns && !target->nr_cgroups;
+	root = target->by_samples ? common_root(target) : 0;
+	if (!root)
+		return;
+	target->folder = xasprintf("%s%.*s", host->cgroup_mount, (int)root, target->patterns[0].text);
+	if (!access(target->folder, F_OK))
+		return;
+	free(target->folder);
+	target->folder = NULL;
+}
+
 size_t target_take_in(struct target *target, const struct host *host, const char *path)
 {
 	struct cgroup cgroup = {.name = xstrdup(path), .path = cgroup_folder(host, path), .found = true};
@@ -492,6 +526,7 @@ void target_release(struct target *target)
 		free(target->cgroups[i].path);
 	}
 	free(target->cgroups);
+	free(target->folder);
 	for (size_t i = 0; i < target->nr_patterns; i++)
 		free(target->patterns[i].text);
 	free(target->patterns);

@@ -40,6 +40,10 @@ struct target {
 	} * patterns;
 	size_t nr_patterns;
 	bool by_switches; /* cgroups are counted without events of their own, if the kernel supports it */
+	/* Cgroups are told apart by what samples say. Events are opened once: in a cgroup that contains all
+	 * that fit the patterns, by its folder, or for all that runs on the CPUs (NULL). */
+	bool by_samples;
+	char *folder;
 	bool begins_off;  /* --delay: counting is enabled later */
 	unsigned int per; /* the keys of counts: bits of enum per, 0 for none */
 };
@@ -64,6 +68,9 @@ static inline bool target_is_command(const struct target *target)
 {
 	return target->command && !target->cpus_given && !target_of_ids(target);
 }
+
+/* Has cgroups told apart by samples, if patterns alone name them. */
+void target_tell_by_samples(struct target *target, const struct host *host);
 
 /* Adds a cgroup that a pattern has found, by its path below the mount, in a vacant place or at the end.
  * Returns its index. */
