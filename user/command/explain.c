@@ -518,7 +518,7 @@ static const struct command explain = {
 	.arguments = "[OPTIONS] EVENT …",
 	.help = "shows how events would be opened, which registers the kernel would write, and why",
 	.options = {event_rows, sampling_rows, stack_rows, rows, cpu_rows, format_rows, plan_rows, table_rows,
-		    host_rows, help_rows},
+		    host_rows, machine_rows, help_rows},
 	.run = run,
 };
 REGISTER_COMMAND(explain);

@@ -88,7 +88,7 @@ static const struct option_row rows[] = {
 	 .help = "a kernel that is built (default 6.1), or a bzImage or vmlinux"},
 	{0, "memory", "MIB", OPTION_NUMBER, OWN(struct machine_options, kind.memory), .least = 128,
 	 .most = 65536,
-	 .help = "its memory (default 1024); below 512 there are no transparent huge pages, above 2048 it is "
+	 .help = "its memory (default 2048); below 512 there are no transparent huge pages, above 2048 it is "
 		 "slow"},
 	{0, "out", "PATH", OPTION_TEXTS, OWN(struct machine_options, out),
 	 .help = "afterwards write this file or folder back here; other changes are thrown away; repeatable"},

@@ -17,6 +17,7 @@
 #include "event/spelling.h"
 #include "event/unit.h"
 #include "host/kernel.h"
+#include "option/models.h"
 #include "tables/compose.h"
 #include "tables/names.h"
 
@@ -533,25 +534,44 @@ static const char *this_cpu(const struct host *host, char *text, size_t size)
 	return text;
 }
 
+/* The emulated machine's model of a CPU; NULL if it has none. */
+static const char *model_of(const struct cpu_events *cpu)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < cpu->nr_models && !found; i++)
+		found = machine_model_of(cpu->models[i].family, cpu->models[i].model);
+	return found;
+}
+
 /* Refuses a name that is an event of another CPU. */
 static int refuse_foreign(struct event_parser *parser, const char *name)
 {
 	const struct host *host = parser->host;
 	struct composed composed;
 	struct refusal ignored;
+	const char *emulated = NULL;
 	char owners[300] = "", here[80];
 
-	for (size_t i = 0; i < nr_known_cpus; i++)
-		if (compose_event(&known_cpus[i], name, &composed, &ignored) == 1)
-			list_append(owners, sizeof(owners), known_cpus[i].name);
+	for (size_t i = 0; i < nr_known_cpus; i++) {
+		if (compose_event(&known_cpus[i], name, &composed, &ignored) != 1)
+			continue;
+		list_append(owners, sizeof(owners), known_cpus[i].name);
+		emulated = emulated ? emulated : model_of(&known_cpus[i]);
+	}
 	if (!owners[0])
 		return 0;
 	refuse(parser->refusal, STATUS_REFUSED, "event '%s'", name);
 	because(parser->refusal, "it is an event of %s; this machine is %s", owners,
 		this_cpu(host, here, sizeof(here)));
-	return instead(parser->refusal, host->events ? "nhmtap list shows the events of this machine"
-						     : "use one of the generic events: cycles, instructions, "
-						       "cache-misses, branch-misses, cpu-clock");
+	return instead(parser->refusal, "%s%s%s",
+		       host->events ? "nhmtap list shows the events of this machine"
+				    : "use one of the generic events: cycles, instructions, cache-misses, "
+				      "branch-misses, cpu-clock",
+		       emulated && host_may_be_emulated(host)
+			       ? "; or an emulated machine that has it: --machine="
+			       : "",
+		       emulated && host_may_be_emulated(host) ? emulated : "");
 }
 
 /* Whether a contradiction is about the name, or about a umask of this event while the table has no umask of

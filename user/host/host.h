@@ -166,6 +166,13 @@ int host_sibling(const struct host *host, int cpu);
 /* Whether the cores have two threads. Returns false for a CPU that is only looked up. */
 bool host_two_threads(const struct host *host);
 
+/* Whether --machine is a way out where this machine lacks something: it is not the emulated machine itself.
+ */
+static inline bool host_may_be_emulated(const struct host *host)
+{
+	return !host->emulated.model[0] && !host->pretended;
+}
+
 /* Whether a capability is effective, or CAP_SYS_ADMIN, which the kernel accepts instead of CAP_PERFMON and
  * CAP_BPF (capability.h, perfmon_capable() and bpf_capable()). */
 bool host_capable(const struct host *host, int capability);

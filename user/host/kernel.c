@@ -128,10 +128,12 @@ bool kernel_miscounts(const struct host *host)
 
 static int no_core(struct host *host, struct refusal *refusal)
 {
+	const char *machine = host_may_be_emulated(host) ? ", --machine" : "";
+
 	because(refusal, "this %smachine has no core PMU (no PMU 'cpu')", host->virtual ? "virtual " : "");
-	return instead(refusal, "use cpu-clock; %s",
-		       host->virtual ? "for a PMU: QEMU -cpu host,pmu=on"
-				     : "dmesg says why after 'Performance Events:'");
+	if (host->virtual)
+		return instead(refusal, "use cpu-clock%s, or QEMU -cpu host,pmu=on", machine);
+	return instead(refusal, "use cpu-clock%s; dmesg says why after 'Performance Events:'", machine);
 }
 
 static int no_bts(struct host *host, struct refusal *refusal)
@@ -146,11 +148,13 @@ static int no_bts(struct host *host, struct refusal *refusal)
 			"there is no PMU 'intel_bts': only Intel's CPUs have a branch trace store, and this "
 			"one is of %s",
 			host->cpu.vendor);
-		return instead(refusal, "run it on a CPU of Intel's");
+		return instead(refusal, "run it on a CPU of Intel's, or with --machine on an emulated one");
 	}
 	because(refusal, "there is no PMU 'intel_bts': this %s no branch trace store",
 		host->virtual ? "virtual machine has" : "CPU, or this kernel, has");
-	return instead(refusal, host->virtual ? "run it on the host itself" : "use the LBR, if there is one");
+	return instead(refusal,
+		       host->virtual ? "run it on the host itself, or with --machine on an emulated Nehalem"
+				     : "use the LBR, if there is one");
 }
 
 static int no_rapl(struct host *host, struct refusal *refusal)

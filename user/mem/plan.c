@@ -110,6 +110,17 @@ static int stores_event(struct plan *plan, const struct options *options, const 
 	return 0;
 }
 
+/* Adds a further way out to the refusal of a PMU. */
+static int offer_machine(const struct host *host, const char *option, struct refusal *refusal)
+{
+	size_t used = strlen(refusal->remedy);
+
+	if (host_may_be_emulated(host))
+		snprintf(refusal->remedy + used, sizeof(refusal->remedy) - used,
+			 "; or measure on an emulated machine: %s", option);
+	return -1;
+}
+
 /* Chooses loads by default. To find shared lines, stores are added if the PMU can sample them. */
 static int default_events(struct plan *plan, const struct options *options, struct host *host, char *text,
 			  size_t size, struct refusal *refusal)
@@ -121,14 +132,16 @@ static int default_events(struct plan *plan, const struct options *options, stru
 	size_t used = 0;
 
 	if (loads && loads_event(plan, options, pmu, text, size, refusal))
-		return -1;
+		return offer_machine(host, "--machine", refusal);
 	if (!stores)
 		return 0;
 	if (loads) {
 		used = strlen(text);
 		text[used++] = ',';
 	}
-	return stores_event(plan, options, pmu, text + used, size - used, refusal);
+	if (!stores_event(plan, options, pmu, text + used, size - used, refusal))
+		return 0;
+	return offer_machine(host, "--machine=sandybridge", refusal); /* Nehalem samples no stores */
 }
 
 /* The kernel's driver takes from the PEBS record only what is requested. */

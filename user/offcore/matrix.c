@@ -138,9 +138,10 @@ int matrix_make(struct matrix *matrix, const struct offcore_options *options, co
 	if (!host->events || !host->events->offcore) {
 		refuse(refusal, STATUS_REFUSED, "off-core responses");
 		because(refusal, "there is no table of this CPU that has them");
-		return instead(
-			refusal,
-			"nhmtap stat counts one by its value: -e cpu/event=0xb7,umask=0x1,offcore_rsp=…/");
+		return instead(refusal,
+			       "%snhmtap stat counts one by its value: -e "
+			       "cpu/event=0xb7,umask=0x1,offcore_rsp=…/",
+			       host_may_be_emulated(host) ? "use --machine for an emulated Nehalem; " : "");
 	}
 	preset = find_preset(host->events->offcore, options->preset, refusal);
 	if (!preset && (options->preset || !options->request || !options->response))

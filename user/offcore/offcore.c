@@ -324,7 +324,8 @@ static int plan_offcore(struct plan *plan, const struct options *options, struct
 	if (!host_core_pmu(host)) {
 		refuse(refusal, STATUS_REFUSED, "off-core responses");
 		because(refusal, "this machine exposes no hardware counters (is it a virtual machine?)");
-		return instead(refusal, "run it on the host itself");
+		return instead(refusal,
+			       "run it on the host itself, or with --machine on an emulated Nehalem");
 	}
 	text = matrix_events(&matrix, host, own->side ? own->side : "", own->repeat);
 	err = events_parse(text, host, &plan->events, refusal);

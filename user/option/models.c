@@ -15,3 +15,22 @@ const char *const machine_models[] = {
 const char *const machine_brands[] = {
 #include "machine/src/nhm/nhm_models.inc"
 };
+#undef NHM_MODEL
+
+#define NHM_MODEL(model, signature, ...) signature,
+static const unsigned int signatures[] = {
+#include "machine/src/nhm/nhm_models.inc"
+};
+
+/* SDM, CPUID: a display family and model have the extended ones added. */
+const char *machine_model_of(unsigned int family, unsigned int model)
+{
+	for (size_t i = 0; machine_models[i]; i++) {
+		unsigned int base = signatures[i] >> 8 & 0xf;
+
+		if (base + (base == 15 ? signatures[i] >> 20 & 0xff : 0) == family &&
+		    ((signatures[i] >> 4 & 0xf) | (signatures[i] >> 12 & 0xf0)) == model)
+			return machine_models[i];
+	}
+	return NULL;
+}

@@ -11,4 +11,8 @@ extern const char *const machine_models[];
 /* The processor's name of the i-th model, as CPUID has it. */
 extern const char *const machine_brands[];
 
+/* The name of the first model whose processor is of this family and model, as CPUID has them; NULL if none
+ * is. */
+const char *machine_model_of(unsigned int family, unsigned int model);
+
 #endif
