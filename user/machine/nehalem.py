@@ -35,6 +35,7 @@ with open(os.path.join(HERE, "src/nhm/nhm_models.inc"), encoding="utf-8") as tab
 USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
+TREE = 16 << 30  # where the guest finds the host's files, beyond all memory
 RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
 
 BOCHSRC = """\
@@ -120,6 +121,7 @@ class Machine:
     ips: int = 200000000  # instructions in a second of the guest's clock
     add: tuple = ()  # HOSTPATH[:GUESTPATH], by default into /opt
     libraries: bool = True  # bring the shared libraries of what is added
+    tree: int = 0  # MiB of addresses for the host's files; 0: the guest does not see them
     rounded: bool = False  # pad programs with zeros to a round size: one that grows a little boots alike
 
     @property
@@ -189,15 +191,24 @@ class Process:
 
 
 class Guest:
-    def __init__(self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=600):
+    def __init__(self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=600, watch=None):
         """stdout, stderr: files that receive the guest's output as it is written;
-        without them the output is kept for the Result."""
+        without them the output is kept for the Result. watch: called with the guest's folder
+        as soon as there is one."""
+        self.watch = watch
         self.machine = machine
         self.build = build or build_folder()
         self.paranoid = None
+        self.notes = []  # what the user should know about the host's files
         with self._beginning():
             self._start(stdout, stderr)
-            self._request([b"true"], timeout=boot_timeout, what="the boot")
+            self._request(self._first_command(), timeout=boot_timeout, what="the boot")
+
+    def _first_command(self):
+        if not self.machine.tree:
+            return [b"true"]
+        folder = self._kernel() + "/tree-modules"
+        return ["here", "prepare", *(f"/lib/tree-modules/{m}.ko" for m in in_order(folder))]
 
     @contextlib.contextmanager
     def _beginning(self):
@@ -205,6 +216,8 @@ class Guest:
         self.emulator = None
         self.folder = tempfile.mkdtemp(prefix="nehalem.")
         try:
+            if self.watch:
+                self.watch(self.folder)
             yield
         except BaseException:
             self.close()
@@ -240,10 +253,8 @@ class Guest:
     ):
         """Runs a command: one argument by `sh -c`, several as a program and its
         arguments. paranoid: perf_event_paranoid, for this command and the next ones."""
-        if paranoid is not None and paranoid != self.paranoid:
-            script = f"echo {int(paranoid)} > /proc/sys/kernel/perf_event_paranoid"
-            self._request(["sh", "-c", script], timeout=timeout)
-            self.paranoid = paranoid
+        if paranoid is not None:
+            self.set_paranoid(paranoid, timeout)
         uid, home = USERS[user]
         variables = [f"HOME={home}", f"USER={user}", f"LOGNAME={user}", *env]
         variables.append("PATH=/opt:/bin:/sbin:/usr/bin:/usr/sbin")
@@ -258,6 +269,12 @@ class Guest:
             settings=settings,
         )
         return Result(" ".join(command), status, self._said(0), self._said(1))
+
+    def set_paranoid(self, paranoid, timeout=300):
+        if paranoid != self.paranoid:
+            script = f"echo {int(paranoid)} > /proc/sys/kernel/perf_event_paranoid"
+            self._request(["sh", "-c", script], timeout=timeout)
+            self.paranoid = paranoid
 
     def fetch(self, *paths, timeout=300):
         """The named files and folders of the guest as a tarfile, or None. Paths are relative to
@@ -303,7 +320,7 @@ class Guest:
         message = struct.pack("<2I", len(first), len(message)) + first + message
         deadline = time.monotonic() + timeout
         status = b""
-        while not status.endswith(b"\n"):
+        while not status.endswith(b"\n") or status.startswith(b"!"):
             left = deadline - time.monotonic()
             if left <= 0:
                 self.close(keep=True)
@@ -321,8 +338,15 @@ class Guest:
                 if not part:
                     self.close(keep=True)
                     raise self._death(what)
-                status += part
+                status = self._notice(status + part)
         return int(status)
+
+    def _notice(self, lines):
+        """Takes what the emulator says to the user out of what it says."""
+        while lines.startswith(b"!") and b"\n" in lines:
+            note, _, lines = lines.partition(b"\n")
+            self.notes.append(note[1:].decode(errors="replace"))
+        return lines
 
     def _death(self, what):
         """Why the emulator ended without an answer."""
@@ -379,6 +403,8 @@ class Guest:
         if m.memory << 20 < mkboot.INITRD + 2 * initrd_size + (64 << 20):
             raise BadRequest(f"{m.memory} MiB of memory for {initrd_size >> 20} MiB of files")
         cmdline = f"{CMDLINE} {m.cmdline}".strip()
+        if m.tree:
+            cmdline += f" memmap={m.tree}M!{TREE:#x}"
         if len(cmdline) > 2000:
             raise BadRequest("the kernel's command line is too long")
         with open(kernel + "/boot.json") as f:
@@ -398,6 +424,8 @@ class Guest:
             # Huge pages if the host has them: a machine's memory is large.
             GLIBC_TUNABLES="glibc.malloc.hugetlb=1",
         )
+        if m.tree:
+            env["NHM_TREE"] = f"{TREE:#x},{m.tree << 20:#x}"
         if m.perfmon:
             env["NHM_PERFMON"] = m.perfmon
         if m.microcode:
@@ -422,6 +450,8 @@ class Guest:
                 stdout=files[OWN_OUTPUT],
                 stderr=files[OWN_OUTPUT],
                 pass_fds=files,
+                # A terminal's signals are for the command in the guest.
+                start_new_session=bool(self.machine.tree),
             )
 
     def _fork_of(self, guest, stdout, stderr):
@@ -491,6 +521,9 @@ class Guest:
             programs += archive.tree(source, target)
         if os.path.isdir(kernel + "/modules"):
             archive.tree(kernel + "/modules", "/lib/modules")
+        if self.machine.tree:
+            archive.tree(kernel + "/tree-modules", "/lib/tree-modules")
+            archive.copy(self.build + "/here", "/sbin/here")
         if self.machine.libraries:
             archive.libraries(programs)
         archive.close()
@@ -498,6 +531,26 @@ class Guest:
             shutil.copyfileobj(top, f)  # the kernel reads one archive after the other
         os.remove(out + ".top")
         return os.path.getsize(out)
+
+
+def in_order(folder):
+    """The names of a folder's kernel modules, each after those that it needs."""
+    needs = {}
+    for name in sorted(os.listdir(folder)):
+        with open(f"{folder}/{name}", "rb") as f:
+            said = re.search(rb"\0depends=([^\0]*)\0", f.read())
+        needs[name.removesuffix(".ko")] = said.group(1).decode().split(",") if said else []
+    done = ["crc32c_generic"]  # libcrc32c asks for it by what it does, not by its name
+
+    def add(name):
+        for other in needs.get(name, ()):
+            add(other)
+        if name in needs and name not in done:
+            done.append(name)
+
+    for name in needs:
+        add(name)
+    return done
 
 
 def padded(data):

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A command in the guest as if it ran here: on the host's files, with its streams, signals and status."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import traceback
+
+import pytest
+
+import here
+import nehalem
+
+RUN = nehalem.HERE + "/run"
+
+
+@pytest.fixture(scope="module")
+def tree():
+    """A guest that sees the host's files, and is only forked from."""
+    with nehalem.Guest(nehalem.Machine(tree=1024)) as guest:
+        yield guest
+
+
+class Command:
+    """A process of its own, which runs a command in a fork of a guest."""
+
+    def __init__(self, guest, *command, stdin=None, folder="/", env=None, merged=False, close=(), **options):
+        self.out, out = os.pipe()
+        self.err, err = os.pipe()
+        self.pid = os.fork()
+        if self.pid:
+            os.close(out)
+            os.close(err)
+            return
+        status = 99
+        try:
+            os.dup2(stdin if stdin is not None else os.open("/dev/null", os.O_RDONLY), 0)
+            os.dup2(out, 1)
+            os.dup2(out if merged else err, 2)
+            for fd in (self.out, self.err, out, err, *close):
+                os.close(fd)
+            os.chdir(folder)
+            os.environ.update(env or {})
+            status = run_in(guest, command, options)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(status)
+
+    def kill(self, number):
+        os.kill(self.pid, number)
+
+    def read(self, text):
+        """What the command says, up to this text."""
+        said = b""
+        while not said.endswith(text):
+            part = os.read(self.out, 1)
+            assert part, said
+            said += part
+        return said
+
+    def end(self):
+        """Its status, output and errors."""
+        said = [open(fd, "rb").read() for fd in (self.out, self.err)]
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return status, *(s.decode(errors="replace") for s in said)
+
+
+def run_in(guest, command, options):
+    """What `run --here` does, with a fork in place of a boot."""
+    guest.emulator = nehalem.Process(guest.emulator.pid)  # no child of this process
+    try:
+        other = guest.fork(open(1, "wb", closefd=False), open(2, "wb", closefd=False))
+        with other:
+            return here.run(other, command, here.Terminal([False] * 3), **options)
+    except nehalem.Trouble as trouble:
+        os.write(2, str(trouble).encode())
+        return trouble.status
+
+
+@pytest.fixture
+def start(tree):
+    def started(*command, **options):
+        return Command(tree, *command, **options)
+
+    return started
+
+
+@pytest.fixture
+def run(start):
+    def ended(*command, **options):
+        return start(*command, **options).end()
+
+    return ended
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_a_program_of_the_host_runs_on_the_hosts_files(run, tmp_path):
+    (tmp_path / "lines").write_text("".join(f"{n}\n" for n in range(5000)))
+    (tmp_path / "sum.py").write_text("import sqlite3, json; print(sum(map(int, open('lines'))))")
+    status, out, err = run("/usr/bin/python3", "sum.py", folder=tmp_path)
+    assert (status, out, err) == (0, f"{sum(range(5000))}\n", "")
+
+
+def test_a_compiler_and_a_test_suite_run_and_leave_nothing_here(run, tmp_path):
+    (tmp_path / "a.c").write_text("#include <stdio.h>\nint main(void) { return puts(\"compiled\") < 0; }\n")
+    (tmp_path / "test_it.py").write_text(textwrap.dedent("""
+        import subprocess
+        def test_compiled(tmp_path):
+            subprocess.run(["gcc", "-g", "-o", tmp_path / "a", "a.c"], check=True)
+            assert subprocess.check_output([tmp_path / "a"]) == b"compiled\\n"
+        """))
+    status, out, _ = run("/usr/bin/python3", "-m", "pytest", "-q", "test_it.py", folder=tmp_path)
+    assert status == 0 and "1 passed" in out
+    assert sorted(os.listdir(tmp_path)) == ["a.c", "test_it.py"]
+
+
+def test_files_are_the_same_byte_for_byte_with_their_dates_modes_and_links(run, tmp_path):
+    sizes = [0, 1, 4095, 4096, 4097, 262144, 300001, 1 << 20]
+    for n, size in enumerate(sizes):
+        path = tmp_path / f"f{n}"
+        path.write_bytes(os.urandom(size))
+        os.chmod(path, 0o400 + n)
+        os.utime(path, ns=(n, 1234567890_123456789 + n))
+    (tmp_path / "short").symlink_to("f1")
+    (tmp_path / "long").symlink_to("x" * 4090)
+    script = "md5sum f? && stat -c '%n %s %a %y %u %F' * && readlink short long"
+    env = dict(os.environ, TZ="UTC")
+    expected = subprocess.run(script, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True)
+    status, out, err = run("sh", "-c", script, folder=tmp_path, env=env)
+    assert (status, err) == (0, "")
+    assert out == expected.stdout
+
+
+def test_a_folder_of_thousands_of_files_is_complete(run, tmp_path):
+    for n in range(3000):
+        (tmp_path / f"{n * 7919 % 3001}-{'x' * (n % 90)}").touch()
+    script = "import os; print(len(os.listdir())); print(all(os.path.exists(n) for n in os.listdir()))"
+    assert run("/usr/bin/python3", "-c", script, folder=tmp_path)[1] == "3000\nTrue\n"
+
+
+# -------------------------------------------------------------- streams
+
+
+def test_output_and_errors_come_apart_and_the_status_is_the_commands(run):
+    assert run("sh", "-c", "echo one; echo two >&2; exit 7") == (7, "one\n", "two\n")
+
+
+def test_output_and_errors_of_one_file_keep_their_order(run):
+    script = "for n in 1 2 3 4 5; do echo out $n; echo err $n >&2; done"
+    status, out, err = run("sh", "-c", script, merged=True)
+    assert out == "".join(f"out {n}\nerr {n}\n" for n in range(1, 6))
+    assert (status, err) == (0, "")
+
+
+@pytest.mark.parametrize("command, status", [(("/nowhere/x",), 127), (("/etc/passwd",), 126)])
+def test_what_cannot_be_executed_has_a_shells_status(run, command, status):
+    ended = run(*command)
+    assert ended[0] == status and command[0] in ended[2]
+
+
+@pytest.mark.parametrize("size", [0, 5, 70000, 1 << 20])
+def test_a_pipe_is_read_to_its_end(start, size):
+    reader, writer = os.pipe()
+    command = start("wc", "-c", stdin=reader, close=[writer])
+    os.close(reader)
+    with open(writer, "wb") as f:
+        f.write(b"x" * size)
+    assert command.end()[1].strip() == str(size)
+
+
+def test_a_file_is_read_from_where_it_stands(run, tmp_path):
+    (tmp_path / "f").write_bytes(b"0123456789")
+    fd = os.open(tmp_path / "f", os.O_RDONLY)
+    os.lseek(fd, 4, os.SEEK_SET)
+    assert run("sh", "-c", "cat; test -f /dev/stdin", stdin=fd) == (0, "456789", "")
+
+
+def test_an_answer_can_depend_on_the_output(start):
+    reader, writer = os.pipe()
+    command = start("sh", "-c", "echo name?; read name; echo hello $name", stdin=reader, close=[writer])
+    assert command.read(b"name?\n") == b"name?\n"
+    os.write(writer, b"you\n")
+    assert command.end()[1] == "hello you\n"
+    os.close(writer)
+
+
+def test_a_command_whose_output_nobody_reads_ends(start):
+    command = start("sh", "-c", "yes; echo $? >&2")
+    command.read(b"y\n")
+    os.close(command.out)
+    command.out = os.open("/dev/null", os.O_RDONLY)
+    status, _, err = command.end()
+    assert status == 0 and err.splitlines()[-1] == "141"  # SIGPIPE
+
+
+# -------------------------------------------------------------- surroundings
+
+
+def test_folder_environment_user_and_mask_are_those_of_here(run, tmp_path):
+    script = "pwd; id; umask; echo $ONE"
+    expected = subprocess.run(script, shell=True, cwd=tmp_path, env=dict(os.environ, ONE="a b"), capture_output=True, text=True)
+    assert run("sh", "-c", script, folder=tmp_path, env={"ONE": "a b"})[1] == expected.stdout
+
+
+def test_what_the_guest_cannot_reach_is_not_named_to_it(run):
+    assert run("sh", "-c", 'echo "$SSH_AUTH_SOCK|$DISPLAY"', env={"SSH_AUTH_SOCK": "/run/x", "DISPLAY": ":0"})[1] == "|\n"
+
+
+def test_the_kernel_is_the_guests(run):
+    status, out, _ = run("sh", "-c", "grep -m1 'model name' /proc/cpuinfo; ls /sys/bus/event_source/devices")
+    assert status == 0 and "cpu\n" in out
+
+
+# -------------------------------------------------------------- signals
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2])
+def test_a_signal_reaches_the_command(start, number):
+    command = start("sh", "-c", f"trap 'echo taken; exit 5' {int(number)}; echo ready; while :; do sleep 0.1; done")
+    command.read(b"ready\n")
+    command.kill(number)
+    status, out, _ = command.end()
+    assert (status, out) == (5, "taken\n")
+
+
+def test_a_signal_that_ends_the_command_is_in_its_status(start):
+    command = start("sh", "-c", "echo ready; exec sleep 1000000")
+    command.read(b"ready\n")
+    command.kill(signal.SIGTERM)
+    assert command.end()[0] == 128 + signal.SIGTERM
+
+
+def test_a_third_signal_ends_a_machine_that_does_not_answer(start):
+    command = start("sh", "-c", "trap '' INT; echo ready; while :; do echo; done")
+    command.read(b"ready\n")
+    for _ in range(2):
+        command.kill(signal.SIGINT)
+    # Nobody reads the output, so that the machine stands still and takes no signal.
+    time.sleep(1)
+    command.kill(signal.SIGINT)
+    pid, status = os.waitpid(command.pid, 0)
+    assert os.waitstatus_to_exitcode(status) in (128 + signal.SIGINT, 99)
+
+
+# -------------------------------------------------------------- the command line
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """One boot by the command line itself, for what remains of it."""
+    folder = tmp_path_factory.mktemp("here")
+    scratch = folder / "scratch"
+    work = folder / "work"
+    for path in (scratch, work / "kept", work / "anew", work / "other"):
+        path.mkdir(parents=True)
+    (work / "kept" / "old").write_text("old")
+    (work / "kept" / "gone").write_text("gone")
+    (work / "anew" / "old").write_text("old")
+    (work / "link").symlink_to(work / "other")
+    script = """
+        echo new > kept/new; rm kept/gone; rm -r anew; mkdir anew; echo y > anew/y
+        rm link; mkdir link; echo z > link/z
+        echo lost > lost; echo one > one; exit 9"""
+    command = [sys.executable, RUN, "--here", "--out", "kept", "--out", "anew", "--out", "link", "--out", "one",
+               "--", "sh", "-c", script]  # fmt: skip
+    env = dict(os.environ, TMPDIR=str(scratch))
+    result = subprocess.run(command, cwd=work, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return work, scratch, result
+
+
+def test_out_keeps_what_was_written_and_nothing_else(whole):
+    work, scratch, result = whole
+    assert (result.returncode, result.stderr) == (9, "")
+    files = {str(p.relative_to(work)): p.read_text() for p in work.rglob("*") if p.is_file()}
+    assert files == {"kept/old": "old", "kept/new": "new\n", "anew/y": "y\n", "link/z": "z\n", "one": "one\n"}
+    assert os.listdir(work / "other") == []  # not through the link that was there before
+    assert os.listdir(scratch) == []

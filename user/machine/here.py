@@ -1,0 +1,420 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs a command in a guest as if it ran here: src/guest/here.c is the guest's part.
+
+The guest must have been made with Machine(tree=...), so that it sees the host's files.
+"""
+import contextlib
+import os
+import pwd
+import select
+import shutil
+import signal
+import stat
+import struct
+import termios
+import time
+import tty
+
+import nehalem
+
+INPUT, END_OF_INPUT, SIGNAL, SIZE = 1, 2, 3, 4  # kinds of events
+WANT_INPUT, STOPPED, SIGNALLED = b"1", b"2", b"3"  # words of the guest
+FROM_NULL, FROM_FILE, FROM_STREAM = 0, 1, 2
+CHUNK = 1 << 16  # bytes of input at a time
+FATAL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+PASSED_ON = (*FATAL, signal.SIGUSR1, signal.SIGUSR2)
+PATIENCE = 30  # seconds in which the guest must have passed a signal on
+NULL = os.makedev(1, 3)
+OWN = ("/proc", "/sys", "/dev", "/run")  # the guest's own
+# Variables that name what the guest cannot reach: sockets, and descriptors that are not passed on.
+UNREACHABLE = {
+    "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "GPG_AGENT_INFO", "JOURNAL_STREAM", "LISTEN_FDNAMES",
+    "LISTEN_FDS", "LISTEN_PID", "NOTIFY_SOCKET", "SSH_AUTH_SOCK", "TMUX", "WAYLAND_DISPLAY",
+    "XAUTHORITY", "XDG_RUNTIME_DIR",
+}  # fmt: skip
+
+
+class Ended(nehalem.Trouble):
+    """By a signal, before or without the command."""
+
+    def __init__(self, number, words):
+        super().__init__(words)
+        self.status = 128 + number
+
+
+def identity(user):
+    """The numbers of a user of the host and of its groups; None: of the one who calls."""
+    if user is None:
+        return os.geteuid(), os.getegid(), os.getgroups()
+    try:
+        entry = pwd.getpwnam(user)
+    except KeyError:
+        raise nehalem.BadRequest(f"--user {user}: no such user here") from None
+    return entry.pw_uid, entry.pw_gid, os.getgrouplist(user, entry.pw_gid)
+
+
+def environment(user, given):
+    variables = {k: v for k, v in os.environ.items() if k not in UNREACHABLE}
+    if user is not None:
+        entry = pwd.getpwnam(user)
+        variables.update(HOME=entry.pw_dir, USER=user, LOGNAME=user)
+    variables.update(item.split("=", 1) for item in given)
+    return [f"{k}={v}" for k, v in variables.items()]
+
+
+def umask():
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def is_terminal(fd):
+    with contextlib.suppress(OSError):
+        return os.isatty(fd)
+    return False
+
+
+def in_front(fd):
+    """Whether this process may use the terminal now: not as a background job."""
+    with contextlib.suppress(OSError):
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    return False
+
+
+def kind_of_input():
+    try:
+        s = os.fstat(0)
+    except OSError:
+        return FROM_NULL
+    if stat.S_ISREG(s.st_mode):
+        return FROM_FILE
+    if s.st_rdev == NULL or (os.isatty(0) and not in_front(0)):
+        return FROM_NULL
+    return FROM_STREAM
+
+
+def are_one_file(a, b):
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.fstat(a), os.fstat(b))
+    return False
+
+
+def size_of(fd):
+    try:
+        return tuple(os.get_terminal_size(fd))[::-1]
+    except OSError:
+        return 24, 80
+
+
+class Terminal:
+    """The host's terminal while the guest's is the one that edits lines and makes signals."""
+
+    def __init__(self, given):
+        self.fd = next((fd for fd in range(3) if given[fd]), None)
+        self.is_input = given[0] and in_front(0)
+        self.before = termios.tcgetattr(self.fd) if self.fd is not None else None
+
+    def described(self):
+        """Its rows, columns, flags and control characters."""
+        if self.before is None:
+            return (24, 80, 0, 0, 0, 0, bytes(20))
+        iflag, oflag, cflag, lflag, _, _, characters = self.before
+        if not self.is_input:
+            oflag &= ~termios.OPOST  # the host's does it
+        control = b"".join(c if isinstance(c, bytes) else bytes([c]) for c in characters)
+        return (*size_of(self.fd), iflag, oflag, cflag, lflag, control[:20])
+
+    def make_raw(self):
+        if self.is_input:
+            tty.setraw(self.fd, termios.TCSADRAIN)
+
+    def restore(self):
+        if self.is_input:
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(self.fd, termios.TCSADRAIN, self.before)
+
+
+class Guard:
+    """A process that clears up if this one is killed: it restores the terminal and removes the
+    guest's folder."""
+
+    def __init__(self, terminal):
+        reader, self.pipe = os.pipe()
+        if os.fork():
+            os.close(reader)
+            return
+        with contextlib.suppress(BaseException):
+            os.close(self.pipe)
+            self._wait(reader, terminal)
+        os._exit(0)
+
+    @staticmethod
+    def _wait(reader, terminal):
+        os.setsid()  # so that what ends this process's group does not end it too
+        for number in PASSED_ON:
+            signal.signal(number, signal.SIG_IGN)
+        for fd in range(3):
+            if fd != terminal.fd:
+                with contextlib.suppress(OSError):
+                    os.close(fd)
+        said = b""
+        while part := os.read(reader, 4096):
+            said += part
+        folders = said.split(b"\0")
+        if folders[-1] == b"done":
+            return
+        terminal.restore()
+        for folder in folders[:-1]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def watch(self, folder):
+        os.write(self.pipe, os.fsencode(folder) + b"\0")
+
+    def dismiss(self):
+        os.write(self.pipe, b"done")
+        os.close(self.pipe)
+
+
+class Signals:
+    """Signals as numbers that arrive in a pipe."""
+
+    def __enter__(self):
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
+        os.set_blocking(self.writer, False)
+        self.before = {n: signal.signal(n, lambda *_: None) for n in (*PASSED_ON, signal.SIGWINCH)}
+        self.wakeup = signal.set_wakeup_fd(self.writer)
+        return self
+
+    def __exit__(self, *_):
+        signal.set_wakeup_fd(self.wakeup)
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        os.close(self.reader)
+        os.close(self.writer)
+
+    def arrived(self):
+        with contextlib.suppress(BlockingIOError):
+            return os.read(self.reader, 4096)
+        return b""
+
+
+class Carrier:
+    """Carries a command's input, signals and terminal to the guest while it runs."""
+
+    def __init__(self, guest, terminal, timeout):
+        self.guest = guest
+        self.terminal = terminal
+        self.deadline = None if timeout is None else time.monotonic() + timeout
+        self.timeout = timeout
+        self.outgoing = b""
+        self.said = b""
+        self.wanted = self.ended = False
+        self.status = None
+        self.pending = []  # signals that the guest has not passed on yet, and when they came
+        self.urgent = 0
+
+    def send(self, settings, data=b""):
+        first = nehalem.padded(settings)
+        self.outgoing += struct.pack("<2I", len(first), len(data)) + first + data
+
+    def event(self, kind, data=b""):
+        self.send(b"event", struct.pack("<2I", kind, len(data)) + nehalem.padded(data))
+
+    def follow(self, signals):
+        while self.status is None:
+            reads = [self.guest.statuses, signals.reader]
+            if self.wanted and not self.ended:
+                reads.append(0)
+            writes = [self.guest.requests] if self.outgoing else []
+            ready, writable, _ = select.select(reads, writes, [], self._left())
+            if writable:
+                self._write()
+            if signals.reader in ready:
+                for number in signals.arrived():
+                    self._signal(number)
+            if 0 in ready:
+                self._input()
+            if self.guest.statuses in ready:
+                self._listen()
+        return self.status
+
+    def _left(self):
+        """Until something has to happen, if only this check."""
+        now = time.monotonic()
+        if self.deadline is not None and now >= self.deadline:
+            raise nehalem.OutOfTime(f"stopped after {self.timeout:g} seconds")
+        if self.pending and now >= self.pending[0][1] + PATIENCE:
+            number = self.pending[0][0]
+            raise Ended(number, f"{signal.Signals(number).name}: the guest did not take it within "
+                                f"{PATIENCE} seconds; the machine was ended")  # fmt: skip
+        ends = [self.deadline, self.pending[0][1] + PATIENCE if self.pending else None]
+        return min((end - now for end in ends if end is not None), default=None)
+
+    def _write(self):
+        try:
+            self.outgoing = self.outgoing[self.guest.requests.send(self.outgoing) :]
+        except BlockingIOError:
+            pass
+        except (BrokenPipeError, ConnectionResetError):
+            self.outgoing = b""  # the statuses say that it has ended
+
+    def _signal(self, number):
+        if number == signal.SIGWINCH:
+            if self.terminal.fd is not None:
+                self.event(SIZE, struct.pack("<2I", *size_of(self.terminal.fd)))
+            return
+        self.event(SIGNAL, struct.pack("<2I", number, 0))
+        if number not in FATAL:
+            return
+        self.pending.append((number, time.monotonic()))
+        if len(self.pending) >= 3:
+            raise Ended(number, f"{signal.Signals(number).name} for the third time; the machine was ended")
+
+    def _input(self):
+        try:
+            data = os.read(0, CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self.wanted = False
+        if data:
+            self.event(INPUT, data)
+        else:
+            self.ended = True
+            self.event(END_OF_INPUT)
+
+    def _listen(self):
+        part = os.read(self.guest.statuses, CHUNK)
+        if not part:
+            self.guest.close(keep=True)
+            raise self.guest._death("the command")
+        *lines, self.said = (self.said + part).split(b"\n")
+        for line in lines:
+            if line.startswith(b"!"):
+                self._tell(line[1:])
+            elif line.startswith(b"="):
+                self._word(line[1:])
+            else:
+                self.status = int(line)
+
+    def _word(self, word):
+        if word == WANT_INPUT:
+            self.wanted = True
+            if self.ended:
+                self.event(END_OF_INPUT)
+        elif word == SIGNALLED:
+            del self.pending[:1]
+        elif word == STOPPED:
+            self._stop()
+
+    def _tell(self, note):
+        end = b"\r\n" if self.terminal.is_input else b"\n"
+        with contextlib.suppress(OSError):
+            os.write(2, b"machine: " + note + end)
+
+    def _stop(self):
+        """Stops like the command, if there is a shell to which the user then returns."""
+        if self.terminal.is_input:
+            self.terminal.restore()
+            os.kill(os.getpid(), signal.SIGSTOP)
+            self.terminal.make_raw()
+            self.event(SIZE, struct.pack("<2I", *size_of(self.terminal.fd)))
+            self.event(SIGNAL, struct.pack("<2I", signal.SIGCONT, 0))
+
+
+def order(command, user, env, terminal, given):
+    """What src/guest/here.c reads."""
+    uid, gid, groups = identity(user)
+    kind = kind_of_input()
+    offset = os.lseek(0, 0, os.SEEK_CUR) if kind == FROM_FILE else 0
+    rows, columns, iflag, oflag, cflag, lflag, control = terminal.described()
+    variables = environment(user, env)
+    strings = b"".join(os.fsencode(s) + b"\0" for s in (os.getcwd(), *command, *variables))
+    terminals = sum(1 << fd for fd in range(3) if given[fd] and (fd or kind == FROM_STREAM))
+    fixed = struct.pack(
+        "<15I20s3I", uid, gid, len(groups), umask(), terminals, are_one_file(1, 2), kind,
+        offset & 0xFFFFFFFF, offset >> 32, rows, columns, iflag, oflag, cflag, lflag, control,
+        len(command), len(variables), len(strings),
+    )  # fmt: skip
+    return fixed + struct.pack(f"<{len(groups)}I", *groups) + strings
+
+
+def request(strings, data, settings):
+    """The message that makes the guest run /sbin/here."""
+    text = b"".join(os.fsencode(s) + b"\0" for s in strings)
+    header = struct.pack("<5I", len(text), len(data), 0, nehalem.OUTPUT, False)
+    message = header + nehalem.padded(text) + nehalem.padded(data)
+    first = nehalem.padded(str(settings).encode())
+    return struct.pack("<2I", len(first), len(message)) + first + message
+
+
+def run(guest, command, terminal, user=None, env=(), timeout=None, settings=nehalem.Settings()):
+    """Runs a command in the guest; returns its status."""
+    given = [is_terminal(fd) for fd in range(3)]
+    carrier = Carrier(guest, terminal, timeout)
+    with Signals() as signals:
+        try:
+            carrier.send(b"stdin=/proc/%d/fd/0" % os.getpid())
+            carrier.outgoing += request(["here", "run"], order(command, user, env, terminal, given), settings)
+            terminal.make_raw()
+            return carrier.follow(signals)
+        finally:
+            terminal.restore()
+
+
+# -------------------------------------------------------------------- files that are kept
+
+
+def replaced(guest, path):
+    """The folders below a path that the command removed and made anew."""
+    guest._truncate(nehalem.FILES)
+    guest._request(["here", "replaced", path], output=nehalem.FILES)
+    return {os.fsdecode(p) for p in guest._read(nehalem.FILES).split(b"\0") if p}
+
+
+def clear(path):
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.remove(path)
+
+
+def write_back(guest, path):
+    """Writes what the command changed at a path, or removed there, to the host."""
+    path = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), os.path.basename(os.path.abspath(path)))
+    own = any(path == o or path.startswith(o + "/") for o in OWN)
+    layer = "" if own else "/layer/upper"
+    tar = guest.fetch(layer + path)
+    if not tar:
+        if not os.path.lexists(path):
+            raise nehalem.MissingFile(f"--out {path}: the command left no such file")
+        return
+    anew = replaced(guest, layer + path)
+    prefix = (layer + path).strip("/")
+    for member in tar.getmembers():
+        rest = member.name.rstrip("/")[len(prefix) :]
+        if not member.name.startswith(prefix) or (rest and rest[0] != "/") or ".." in rest.split("/"):
+            raise nehalem.Trouble(f"--out {path}: the guest sent a file of another place: {member.name}")
+        write_member(tar, member, path + rest, layer + path + rest in anew)
+
+
+def write_member(tar, member, to, anew):
+    """What is at the place is no link then that would lead out of it."""
+    if member.isdir():
+        if anew or os.path.islink(to) or not os.path.isdir(to):
+            clear(to)
+        os.makedirs(to, exist_ok=True)
+        os.chmod(to, member.mode & 0o777)
+    elif member.ischr() and member.devmajor == member.devminor == 0:
+        clear(to)  # overlayfs marks so what was removed
+    elif member.issym():
+        clear(to)
+        os.symlink(member.linkname, to)
+    elif member.isreg() or member.islnk():
+        if os.path.islink(to) or not os.path.isfile(to):
+            clear(to)
+        with tar.extractfile(member) as f, open(to, "wb") as t:
+            shutil.copyfileobj(f, t)
+        os.chmod(to, member.mode & 0o777)

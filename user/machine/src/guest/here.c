@@ -1,0 +1,471 @@
+/*
+ * Runs one command in the guest as if it ran on the host: in the host's files, with the
+ * user's rights, environment, folder and terminal.
+ *
+ *     here prepare MODULE...   once: loads the kernel's modules and finds the host's files
+ *     here run                 runs the command that standard input describes (struct order)
+ *     here replaced PATH       prints the folders below PATH that hide those of the host, each with a NUL
+ *
+ * It carries the command's streams itself, through the ports of src/nhm/nhm_ports.cc, and asks the
+ * host for input and signals by PORT_EVENT: what arrives there is a word for its kind, a word
+ * for its length, and its bytes, padded to 4.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <grp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/io.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum { PORT_BASE = 0xCE0, PORT_FLUSH = 0xCE4, PORT_WORD = 0xCE7, PORT_REQUEST = 0xCE8, PORT_EVENT = 0xCEC };
+enum { INPUT = 1, END_OF_INPUT, SIGNAL, SIZE };	 /* kinds of events */
+enum { WANT_INPUT = 1, STOPPED, SIGNALLED };	 /* words for the host */
+enum { FROM_NULL, FROM_FILE, FROM_STREAM };	 /* kinds of standard input */
+enum { INTERACTIVE_MS = 10, SIGNALS_MS = 20 };	 /* between two questions for events */
+enum { TREE_MODE = 0755, BUFFER = 1 << 16 };
+
+/* What here.py writes; the groups and the strings follow: folder, command, environment. */
+struct order {
+	uint32_t uid, gid, groups, umask;
+	uint32_t terminals; /* bit N: descriptor N is a terminal */
+	uint32_t one_output; /* standard output and errors are one file */
+	uint32_t input;	    /* FROM_... */
+	uint32_t offset, offset_high;
+	uint32_t rows, columns;
+	uint32_t flags[4]; /* of the terminal: input, output, control, local */
+	uint8_t control[20];
+	uint32_t arguments, variables, bytes;
+};
+
+/* A stream that is carried to the host, or from it. */
+struct carried {
+	int fd;
+	int stream;
+};
+
+static char buffer[BUFFER];
+
+/* ---------------------------------------------------------------- the host's files */
+
+static int complain(const char *what)
+{
+	fprintf(stderr, "the guest: %s: %s\n", what, strerror(errno));
+	return 125;
+}
+
+static int load(const char *module)
+{
+	int fd = open(module, O_RDONLY | O_CLOEXEC);
+	int failed = fd < 0 || (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST);
+
+	close(fd);
+	return failed ? complain(module) : 0;
+}
+
+static int prepare(char **modules)
+{
+	for (; *modules; modules++)
+		if (load(*modules))
+			return 125;
+	mkdir("/files", TREE_MODE);
+	mkdir("/layer", TREE_MODE);
+	mkdir("/here", TREE_MODE);
+	if (mount("/dev/pmem0", "/files", "erofs", MS_RDONLY | MS_NOATIME, "dax=always"))
+		return complain("the host's files");
+	return 0;
+}
+
+/* /here: the host's files below a layer that takes what is written, with this kernel's own /proc and so on. */
+static int lay_out(void)
+{
+	static const char *const own[] = {"/proc", "/sys", "/dev", "/run"};
+	char to[16];
+
+	if (mount("layer", "/layer", "tmpfs", 0, "mode=755,size=90%"))
+		return complain("the layer above the host's files");
+	mkdir("/layer/upper", TREE_MODE);
+	mkdir("/layer/work", TREE_MODE);
+	if (mount("here", "/here", "overlay", 0,
+		  "lowerdir=/files/host,upperdir=/layer/upper,workdir=/layer/work,redirect_dir=off,metacopy=off,index=off,xino=off"))
+		return complain("the layer above the host's files");
+	for (size_t k = 0; k < sizeof(own) / sizeof(*own); k++) {
+		snprintf(to, sizeof(to), "/here%s", own[k]);
+		if (mount(own[k], to, NULL, MS_BIND | MS_REC, NULL))
+			return complain(to);
+	}
+	return 0;
+}
+
+/* As switch_root(8) does it: after a chroot alone, user namespaces would be refused. */
+static int enter(void)
+{
+	return unshare(CLONE_NEWNS) || chdir("/here") || mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".") || chdir("/");
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static int open_input(const struct order *o)
+{
+	int fd;
+
+	if (o->input != FROM_FILE)
+		return open("/dev/null", O_RDONLY);
+	fd = open("/files/stdin", O_RDONLY);
+	lseek(fd, (off_t)o->offset_high << 32 | o->offset, SEEK_SET);
+	return fd;
+}
+
+static char **take(char **text, uint32_t count)
+{
+	char **list = calloc(count + 1, sizeof(*list));
+
+	for (uint32_t k = 0; k < count; k++) {
+		list[k] = *text;
+		*text += strlen(*text) + 1;
+	}
+	return list;
+}
+
+static void become(const struct order *o)
+{
+	const gid_t *groups = (const gid_t *)(o + 1);
+	char *text = (char *)(groups + o->groups);
+	const char *folder = text;
+	char **argv;
+
+	text += strlen(text) + 1;
+	argv = take(&text, o->arguments);
+	environ = take(&text, o->variables);
+	umask(o->umask);
+	if (setgroups(o->groups, groups) || setresgid(o->gid, o->gid, o->gid) || setresuid(o->uid, o->uid, o->uid))
+		_exit(complain("the user"));
+	if (chdir(folder))
+		_exit(complain(folder));
+	execvp(argv[0], argv);
+	fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+/* ---------------------------------------------------------------- its streams */
+
+static void send_bytes(int stream, const char *at, size_t length)
+{
+	size_t words = length / 4, rest = length % 4;
+
+	__asm__ volatile("rep outsl" : "+S"(at), "+c"(words) : "d"(PORT_BASE + stream) : "memory");
+	__asm__ volatile("rep outsb" : "+S"(at), "+c"(rest) : "d"(PORT_BASE + stream) : "memory");
+	outb(0, PORT_FLUSH);
+}
+
+static void read_words(void *to, size_t bytes)
+{
+	size_t words = (bytes + 3) / 4;
+
+	__asm__ volatile("rep insl" : "+D"(to), "+c"(words) : "d"(PORT_REQUEST) : "memory");
+}
+
+/* Carries what there is to the host. At its end, or if nobody reads it there, the stream is closed. */
+static int forward(struct carried *c)
+{
+	ssize_t n = read(c->fd, buffer, BUFFER);
+
+	if (n > 0)
+		send_bytes(c->stream, buffer, n);
+	if (n > 0 && !(inl(PORT_FLUSH) & 1u << c->stream))
+		return 1;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	close(c->fd);
+	c->fd = -1;
+	return 0;
+}
+
+/* Input that the host has sent and the command has not taken yet. */
+struct input {
+	int fd;
+	int wanted; /* the host was asked for more */
+	int ends;
+	uint32_t at, length;
+	char bytes[BUFFER];
+};
+
+static void feed(struct input *i)
+{
+	ssize_t n = write(i->fd, i->bytes + i->at, i->length - i->at);
+
+	if (n > 0)
+		i->at += n;
+	else if (errno != EAGAIN && errno != EINTR)
+		i->at = i->length, i->ends = 1;
+}
+
+/* What the terminal itself would say at the end of its input: nothing but its end-of-file character. */
+static void end_input(struct input *i, int terminal)
+{
+	if (!terminal)
+		close(i->fd);
+	i->fd = -1;
+}
+
+/* ---------------------------------------------------------------- events */
+
+struct running {
+	pid_t pid;
+	int terminal; /* the side of it that is ours, or -1 */
+	struct carried outputs[3];
+	struct input *input;
+	int ended; /* a signalfd for SIGCHLD */
+	int status;
+};
+
+/* A terminal's signals go to all of a job, those of kill(1) to one process. */
+static void pass_on(const struct running *r, int number)
+{
+	int of_terminal = number == SIGINT || number == SIGQUIT || number == SIGHUP || number == SIGCONT;
+
+	kill(of_terminal ? -r->pid : r->pid, number);
+	outl(SIGNALLED, PORT_WORD);
+}
+
+static void take_event(struct running *r)
+{
+	uint32_t head[2], words[2];
+
+	read_words(head, sizeof(head));
+	if (head[0] == INPUT) {
+		r->input->at = r->input->wanted = 0;
+		r->input->length = head[1];
+		read_words(r->input->bytes, head[1]);
+	} else if (head[0] == END_OF_INPUT) {
+		r->input->ends = 1;
+	} else {
+		read_words(words, head[1]);
+		if (head[0] == SIGNAL)
+			pass_on(r, words[0]);
+		else if (r->terminal >= 0)
+			ioctl(r->terminal, TIOCSWINSZ, &(struct winsize){.ws_row = words[0], .ws_col = words[1]});
+	}
+}
+
+static int wants_input(const struct input *i) { return i->fd >= 0 && !i->ends && i->at == i->length; }
+
+/* Asks the host; waits for it if nothing else happens in the machine, so that its time does not run away. */
+static void ask(struct running *r)
+{
+	struct pollfd p = {r->input->fd, POLLOUT, 0};
+
+	if (wants_input(r->input) && !r->input->wanted && poll(&p, 1, 0) > 0) {
+		r->input->wanted = 1;
+		outl(WANT_INPUT, PORT_WORD);
+	}
+	outl(r->input->wanted ? INTERACTIVE_MS : 0, PORT_EVENT);
+	while (inl(PORT_EVENT))
+		take_event(r);
+}
+
+static int reap(struct running *r)
+{
+	struct signalfd_siginfo info;
+	int status, running = 1;
+	pid_t who;
+
+	while (read(r->ended, &info, sizeof(info)) > 0)
+		;
+	while ((who = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (who != r->pid)
+			continue;
+		if (WIFSTOPPED(status)) {
+			outl(STOPPED, PORT_WORD);
+			continue;
+		}
+		r->status = status;
+		running = 0;
+	}
+	return running;
+}
+
+/* What is in the pipes when the command has ended; not their end, since others may hold them. */
+static void drain(struct running *r)
+{
+	for (int k = 0; k < 3; k++) {
+		struct pollfd p = {r->outputs[k].fd, POLLIN, 0};
+
+		while (p.fd >= 0 && poll(&p, 1, 0) > 0 && forward(&r->outputs[k]))
+			;
+	}
+}
+
+static void follow(struct running *r, int terminal_input)
+{
+	for (int running = 1; running;) {
+		struct input *i = r->input;
+		struct pollfd p[5] = {{r->ended, POLLIN, 0}, {i->at < i->length ? i->fd : -1, POLLOUT, 0}};
+		int waiting = i->wanted || wants_input(i);
+
+		for (int k = 0; k < 3; k++)
+			p[2 + k] = (struct pollfd){r->outputs[k].fd, POLLIN, 0};
+		if (!poll(p, 5, waiting ? INTERACTIVE_MS : SIGNALS_MS) || waiting)
+			ask(r);
+		if (p[1].revents)
+			feed(i);
+		if (i->ends && i->at == i->length && i->fd >= 0)
+			end_input(i, terminal_input);
+		for (int k = 0; k < 3; k++)
+			if (p[2 + k].revents)
+				forward(&r->outputs[k]);
+		if (p[0].revents)
+			running = reap(r);
+	}
+	drain(r);
+}
+
+/* ---------------------------------------------------------------- its terminal */
+
+static int open_terminal(const struct order *o, int *ours)
+{
+	struct winsize size = {.ws_row = o->rows, .ws_col = o->columns};
+	struct termios t;
+	int theirs, unlock = 0;
+
+	*ours = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (*ours < 0 || ioctl(*ours, TIOCSPTLCK, &unlock))
+		return -1;
+	theirs = ioctl(*ours, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (theirs < 0 || tcgetattr(theirs, &t))
+		return -1;
+	t.c_iflag = o->flags[0];
+	t.c_oflag = o->flags[1];
+	t.c_lflag = o->flags[3];
+	for (size_t k = 0; k < sizeof(o->control) && k < NCCS; k++)
+		t.c_cc[k] = o->control[k];
+	tcsetattr(theirs, TCSANOW, &t);
+	ioctl(theirs, TIOCSWINSZ, &size);
+	fchown(theirs, o->uid, 5);
+	fchmod(theirs, 0620);
+	return theirs;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+static void carry(struct carried *c, int fd, int stream)
+{
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	*c = (struct carried){fd, stream};
+}
+
+static void start(const struct order *o, int fds[3], int controlling, const sigset_t *before)
+{
+	iopl(0);
+	setsid();
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, before, NULL);
+	if (controlling >= 0)
+		ioctl(controlling, TIOCSCTTY, 0);
+	for (int k = 0; k < 3; k++)
+		dup2(fds[k], k);
+	if (enter())
+		_exit(complain("the host's files"));
+	become(o);
+}
+
+static int run(const struct order *o)
+{
+	static struct input input;
+	struct running r = {.terminal = -1, .input = &input};
+	int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, fds[3], theirs = -1;
+	int terminal_output = o->terminals & 6;
+	sigset_t child, before;
+
+	if (o->terminals && (theirs = open_terminal(o, &r.terminal)) < 0)
+		return complain("a terminal");
+	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC))
+		return complain("pipes");
+	if (o->input != FROM_STREAM)
+		fds[0] = open_input(o);
+	else
+		fds[0] = o->terminals & 1 ? theirs : in[0];
+	fds[1] = o->terminals & 2 ? theirs : out[1];
+	fds[2] = o->terminals & 4 ? theirs : o->one_output ? out[1] : err[1];
+
+	input.fd = o->input != FROM_STREAM ? -1 : o->terminals & 1 ? r.terminal : in[1];
+	if (input.fd >= 0)
+		fcntl(input.fd, F_SETFL, O_NONBLOCK);
+	carry(&r.outputs[0], out[0], 0);
+	carry(&r.outputs[1], err[0], 1);
+	carry(&r.outputs[2], r.terminal, terminal_output == 4 ? 1 : 0);
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, &before);
+	r.ended = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	r.pid = fork();
+	if (r.pid == 0)
+		start(o, fds, theirs, &before);
+	if (r.pid < 0)
+		return complain("fork");
+	close(theirs);
+	close(in[0]);
+	close(out[1]);
+	close(err[1]);
+	follow(&r, o->terminals & 1);
+	return WIFSIGNALED(r.status) ? 128 + WTERMSIG(r.status) : WEXITSTATUS(r.status);
+}
+
+static int print_if_replaced(const char *path, const struct stat *s, int kind, struct FTW *where)
+{
+	char value[2];
+
+	(void)s;
+	(void)where;
+	if (kind == FTW_D && getxattr(path, "trusted.overlay.opaque", value, sizeof(value)) > 0 && value[0] == 'y')
+		fwrite(path, strlen(path) + 1, 1, stdout);
+	return 0;
+}
+
+static struct order *read_order(void)
+{
+	struct stat s;
+	char *at;
+
+	if (fstat(0, &s) || !(at = calloc(1, s.st_size + 1)))
+		return NULL;
+	for (off_t done = 0; done < s.st_size;) {
+		ssize_t n = read(0, at + done, s.st_size - done);
+
+		if (n <= 0)
+			return NULL;
+		done += n;
+	}
+	return (struct order *)at;
+}
+
+int main(int argc, char **argv)
+{
+	const struct order *o;
+
+	if (argc > 1 && !strcmp(argv[1], "prepare"))
+		return prepare(argv + 2);
+	if (argc > 2 && !strcmp(argv[1], "replaced"))
+		return nftw(argv[2], print_if_replaced, 32, FTW_PHYS) != 0;
+	if (iopl(3) || !(o = read_order()))
+		return complain("the order");
+	signal(SIGPIPE, SIG_IGN);
+	return lay_out() ? 125 : run(o);
+}
