@@ -71,3 +71,42 @@ def test_the_users_side_of_a_clock_is_as_long_as_both(two_cores):
     values = [r["value"] for r in found if r["type"] == "count"]
     assert max(values) < 1.01 * min(values)
     assert result.stderr.count("counts its time on both sides, whichever are asked for") == 2
+
+
+TRACEPOINTS = {  # times that the program passes them, at least; whether they are on the user's side
+    "syscalls:sys_enter_clock_nanosleep": (SIDES["naps"], True),
+    "raw_syscalls:sys_enter": (SIDES["naps"] + SIDES["faults"] + SIDES["moves"], False),
+    "sched:sched_switch": (SIDES["naps"], False),
+}
+
+
+@pytest.mark.parametrize("name", TRACEPOINTS)
+def test_a_tracepoint_counts_on_each_side_what_perf_counts_or_says_why_not(two_cores, name):
+    least, of_user = TRACEPOINTS[name]
+    path = name.replace(":", "/")
+    number = int(two_cores.run(f"cat /sys/kernel/tracing/events/{path}/id").stdout)
+    for side in ("", "u", "k"):
+        result, found = stat(two_cores, "root", 2, "--force", [f"tracepoint/config={number}/{side}"])
+        count = next(r for r in found if r["type"] == "count")
+        perfs = two_cores.run(f"perf stat -x, -e {name}{':' + side if side else ''} -- sides").stderr.split(",")
+        if side == "u" and not of_user:
+            assert (count["status"], count["value"], int(perfs[0])) == ("not_counted", 0, 0), count
+            assert f"({name})" in count["why"] and count["why"] in result.stderr
+            continue
+        assert count["status"] == "counted" and count["value"] >= least and int(perfs[0]) >= least
+        assert count["value"] == int(perfs[0]) or name.startswith("sched")
+    expected = two_cores.run(f"nhmtap stat --force --format json --expect 'tracepoint/config={number}/u<1' -- sides")
+    outcome, = (r["outcome"] for r in parse(expected.stdout) if r["type"] == "expectation")
+    assert outcome == ("failed" if of_user else "cannot_tell")
+
+
+@pytest.mark.parametrize("side", ["u", "k", "h", "G", "H", "I"])
+def test_every_pmu_that_the_kernel_has_counts_the_side_or_says_why_not(two_cores, side):
+    listed = two_cores.run("cd /sys/bus/event_source/devices; ls -d */events/*").stdout.split()
+    events = {name.replace("/events/", "/") for name in listed if "." not in name and "mem-loads" not in name}
+    assert any(event.startswith("msr/") for event in events)
+    for event in sorted(events):
+        result = two_cores.run(f"nhmtap stat --format json -e {event}/{side} -- true")
+        assert result.status == (1 if event.startswith("msr/") or side == "h" else 0), result.stderr
+        why = "on all sides together" if event.startswith("msr/") else "without u and k"
+        assert not result.status or why in result.stderr

@@ -32,7 +32,7 @@ struct event {
 	char unit[32];		 /* unit of a count, once scaled: "ns", "Joules"; "": a plain number */
 	double scale;		 /* from the PMU's driver, else 1 */
 	char counter[16];	 /* "fixed 1": the counter that the plan assigns; "" if not known */
-	char never[256];	 /* why it can't count what it is asked for, so that its count says nothing;
+	char never[500];	 /* why it can't count what it is asked for, so that its count says nothing;
 				    "": it can */
 	int group;		 /* events in the same {…} have the same number, from 0; -1 outside */
 	const struct cpus *cpus; /* the PMU's cpumask, borrowed; NULL if it counts per CPU */

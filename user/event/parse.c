@@ -798,6 +798,28 @@ static int refuse_pmu(struct event_parser *parser, const char *name)
 	return kernel_lacks_pmu(parser->host, name, parser->refusal);
 }
 
+/* PMUs of the kernel's whose requests hold addresses of names or instructions, which no term can give. */
+static const struct pointing_pmu {
+	const char *name, *what, *instead;
+} pointing_pmus[] = {
+	{"breakpoint", "a breakpoint's address", "use perf stat -e mem:ADDRESS, or gdb"},
+	{"kprobe", "the name of a function of the kernel in memory", "use perf probe, or bpftrace"},
+	{"uprobe", "the name of a file in memory", "use perf probe, or bpftrace"},
+};
+
+static int refuse_pointing(struct event_parser *parser, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(pointing_pmus); i++) {
+		if (strcmp(pointing_pmus[i].name, name))
+			continue;
+		refuse(parser->refusal, STATUS_USAGE, "event '%s/…/'", name);
+		because(parser->refusal, "the kernel wants %s for it, which no term can give",
+			pointing_pmus[i].what);
+		return instead(parser->refusal, "%s", pointing_pmus[i].instead);
+	}
+	return 0;
+}
+
 /* --- the list --------------------------------------------------------------------------------- */
 
 static int syntax(struct event_parser *parser, const char *why)
@@ -853,6 +875,8 @@ static int parse_terms(struct event_parser *parser, struct event *event, const c
 	if ((size_t)(close - parser->at) > sizeof(terms))
 		return syntax(parser, "the terms are too long");
 	snprintf(terms, sizeof(terms), "%.*s", (int)(close - parser->at - 1), parser->at + 1);
+	if (refuse_pointing(parser, name))
+		return -1;
 	pmu = host_pmu(parser->host, name);
 	if (pmu) {
 		EVENT_SET(event, type, pmu->type, "the PMU '%s'", name);

@@ -349,16 +349,43 @@ static int precise_unrecorded(const struct subject *s, struct refusal *refusal)
  * then the count is not refused, but says that it can't be told: sides_settle(). */
 static int other_side(const struct subject *s, struct refusal *refusal)
 {
-	const struct generic_event *generic = generic_event_of(s->event->attr.type, s->event->attr.config);
+	struct sides sides;
 
-	if (!s->event->privilege_given || !sides_missed(s->event))
+	if (!s->event->privilege_given)
+		return 0;
+	sides_of(s->event, s->host, &sides);
+	if (!sides_missed(s->event, &sides))
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
-	because(refusal, "it %s; on the user's side it would count nothing", generic->sides_why);
-	according(refusal, "kernel, %s", generic->sides_source);
+	because(refusal, "it %s; on the user's side it would count nothing", sides.why);
+	according(refusal, "kernel, %s", sides.source);
 	if (host_may_count_kernel(s->host))
 		return instead(refusal, "leave out the modifier u, or write k; --force insists");
 	return instead(refusal, "leave out the modifier u, and %s", sides_remedy(s->host));
+}
+
+/* The driver has no means to leave a side out. */
+static int without_sides(const struct subject *s, struct refusal *refusal)
+{
+	if (!s->event->sideless || !sides_any_excluded(s->event))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	refusal->error = EINVAL;
+	because(refusal, "its counter counts whoever is the cause, on all sides together: the kernel takes "
+			 "none of u, k, h, G, H and I for it");
+	according(refusal, "kernel, PERF_PMU_CAP_NO_EXCLUDE");
+	return instead(refusal, "leave out the modifiers");
+}
+
+static int guests_alone(const struct subject *s, struct refusal *refusal)
+{
+	if (!sides_of_guests_ignored(s->event))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "G asks for guests alone, and the kernel counts this event itself, on the host: it "
+			 "would ignore G and count what happens here");
+	according(refusal, "kernel, perf_exclude_event()");
+	return instead(refusal, "leave out the modifier G; --force insists");
 }
 
 static int no_side(const struct subject *s, struct refusal *refusal)
@@ -640,6 +667,8 @@ static const struct rule {
 } rules[] = {
 	{.check = other_side, .yields = true, .of_all = true},
 	{.check = no_side, .yields = true, .of_all = true},
+	{.check = without_sides, .of_all = true},
+	{.check = guests_alone, .yields = true, .of_all = true},
 	{.check = pin_control},
 	{.check = cmask_width},
 	{.check = second_offcore_register, .yields = true},

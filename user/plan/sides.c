@@ -6,24 +6,61 @@
 
 #include "host/kernel.h"
 #include "host/privileges.h"
+#include "host/tracepoints.h"
 #include "plan/denial.h"
 #include "tables/names.h"
 
-static const struct generic_event *known_of(const struct event *event)
+/* perf_tp_event_match(), kernel/events/core.c: it looks at exclude_kernel alone. */
+static void sides_of_tracepoint(const struct event *event, const struct host *host, struct sides *sides)
 {
-	return generic_event_of(event->attr.type, event->attr.config);
+	struct tracepoint tracepoint;
+
+	sides->source = "perf_tp_event_match()";
+	sides->sides = SIDES_KERNEL;
+	if (!tracepoint_find(host, event->attr.config, &tracepoint)) {
+		snprintf(sides->why, sizeof(sides->why),
+			 "is passed in the kernel, unless it is that of a system call or a uprobe: which it "
+			 "is can't be read from tracefs");
+		return;
+	}
+	if (tracepoint.of_user)
+		sides->sides = SIDES_IGNORED;
+	snprintf(sides->why, sizeof(sides->why),
+		 tracepoint.of_user ? "counts all of %.80s, on the kernel's side alone too"
+				    : "is passed in the kernel alone (%.80s)",
+		 tracepoint.name);
 }
 
-static bool has_sides(const struct event *event, enum event_sides sides)
+void sides_of(const struct event *event, const struct host *host, struct sides *sides)
 {
-	const struct generic_event *known = known_of(event);
+	const struct generic_event *known = generic_event_of(event->attr.type, event->attr.config);
 
-	return known && known->sides == sides;
+	*sides = (struct sides){.sides = SIDES_BOTH};
+	if (event->attr.type == PERF_TYPE_TRACEPOINT) {
+		sides_of_tracepoint(event, host, sides);
+	} else if (known && known->sides != SIDES_BOTH) {
+		*sides = (struct sides){.sides = known->sides, .source = known->sides_source};
+		snprintf(sides->why, sizeof(sides->why), "%s", known->sides_why);
+	}
 }
 
-bool sides_missed(const struct event *event)
+bool sides_missed(const struct event *event, const struct sides *sides)
 {
-	return event->attr.exclude_kernel && has_sides(event, SIDES_KERNEL);
+	return event->attr.exclude_kernel && sides->sides == SIDES_KERNEL;
+}
+
+bool sides_any_excluded(const struct event *event)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	return attr->exclude_user || attr->exclude_kernel || attr->exclude_hv || attr->exclude_idle ||
+	       attr->exclude_host || attr->exclude_guest;
+}
+
+bool sides_of_guests_ignored(const struct event *event)
+{
+	return event->attr.exclude_host &&
+	       (event->attr.type == PERF_TYPE_SOFTWARE || event->attr.type == PERF_TYPE_TRACEPOINT);
 }
 
 bool sides_all_excluded(const struct event *event, const struct host *host)
@@ -40,25 +77,24 @@ const char *sides_remedy(const struct host *host)
 				    : "sysctl kernel.perf_event_paranoid=1, or give CAP_PERFMON";
 }
 
-static bool nothing_counts(const struct event *event, const struct host *host)
+static bool nothing_counts(const struct event *event, const struct sides *sides, const struct host *host)
 {
 	/* On other architectures the kernel counts some of these. */
-	return has_sides(event, SIDES_NONE) &&
+	return sides->sides == SIDES_NONE &&
 	       (!strcmp(host->machine, "x86_64") || event->attr.config == PERF_COUNT_SW_DUMMY ||
 		event->attr.config == PERF_COUNT_SW_BPF_OUTPUT);
 }
 
-static void settle_missed(struct event *event, const struct host *host)
+static void settle_missed(struct event *event, const struct sides *sides, const struct host *host)
 {
-	const char *why = known_of(event)->sides_why;
-
 	if (event->privilege_given) /* --force */
-		snprintf(event->never, sizeof(event->never), "it %s, and the user's side was asked for", why);
+		snprintf(event->never, sizeof(event->never), "it %s, and the user's side was asked for",
+			 sides->why);
 	else
 		snprintf(event->never, sizeof(event->never),
 			 "it %s, which this user may not count (kernel.perf_event_paranoid is %d); to count "
 			 "it: %s",
-			 why, host->perf_event_paranoid, sides_remedy(host));
+			 sides->why, host->perf_event_paranoid, sides_remedy(host));
 }
 
 static bool one_side(const struct perf_event_attr *attr)
@@ -66,20 +102,36 @@ static bool one_side(const struct perf_event_attr *attr)
 	return attr->exclude_user || attr->exclude_kernel;
 }
 
+/* What the kernel counts although it was asked to leave it out. */
+static void note_ignored(struct event *event, const struct sides *sides)
+{
+	const struct perf_event_attr *attr = &event->attr;
+	bool clock_samples = event_is_clock(event) && attr->sample_period;
+	bool kernels_alone = attr->exclude_user && !attr->exclude_kernel;
+
+	if (sides->sides == SIDES_IGNORED && !clock_samples &&
+	    (attr->type == PERF_TYPE_TRACEPOINT ? kernels_alone : one_side(attr)))
+		event_note(event, "it %s", sides->why);
+	if (sides_of_guests_ignored(event)) /* --force */
+		event_note(event, "it counts on the host, although guests were asked for");
+	/* perf_swevent_hrtimer() has the only test of it outside of other architectures' drivers. */
+	if (attr->exclude_idle && !clock_samples)
+		event_note(event, "on x86 the kernel counts the idle task all the same");
+}
+
 static void settle(struct event *event, const struct host *host)
 {
-	if (sides_missed(event))
-		settle_missed(event, host);
-	else if (sides_all_excluded(event, host))
+	struct sides sides;
+
+	sides_of(event, host, &sides);
+	if (sides_missed(event, &sides))
+		settle_missed(event, &sides, host);
+	else if (sides_all_excluded(event, host) && event->attr.type != PERF_TYPE_TRACEPOINT)
 		snprintf(event->never, sizeof(event->never),
 			 "both sides that there are, u and k, are excluded");
-	else if (nothing_counts(event, host))
-		snprintf(event->never, sizeof(event->never), "it %s", known_of(event)->sides_why);
-	else if (has_sides(event, SIDES_IGNORED) && one_side(&event->attr) && !event->attr.sample_period)
-		event_note(event, "it %s", known_of(event)->sides_why);
-	else if (event->attr.type == PERF_TYPE_TRACEPOINT && event->attr.exclude_kernel)
-		event_note(event, "on the user's side only the tracepoints of system calls and uprobes "
-				  "count; others are passed in the kernel");
+	else if (nothing_counts(event, &sides, host))
+		snprintf(event->never, sizeof(event->never), "it %s", sides.why);
+	note_ignored(event, &sides);
 }
 
 void sides_settle(struct events *events, const struct host *host)
