@@ -33,12 +33,16 @@ struct key {
 	comm_t comm;
 };
 
+/* Latencies are in core cycles. Those of the samples, and those of what the samples stand for: with a
+ * frequency the periods differ, so the mean of the samples is not that of the loads. */
 struct value {
 	__u64 samples;
 	__u64 period;
-	__u64 latency_sum; /* core cycles */
+	__u64 latency_sum;
+	__u64 latency_sum_period;
 	maximum_t latency_max;
 	log2_histogram_t latency_histogram;
+	log2_histogram_t latency_histogram_period;
 };
 
 #define KEY_WORDS (sizeof(struct key) / 8)
@@ -234,14 +238,18 @@ static __always_inline __u64 task_in_key(struct key *key, __u64 hash)
 	return hash;
 }
 
-static __always_inline void add_latency(struct value *value, __u64 latency)
+static __always_inline void add_latency(struct value *value, __u64 latency, __u64 period)
 {
+	__u32 bucket = bucket_of(latency) & (LOG2_BUCKETS - 1);
+
 	if (!latency) /* not measured: no load takes less than a cycle */
 		return;
 	value->latency_sum += latency;
+	value->latency_sum_period += latency * period;
 	if (latency > value->latency_max)
 		value->latency_max = latency;
-	value->latency_histogram[bucket_of(latency) & (LOG2_BUCKETS - 1)]++;
+	value->latency_histogram[bucket]++;
+	value->latency_histogram_period[bucket] += period;
 }
 
 static __always_inline void put_sample(const struct load *load, const struct key *key, __u64 period)
@@ -291,7 +299,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 
 	value = table_add(table, which, &key, hash, period);
 	if (value)
-		add_latency(value, load.latency);
+		add_latency(value, load.latency, period);
 }
 
 /* Called after stack_of() has returned: if both were inlined into one function they would exceed the 512

@@ -151,8 +151,8 @@ static json_t *mem_of(const struct words *words)
 
 	snprintf(from, sizeof(from), "%lld", (long long)number(words, 2) & 0xffff);
 	return json_pack("{s:s, s:o, s:[], s:[{s:o, s:I, s:{s:I}}]}", "type", "mem", "event", text(words, 0),
-			 "entries", "sources", "source", text(words, 1), "latency_sum", number(words, 3),
-			 "latency_histogram", from, number(words, 2));
+			 "entries", "sources", "source", text(words, 1), "latency_sum_period",
+			 number(words, 3), "latency_histogram_period", from, number(words, 2));
 }
 
 static json_t *gap_of(const struct words *words)

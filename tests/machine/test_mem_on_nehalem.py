@@ -108,11 +108,11 @@ def test_pages_and_otlp_have_the_latencies_as_histograms_by_source(guest):
     told = {labels["source"]: point for line in lines for labels, point in otlp.points(otlp.read(line), "nhmtap.latency")}
     assert set(told) == {source["source"] for source in record["sources"]}
     for source in record["sources"]:
-        name, buckets = source["source"], source["latency_histogram"]
+        name, buckets = source["source"], source["latency_histogram_period"]
         for least in (4, 8, 16, 1024):
             assert pages.total(page, "nhmtap_latency_cycles_bucket", source=name, le=f"{least - 1}.0") == sum(
                 number for bucket, number in buckets.items() if int(bucket) < least)
-        for kind, number in (("count", sum(buckets.values())), ("sum", source["latency_sum"])):
+        for kind, number in (("count", sum(buckets.values())), ("sum", source["latency_sum_period"])):
             assert pages.total(page, f"nhmtap_latency_cycles_{kind}", source=name) == number
             assert getattr(told[name], kind) == number
 

@@ -11,7 +11,7 @@
 #define FIRST_BUCKET 2 /* 4 cycles, the shortest latency of a load; guide, section 3.7 */
 #define LAST_BUCKET  15
 
-/* Draws the number of samples in each bucket as a column of one of eight heights; the fullest bucket is the
+/* Draws the number of loads in each bucket as a column of one of eight heights; the fullest bucket is the
  * highest. */
 static void add_histogram(struct text *text, const json_t *histogram)
 {
@@ -29,16 +29,17 @@ static void add_histogram(struct text *text, const json_t *histogram)
 		text_add(text, "%s", counts[i] ? heights[counts[i] * 7 / most] : "·");
 }
 
+/* Of the loads, and so weighed by what the samples stand for. */
 static json_int_t mean_latency(const json_t *value)
 {
-	const json_t *histogram = json_object_get(value, "latency_histogram");
+	const json_t *histogram = json_object_get(value, "latency_histogram_period");
 	json_int_t measured = 0;
 	const char *bound;
 	json_t *count;
 
 	json_object_foreach((json_t *)histogram, bound, count)
 		measured += json_integer_value(count);
-	return measured ? (integer(value, "latency_sum") + measured / 2) / measured : 0;
+	return measured ? (integer(value, "latency_sum_period") + measured / 2) / measured : 0;
 }
 
 /* Whether any sample has a latency; stores and page faults have none. */
@@ -59,7 +60,7 @@ static void latency_cells(struct text *text, const json_t *source)
 
 	text_add(text, " %6lld %7s  ", (long long)mean_latency(source),
 		 row_grouped(integer(source, "latency_max"), longest, sizeof(longest)));
-	add_histogram(text, json_object_get(source, "latency_histogram"));
+	add_histogram(text, json_object_get(source, "latency_histogram_period"));
 }
 
 static void source_rows(struct text *text, const json_t *sources)

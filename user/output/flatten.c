@@ -42,13 +42,13 @@ struct flattening {
 static bool is_measured(const char *name)
 {
 	static const char *const names[] = {
-		"value",	 "samples",	  "count",	 "mispredicted_period",
-		"period",	 "mispredicted",  "latency_sum", "latency_max",
-		"enabled_ns",	 "running_ns",	  "scaled",	 "bytes",
-		"value_in_unit", "running_share", "status",	 "why",
-		"merged",	 "cpus_missing",  "together",	 "truncated",
-		"entries",	 "repeat",	  "description", "formula",
-		"unit",		 "part",	  "parts",
+		"value",       "samples",	"count",	 "mispredicted_period",
+		"period",      "mispredicted",	"latency_sum",	 "latency_sum_period",
+		"latency_max", "enabled_ns",	"running_ns",	 "scaled",
+		"bytes",       "value_in_unit", "running_share", "status",
+		"why",	       "merged",	"cpus_missing",	 "together",
+		"truncated",   "entries",	"repeat",	 "description",
+		"formula",     "unit",		"part",		 "parts",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

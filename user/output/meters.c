@@ -368,7 +368,7 @@ static void take_latencies(const struct taking *taking)
 
 	json_array_foreach(json_object_get(taking->record, "sources"), i, source) {
 		struct meter_series *series;
-		const json_t *histogram = json_object_get(source, "latency_histogram");
+		const json_t *histogram = json_object_get(source, "latency_histogram_period");
 		json_t *labels;
 
 		if (!json_object_size(histogram))
@@ -376,10 +376,11 @@ static void take_latencies(const struct taking *taking)
 		labels = labels_of(taking);
 		json_object_set(labels, "source", json_object_get(source, "source"));
 		family = family_of(taking->meters, METER_HISTOGRAM, "latency", "cycles",
-				   "How long loads took, by where they found their data.");
+				   "How long loads took, by where they found their data: what samples stand "
+				   "for, not their number.");
 		series = series_of(taking->meters, family, labels);
 		series->set = true;
-		series->sum += integer(source, "latency_sum");
+		series->sum += integer(source, "latency_sum_period");
 		json_object_foreach((json_t *)histogram, from, count) {
 			int bucket = __builtin_ctzl(strtoul(from, NULL, 10) | 1UL << (METER_BUCKETS - 1));
 

@@ -37,7 +37,9 @@ struct measured {
 static const struct measured measured[] = {
 	{"profile", {{"samples", "samples", "count"}, {.member = "period"}}},
 	{"mem",
-	 {{"samples", "samples", "count"}, {.member = "period"}, {"latency_sum", "latency", "cycles"}}},
+	 {{"samples", "samples", "count"},
+	  {.member = "period"},
+	  {"latency_sum_period", "latency", "cycles"}}},
 	{"branch", {{"count", "branches", "count"}, {"mispredicted", "mispredicted", "count"}}},
 };
 
