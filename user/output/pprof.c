@@ -27,20 +27,28 @@ struct measure {
 	const char *member, *type, *unit; /* type NULL: type and unit are the event's own */
 };
 
-#define MEASURES 3
+#define MEASURES 4
 
 struct measured {
 	const char *type; /* type of the records */
+	bool traced;	  /* of a trace: its branches have no periods */
 	struct measure measures[MEASURES];
 };
 
 static const struct measured measured[] = {
-	{"profile", {{"samples", "samples", "count"}, {.member = "period"}}},
+	{"profile", false, {{"samples", "samples", "count"}, {.member = "period"}}},
 	{"mem",
+	 false,
 	 {{"samples", "samples", "count"},
 	  {.member = "period"},
 	  {"latency_sum_period", "latency", "cycles"}}},
-	{"branch", {{"count", "branches", "count"}, {"mispredicted", "mispredicted", "count"}}},
+	{"branch",
+	 false,
+	 {{"count", "branches", "count"},
+	  {"mispredicted", "mispredicted", "count"},
+	  {"mispredicted_period", "mispredicted_period", "count"},
+	  {.member = "period"}}},
+	{"branch", true, {{"count", "branches", "count"}, {"mispredicted", "mispredicted", "count"}}},
 };
 
 struct writing {
@@ -345,7 +353,7 @@ static int64_t period_of(const json_t *event, const json_t *entries)
 	if (is_clock(attr))
 		return 1000000000 / frequency;
 	json_array_foreach(entries, i, entry) {
-		samples += integer(entry, "samples");
+		samples += integer(entry, json_object_get(entry, "count") ? "count" : "samples");
 		period += integer(entry, "period");
 	}
 	return samples ? period / samples : 0;
@@ -424,19 +432,29 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 	return writing.profile;
 }
 
+/* NULL: the record has nothing for a profile. */
+static const struct measure *measures_of(const json_t *record)
+{
+	bool traced = json_object_get(record, "trace");
+
+	for (size_t i = 0; i < ARRAY_SIZE(measured); i++)
+		if (!strcmp(string(record, "type"), measured[i].type) && traced == measured[i].traced)
+			return measured[i].measures;
+	return NULL;
+}
+
 static int write_pprof(struct stream *stream, const json_t *record)
 {
+	const struct measure *measures = measures_of(record);
 	Pprof__Profile *profile;
 	unsigned char *bytes;
-	size_t size, i = 0;
+	size_t size;
 	char *zipped;
 	int err;
 
-	while (i < ARRAY_SIZE(measured) && strcmp(string(record, "type"), measured[i].type))
-		i++;
-	if (i == ARRAY_SIZE(measured))
+	if (!measures)
 		return 0;
-	profile = make_profile(stream, record, measured[i].measures);
+	profile = make_profile(stream, record, measures);
 	size = pprof__profile__get_packed_size(profile);
 	bytes = xmalloc(size);
 	pprof__profile__pack(profile, bytes);
