@@ -154,6 +154,17 @@ struct layout {
 #define known_metric_MEMBERS(X, type)                                                                        \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, formula), X##VALUE(TEXT, type, unit),               \
 		X##VALUE(TEXT, type, description), X##VALUE(TEXT, type, source)
+#define known_share_MEMBERS(X, type)                                                                         \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, parent), X##VALUE(TEXT, type, description),         \
+		X##VALUE(TEXT, type, formula), X##VALUE(UNSIGNED, type, cost_low),                           \
+		X##VALUE(UNSIGNED, type, cost), X##VALUE(UNSIGNED, type, cost_high),                         \
+		X##VALUE(UNSIGNED, type, estimated), X##VALUE(UNSIGNED, type, explained),                    \
+		X##VALUE(UNSIGNED, type, beside), X##VALUE(UNSIGNED, type, unmodelled),                      \
+		X##VALUE(TEXT, type, meaning), X##VALUE(TEXT, type, locate), X##VALUE(TEXT, type, source)
+#define known_identity_MEMBERS(X, type)                                                                      \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, left), X##VALUE(TEXT, type, right),                 \
+		X##VALUE(UNSIGNED, type, percent), X##VALUE(TEXT, type, withdraws),                          \
+		X##VALUE(TEXT, type, source)
 #define cpu_model_MEMBERS(X, type)	 X##VALUE(UNSIGNED, type, family), X##VALUE(UNSIGNED, type, model)
 #define known_processor_MEMBERS(X, type) X##VALUE(TEXT, type, pattern)
 #define known_section_MEMBERS(X, type)	 X##VALUE(TEXT, type, facility), X##VALUE(TEXT, type, number)
@@ -175,7 +186,9 @@ struct layout {
 		X##LIST(LIST, type, branches, &known_branch_kind_layout),                                    \
 		X##LIST(LIST, type, units, &known_unit_layout),                                              \
 		X##LIST(LIST, type, contradictions, &known_contradiction_layout),                            \
-		X##LIST(LIST, type, metrics, &known_metric_layout)
+		X##LIST(LIST, type, metrics, &known_metric_layout),                                          \
+		X##LIST(LIST, type, shares, &known_share_layout),                                            \
+		X##LIST(LIST, type, identities, &known_identity_layout)
 #define known_source_MEMBERS(X, type) X##VALUE(TEXT, type, key), X##VALUE(TEXT, type, title)
 
 #define ROW_VALUE(which, type, member)                                                                       \
@@ -227,6 +240,8 @@ LAYOUT(known_unit);
 LAYOUT(source_claim);
 LAYOUT(known_contradiction);
 LAYOUT(known_metric);
+LAYOUT(known_share);
+LAYOUT(known_identity);
 LAYOUT(cpu_model);
 LAYOUT(known_section);
 LAYOUT(known_processor);

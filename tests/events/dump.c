@@ -108,6 +108,20 @@ static void print_metrics(const char *cpu, const struct known_metric *metrics, s
 		printf("metric\t%s\t%s\t%s\t%s\n", cpu, metrics[i].name, metrics[i].formula, metrics[i].unit);
 }
 
+static void print_shares(const struct cpu_events *cpu)
+{
+	for (size_t i = 0; i < cpu->nr_shares; i++) {
+		const struct known_share *share = &cpu->shares[i];
+
+		printf("share\t%s\t%s\t%s\t%s\t%u\t%u\n", cpu->name, share->name,
+		       share->parent ? share->parent : "", share->formula ? share->formula : "",
+		       share->beside, share->unmodelled);
+	}
+	for (size_t i = 0; i < cpu->nr_identities; i++)
+		printf("identity\t%s\t%s\t%s\t%s\n", cpu->name, cpu->identities[i].name,
+		       cpu->identities[i].left, cpu->identities[i].right);
+}
+
 static void print_cpu(const struct cpu_events *cpu)
 {
 	printf("cpu\t%s\t%s\t%u\t%u\n", cpu->name, cpu->vendor, cpu->general_counters, cpu->fixed_counters);
@@ -143,6 +157,7 @@ static void print_cpu(const struct cpu_events *cpu)
 		print_unit(cpu->name, &cpu->units[i]);
 	print_contradictions(cpu);
 	print_metrics(cpu->name, cpu->metrics, cpu->nr_metrics);
+	print_shares(cpu);
 }
 
 static void print_generic(const struct known_metric *metrics, size_t nr)

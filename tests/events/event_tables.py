@@ -52,11 +52,13 @@ class Compiled:
         "unit_field": "cpu unit kind name title low high usual values description",
         "contradiction": "cpu id subject we_do why names says",
         "metric": "cpu name formula unit",
+        "share": "cpu name parent formula beside unmodelled",
+        "identity": "cpu name left right",
         "source": "key title",
     }
     NUMBERS = {"mask", "config", "config1", "period", "counters", "fixed_counter", "precise", "architectural",
                "bits", "kinds", "records", "msr", "family", "model", "reserved", "code", "perf_data_src",
-               "general_counters", "fixed_counters"}
+               "general_counters", "fixed_counters", "beside", "unmodelled"}
 
     def __init__(self, text):
         self.rows = defaultdict(list)

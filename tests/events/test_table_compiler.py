@@ -34,6 +34,10 @@ CONTRADICTION = {"id": "cats", "subject": "Cats", "says": {"perfmon": "yes"}, "w
                  "why": "to see"}
 METRIC = {"name": "cat_rate", "formula": "CATS.SEEN / 2", "unit": "cats", "description": "Cats",
           "source": "perfmon"}
+WHOLE = {"name": "naps", "description": "Sleep", "formula": "CATS.SEEN", "source": "perfmon"}
+DREAM = {**WHOLE, "name": "dreams", "parent": "naps", "cost": {"low": 1, "usual": 2, "high": 3}}
+SAME = {"name": "same", "left": "CATS.SEEN", "right": "2 * CATS.SEEN", "percent": 1, "withdraws": "naps,dreams",
+        "source": "perfmon"}
 KERNEL = {"source": "perfmon", "lowest_period": 32, "precise": [{"code": "0xA0"}],
           "fixed": [{"code": "0xC0", "umask": "0x00", "fixed_counter": 0}],
           "counters": [{"codes": ["0xA0"], "counters": [0, 1]}],
@@ -122,6 +126,8 @@ def test_tables_that_are_right_are_accepted(folder, read):
     folder.write("tabby/contradictions.json", [CONTRADICTION])
     folder.write("tabby/data_source.json", DATA_SOURCES)
     folder.write("tabby/lbr.json", LBR)
+    folder.write("tabby/accounting.json", [WHOLE, DREAM])
+    folder.write("tabby/identities.json", [SAME])
     folder.write("tabby/kernel.json", KERNEL)
     folder.write("tabby/msr.json", {"source": "perfmon", "units": [UNIT]})
     assert (folder.compile().stderr, folder.compile().returncode) == ("", 0)
@@ -401,6 +407,31 @@ def test_a_generic_formula_is_refused(formula, message, folder, refused):
 def test_a_metric_that_stands_twice_is_refused(folder, refused):
     folder.write("tabby/metrics.json", [METRIC, METRIC])
     refused("tabby/metrics.json: cat_rate: stands twice")
+
+
+@pytest.mark.parametrize("shares, message", [
+    ([WHOLE, {**DREAM, "parent": "day"}], "dreams: \"parent\" names day, which does not exist"),
+    ([WHOLE, {**DREAM, "parent": "dreams"}], "dreams: \"parent\" leads back to it"),
+    ([{**DREAM, "parent": "dreams"}], "dreams: \"parent\" leads back to it"),
+    ([WHOLE, {**WHOLE, "name": "days"}], "has 2 shares without a \"parent\", and must have one"),
+    ([{**WHOLE, "formula": "DOGS"}], "naps: \"formula\" names DOGS, which tabby does not count"),
+    ([WHOLE, {key: value for key, value in DREAM.items() if key != "formula"}], "dreams: has neither \"formula\" nor parts"),
+    ([WHOLE, {**DREAM, "cost": {"low": 3, "usual": 2, "high": 3}}], "dreams: \"cost\" must rise from low to usual to high"),
+])
+def test_a_tree_of_shares_is_refused_for(shares, message, folder, refused):
+    folder.write("tabby/accounting.json", shares)
+    refused("tabby/accounting.json: ", message)
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"left": "DOGS"}, "\"left\" names DOGS, which tabby does not count"),
+    ({"right": "CATS.SEEN +"}, "\"right\" lacks an event or number"),
+    ({"withdraws": "naps,days"}, "\"withdraws\" names days, which does not exist"),
+])
+def test_an_identity_is_refused_for(change, message, folder, refused):
+    folder.write("tabby/accounting.json", [WHOLE, DREAM])
+    folder.write("tabby/identities.json", [{**SAME, **change}])
+    refused("tabby/identities.json: same: ", message)
 
 
 def test_data_sources_are_refused_unless_all_sixteen_are_there(folder, refused):

@@ -15,7 +15,7 @@ EVENTS = ROOT / "events"
 SCHEMA = json.loads((EVENTS / "schema.json").read_text("utf-8"))
 TABLES = sorted(path for path in EVENTS.rglob("*.json") if path.name != "schema.json")
 OWN_DEFINITION = ("cpus", "sources", "offcore", "data_source", "lbr", "msr", "escr", "kernel", "contradictions",
-                  "metrics")
+                  "metrics", "accounting", "identities")
 
 
 def validator(stem):

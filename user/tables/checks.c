@@ -129,27 +129,106 @@ static bool counts(struct draft *draft, const char *name)
 	       !cache_event_find(plain, &config);
 }
 
-static int check_metric(struct loader *loader, struct draft *draft, const struct known_metric *metric)
+static int check_formula(struct loader *loader, struct draft *draft, const char *label, const char *field,
+			 const char *text)
 {
 	struct formula formula;
 	char why[128];
 	size_t events = 0;
 	int err = 0;
 
-	if (formula_parse(&formula, metric->formula, why, sizeof(why)))
-		return FAULT(loader, metric->name, "\"formula\" %s", why);
+	if (formula_parse(&formula, text, why, sizeof(why)))
+		return FAULT(loader, label, "\"%s\" %s", field, why);
 	for (size_t i = 0; i < formula.nr_inputs && !err; i++) {
 		if (!strcmp(formula.inputs[i], FORMULA_DURATION))
 			continue;
 		events++;
 		if (!counts(draft, formula.inputs[i]))
-			err = FAULT(loader, metric->name, "\"formula\" names %s, which %s does not count",
+			err = FAULT(loader, label, "\"%s\" names %s, which %s does not count", field,
 				    formula.inputs[i], is_generic(draft) ? "perf" : draft->cpu.name);
 	}
 	if (!err && !events)
-		err = FAULT(loader, metric->name, "\"formula\" names no event");
+		err = FAULT(loader, label, "\"%s\" names no event", field);
 	formula_release(&formula);
 	return err;
+}
+
+static int check_metric(struct loader *loader, struct draft *draft, const struct known_metric *metric)
+{
+	return check_formula(loader, draft, metric->name, "formula", metric->formula);
+}
+
+static const struct known_share *share_of(struct draft *draft, const char *name)
+{
+	return name ? draft_find(draft, DRAFT_SHARES, name) : NULL;
+}
+
+static bool has_parts(struct draft *draft, const char *name)
+{
+	for (size_t i = 0; i < draft->rows[DRAFT_SHARES].nr; i++) {
+		const struct known_share *share = draft_row(draft, DRAFT_SHARES, i);
+
+		if (share->parent && !strcmp(share->parent, name) && !share->beside)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the parents of a share lead to the whole. */
+static bool leads_to_whole(struct draft *draft, const struct known_share *share)
+{
+	for (size_t i = 0; share && i < draft->rows[DRAFT_SHARES].nr; i++) {
+		if (!share->parent)
+			return true;
+		share = share_of(draft, share->parent);
+	}
+	return false;
+}
+
+static int check_share(struct loader *loader, struct draft *draft, const struct known_share *share)
+{
+	if (share->parent && !share_of(draft, share->parent))
+		return FAULT(loader, share->name, "\"parent\" names %s, which does not exist", share->parent);
+	if (!leads_to_whole(draft, share))
+		return FAULT(loader, share->name, "\"parent\" leads back to it");
+	if (share->formula)
+		return check_formula(loader, draft, share->name, "formula", share->formula);
+	if (share->parent && has_parts(draft, share->name))
+		return 0;
+	return FAULT(loader, share->name, "has neither \"formula\" nor parts");
+}
+
+static int check_shares(struct loader *loader, struct draft *draft)
+{
+	size_t wholes = 0;
+
+	for (size_t i = 0; i < draft->rows[DRAFT_SHARES].nr; i++) {
+		const struct known_share *share = draft_row(draft, DRAFT_SHARES, i);
+
+		if (check_share(loader, draft, share))
+			return -1;
+		wholes += !share->parent;
+	}
+	return draft->rows[DRAFT_SHARES].nr && wholes != 1
+		       ? FAULT(loader, "", "has %zu shares without a \"parent\", and must have one", wholes)
+		       : 0;
+}
+
+static int check_identity(struct loader *loader, struct draft *draft, const struct known_identity *identity)
+{
+	char name[64];
+	size_t length;
+
+	for (const char *at = NULL; (at = list_next(identity->withdraws, at, &length));) {
+		snprintf(name, sizeof(name), "%.*s", (int)length, at);
+		if (!share_of(draft, name))
+			return FAULT(loader, identity->name, "\"withdraws\" names %s, which does not exist",
+				     name);
+	}
+	return check_formula(loader, draft, identity->name, "left", identity->left) ||
+			       check_formula(loader, draft, identity->name, "right", identity->right)
+		       ? -1
+		       : 0;
 }
 
 static int check_part_names(struct loader *loader, struct draft *draft, const char *preset, const char *names,
@@ -211,6 +290,13 @@ int draft_check(struct loader *loader, struct draft *draft)
 	blame(loader, draft, "metrics");
 	for (size_t i = 0; i < draft->rows[DRAFT_METRICS].nr; i++)
 		if (check_metric(loader, draft, draft_row(draft, DRAFT_METRICS, i)))
+			return -1;
+	blame(loader, draft, "accounting");
+	if (check_shares(loader, draft))
+		return -1;
+	blame(loader, draft, "identities");
+	for (size_t i = 0; i < draft->rows[DRAFT_IDENTITIES].nr; i++)
+		if (check_identity(loader, draft, draft_row(draft, DRAFT_IDENTITIES, i)))
 			return -1;
 	return 0;
 }

@@ -20,6 +20,8 @@ static const struct {
 	[DRAFT_OFFCORE_ALIASES] = {sizeof(struct known_alias), false},
 	[DRAFT_CONTRADICTIONS] = {sizeof(struct known_contradiction), true},
 	[DRAFT_METRICS] = {sizeof(struct known_metric), true},
+	[DRAFT_SHARES] = {sizeof(struct known_share), true},
+	[DRAFT_IDENTITIES] = {sizeof(struct known_identity), true},
 	[DRAFT_DATA_SOURCES] = {sizeof(struct known_data_source), false},
 	[DRAFT_BRANCHES] = {sizeof(struct known_branch_kind), true},
 	[DRAFT_UNITS] = {sizeof(struct known_unit), true},
@@ -166,6 +168,8 @@ void draft_clear(struct draft *draft, enum draft_kind kind)
 	DO(draft, DRAFT_ALIASES, owner, aliases);                                                            \
 	DO(draft, DRAFT_CONTRADICTIONS, owner, contradictions);                                              \
 	DO(draft, DRAFT_METRICS, owner, metrics);                                                            \
+	DO(draft, DRAFT_SHARES, owner, shares);                                                              \
+	DO(draft, DRAFT_IDENTITIES, owner, identities);                                                      \
 	DO(draft, DRAFT_DATA_SOURCES, owner, data_sources);                                                  \
 	DO(draft, DRAFT_BRANCHES, owner, branches);                                                          \
 	DO(draft, DRAFT_UNITS, owner, units);                                                                \

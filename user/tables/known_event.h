@@ -265,6 +265,32 @@ struct known_metric {
 	const char *source;
 };
 
+/* A part of where a core's cycles go: of a tree, in which each has its parts below it. */
+struct known_share {
+	const char *name;	 /* "l3_bound" */
+	const char *parent;	 /* NULL: the whole, of which all others are shares; the table has one */
+	const char *description; /* what it is: "Loads that the third-level cache served" */
+	const char *formula;	 /* as a metric's; NULL: it is the sum of its parts */
+	/* Cycles of one occurrence of what the formula counts; all 1 if it counts cycles. */
+	__u32 cost_low, cost, cost_high;
+	bool estimated;	     /* it has a cost, so that it may overlap its like, and be hidden by others */
+	bool explained;	     /* its parts are estimated, and what they leave is to be told */
+	bool beside;	     /* it overlaps other shares and is added to none */
+	bool unmodelled;     /* the emulated machine does not count one of its events */
+	const char *meaning; /* of a large share, and what helps; NULL: none */
+	const char *locate;  /* the command and options that find its code; NULL: none */
+	const char *source;
+};
+
+/* Counts that must agree; otherwise no model of the core allows them. */
+struct known_identity {
+	const char *name;
+	const char *left, *right; /* formulas as a metric's */
+	__u32 percent;		  /* how far both may differ */
+	const char *withdraws;	  /* the shares that depend on them, separated by ',' */
+	const char *source;
+};
+
 /* Metrics over perf's own events, which are in no CPU's table: for any machine that has these events. */
 extern const struct known_metric generic_metrics[];
 extern const size_t nr_generic_metrics;
@@ -321,6 +347,11 @@ struct cpu_events {
 	size_t nr_contradictions;
 	const struct known_metric *metrics; /* in the order of the table: common ones first */
 	size_t nr_metrics;
+	/* The tree of shares, in the order of the table, and what must agree. Empty: there is none. */
+	const struct known_share *shares;
+	size_t nr_shares;
+	const struct known_identity *identities;
+	size_t nr_identities;
 };
 
 /* A document that the tables quote. */

@@ -1022,6 +1022,63 @@ static int load_metrics(struct loader *loader, struct draft *draft, const json_t
 	return 0;
 }
 
+static int load_shares(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	const json_t *entry;
+	size_t i;
+
+	if (entries_check(loader, table, "name"))
+		return -1;
+	json_array_foreach(table, i, entry) {
+		const json_t *cost = json_object_get(entry, "cost");
+		struct known_share row = {
+			.name = entry_text(entry, "name"),
+			.parent = entry_text(entry, "parent"),
+			.description = entry_text(entry, "description"),
+			.formula = entry_text(entry, "formula"),
+			.cost_low = entry_number(cost, "low", 1),
+			.cost = entry_number(cost, "usual", 1),
+			.cost_high = entry_number(cost, "high", 1),
+			.estimated = cost != NULL,
+			.explained = entry_flag(entry, "explained"),
+			.beside = entry_flag(entry, "beside"),
+			.unmodelled = entry_flag(entry, "unmodelled"),
+			.meaning = entry_text(entry, "meaning"),
+			.locate = entry_text(entry, "locate"),
+			.source = entry_text(entry, "source"),
+		};
+
+		if (row.cost_low > row.cost || row.cost > row.cost_high)
+			return FAULT(loader, row.name, "\"cost\" must rise from low to usual to high");
+		draft_note_file(loader, draft, row.name);
+		draft_put(draft, DRAFT_SHARES, &row);
+	}
+	return 0;
+}
+
+static int load_identities(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	const json_t *entry;
+	size_t i;
+
+	if (entries_check(loader, table, "name"))
+		return -1;
+	json_array_foreach(table, i, entry) {
+		struct known_identity row = {
+			.name = entry_text(entry, "name"),
+			.left = entry_text(entry, "left"),
+			.right = entry_text(entry, "right"),
+			.percent = entry_number(entry, "percent", 0),
+			.withdraws = entry_text(entry, "withdraws"),
+			.source = entry_text(entry, "source"),
+		};
+
+		draft_note_file(loader, draft, row.name);
+		draft_put(draft, DRAFT_IDENTITIES, &row);
+	}
+	return 0;
+}
+
 /* Some names of files stand for special tables; any other file is a topic of events. */
 int draft_load_table(struct loader *loader, struct draft *draft, const char *stem)
 {
@@ -1037,6 +1094,8 @@ int draft_load_table(struct loader *loader, struct draft *draft, const char *ste
 		{"escr", load_escrs},
 		{"contradictions", load_contradictions},
 		{"metrics", load_metrics},
+		{"accounting", load_shares},
+		{"identities", load_identities},
 	};
 	const json_t *table;
 

@@ -116,6 +116,8 @@ static int take_away(struct loader *loader, struct draft *draft, const json_t *w
 	} kinds[] = {
 		{"events", DRAFT_EVENTS, DRAFT_ALIASES},
 		{"metrics", DRAFT_METRICS, DRAFT_KINDS},
+		{"shares", DRAFT_SHARES, DRAFT_KINDS},
+		{"identities", DRAFT_IDENTITIES, DRAFT_KINDS},
 		{"contradictions", DRAFT_CONTRADICTIONS, DRAFT_KINDS},
 		{"requests", DRAFT_REQUESTS, DRAFT_OFFCORE_ALIASES},
 		{"responses", DRAFT_RESPONSES, DRAFT_OFFCORE_ALIASES},

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The trees of where a core's cycles go: their events fit the counters, and what the emulated machine lacks is marked."""
+
+import pytest
+
+from event_tables import ROOT
+from test_derived_metrics import NAME, fit_together
+
+# CPUs of these families have a tree.
+WITH_TREE = ("nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex")
+NOT_MODELLED = {line.split()[3] for line in (ROOT / "user/machine/not-modelled.txt").read_text("utf-8").splitlines()
+                if line.startswith("event ")}
+
+
+def names_of(formula):
+    return list(dict.fromkeys(NAME.findall(formula)))
+
+
+@pytest.mark.parametrize("name", WITH_TREE)
+def test_the_whole_has_what_retires_and_what_stalls_as_its_parts(name, compiled):
+    shares = compiled.by_name("share", name)
+    assert [share["name"] for share in shares.values() if not share["parent"]] == ["cycles"]
+    assert [share["name"] for share in shares.values() if share["parent"] == "cycles" and not share["beside"]] == ["retiring", "stalled"]
+
+
+def test_the_events_of_a_share_fit_the_counters_with_those_of_the_whole(cpu, compiled):
+    shares = compiled.list("share", cpu)
+    whole = [name for share in shares if not share["parent"] for name in names_of(share["formula"])]
+    for share in shares:
+        assert fit_together(compiled, cpu, dict.fromkeys(whole + names_of(share["formula"]))), share["name"]
+
+
+def test_a_share_is_marked_as_unmodelled_if_the_emulated_machine_lacks_one_of_its_events(cpu, compiled):
+    for share in compiled.list("share", cpu):
+        assert share["unmodelled"] == any(name in NOT_MODELLED for name in names_of(share["formula"])), share["name"]
+
+
+def test_no_identity_needs_what_the_emulated_machine_does_not_count(cpu, compiled):
+    for identity in compiled.list("identity", cpu):
+        assert not NOT_MODELLED & {*names_of(identity["left"]), *names_of(identity["right"])}, identity["name"]
