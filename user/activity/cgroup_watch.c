@@ -410,6 +410,8 @@ static void put_sums(void *context, __u64 id, const struct count *counts)
 	int i = cgroup_of_id(activity, id);
 
 	activity->cgroup_watch.sums++;
+	if (id < CGROUP_NO_CGROUP && id > activity->cgroup_watch.newest)
+		activity->cgroup_watch.newest = id;
 	activity->cgroup_watch.unknown += i == NOT_KNOWN && counts[0].value;
 	if (i >= 0)
 		counters_put_cgroup(activity->counters, i, counts);
@@ -418,6 +420,7 @@ static void put_sums(void *context, __u64 id, const struct count *counts)
 /* Cgroups that have gone. */
 struct ended_cgroups {
 	struct activity *activity;
+	__u64 newest; /* ids of newer ones are greater: __kernfs_new_node(), fs/kernfs/dir.c */
 	__u64 *ids;
 	size_t nr;
 };
@@ -447,7 +450,7 @@ static void find_ended(void *context, __u64 id, const struct count *counts)
 {
 	struct ended_cgroups *ended = context;
 
-	if (id >= CGROUP_NO_CGROUP || has_ended(ended, id) || !is_gone(ended->activity, id))
+	if (id > ended->newest || has_ended(ended, id) || !is_gone(ended->activity, id))
 		return;
 	ended->ids = xrealloc(ended->ids, (ended->nr + 1) * sizeof(id));
 	ended->ids[ended->nr++] = id;
@@ -460,13 +463,14 @@ static void keep_ended(void *context, __u64 id, const struct count *counts)
 
 	if (i >= 0)
 		counters_keep_sums(ended->activity->counters, i, counts);
+	ended->activity->cgroup_watch.unseen += i == NOT_KNOWN && counts[0].value;
 }
 
 /* Adds the counts of cgroups that have gone permanently to those of the target's cgroups that they are, or
- * were in, and frees their slots in the table. */
-static void keep_sums(struct activity *activity)
+ * were in, and frees their slots in the table. Only of those up to `newest`. */
+static void keep_sums(struct activity *activity, __u64 newest)
 {
-	struct ended_cgroups ended = {.activity = activity};
+	struct ended_cgroups ended = {.activity = activity, .newest = newest};
 
 	counters_each_sums(activity->counters, find_ended, &ended);
 	if (ended.nr)
@@ -489,8 +493,10 @@ void cgroup_watch_gather(struct activity *activity)
 	watch->sums = watch->unknown = 0;
 	counters_gather(activity->counters);
 	counters_each_sums(activity->counters, put_sums, activity);
+	/* The last task of a cgroup may be on its CPU for a little longer than the cgroup is there. */
 	if (watch->sums > SUMS_MANY)
-		keep_sums(activity);
+		keep_sums(activity, watch->newest_before);
+	watch->newest_before = watch->newest;
 }
 
 /* The folder of the patterns has been removed. If it was made again, what ran in it so far is missing. */
@@ -683,7 +689,7 @@ void cgroup_watch_wait_no_more(struct activity *activity)
 void cgroup_watch_next(struct activity *activity)
 {
 	if (counters_by_switches(activity->counters))
-		keep_sums(activity);
+		keep_sums(activity, CGROUP_NO_CGROUP - 1);
 	activity->cgroup_watch.late = activity->cgroup_watch.late_ns = activity->cgroup_watch.unseen = 0;
 	activity->cgroup_watch.unknown = 0;
 	for (size_t i = 0; i < activity->cgroup_watch.nr; i++) {

@@ -27,8 +27,10 @@ struct cgroup_watch {
 		__u64 late_ns; /* CPU time that was used in it before it was measured, in this interval */
 	} * list;
 	__u64 late, late_ns; /* sums over all, also those whose place another has taken */
-	__u64 unseen;	/* cgroups that fitted a pattern and were gone when they were looked for, likewise */
-	size_t sums;	/* of cgroups on CPUs, at the last gathering */
+	__u64 unseen; /* cgroups that fitted a pattern and were gone when they were looked for, likewise */
+	__u64 newest, newest_before; /* greatest id of a cgroup that had sums: at the last gathering, the one
+					before */
+	size_t sums;		     /* of cgroups on CPUs, at the last gathering */
 	size_t unknown; /* those of them whose cgroup is not known; by samples: such cgroups in this interval
 			 */
 	struct verdict {
