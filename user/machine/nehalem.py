@@ -207,8 +207,11 @@ class Guest:
     def _first_command(self):
         if not self.machine.tree:
             return [b"true"]
-        folder = self._kernel() + "/tree-modules"
-        return ["here", "prepare", *(f"/lib/tree-modules/{m}.ko" for m in in_order(folder))]
+        kernel = self._kernel()
+        modules = [f"/lib/tree-modules/{m}.ko" for m in in_order(kernel + "/tree-modules")]
+        # The drivers that udev would load.
+        modules += [f"/lib/modules/{m}" for m in sorted(os.listdir(kernel + "/modules"))]
+        return ["here", "prepare", *modules]
 
     @contextlib.contextmanager
     def _beginning(self):
@@ -281,7 +284,9 @@ class Guest:
         /tmp, where the last command ran; /tmp is emptied when the next command begins."""
         self._truncate(2)
         names = [os.path.normpath(os.path.join("/tmp", p)).lstrip("/") for p in paths]
-        self._request(["tar", "cf", "-", "-C", "/", *names], output=FILES, timeout=timeout)
+        # Who asks says what is missing; tar's errors would be the last command's.
+        script = 'exec tar cf - -C / "$@" 2> /dev/null'
+        self._request(["sh", "-c", script, "sh", *names], output=FILES, timeout=timeout)
         data = self._read(2)
         tar = tarfile.open(fileobj=io.BytesIO(data), mode="r:") if data else None
         return tar if tar and tar.getmembers() else None

@@ -72,7 +72,8 @@ static int complain(const char *what)
 static int load(const char *module)
 {
 	int fd = open(module, O_RDONLY | O_CLOEXEC);
-	int failed = fd < 0 || (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST);
+	/* A driver refuses with ENODEV if this processor does not have what it is for. */
+	int failed = fd < 0 || (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST && errno != ENODEV);
 
 	close(fd);
 	return failed ? complain(module) : 0;

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap machine, and --machine, from the host: with the machine's own driver, and this host's programs. Each run boots
+a machine, so there are few; tests/live/test_machine_command.py has what is refused before."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+import manual
+import pytest
+from records import NHMTAP, PROGRAMS, check_stream, parse
+
+EXAMPLES = [command for _, command in manual.examples("$") if manual.on_machine(command)]
+
+
+def test_there_are_examples():
+    assert any(" mem --machine " in command for command in EXAMPLES) and len(EXAMPLES) >= 4
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_an_example_works(command, tmp_path):
+    manual.run(command, tmp_path)
+
+
+def test_mem_finds_the_levels_of_a_program_of_this_host(nhmtap, tmp_path):
+    """Walks of lists as large as a level of the caches: the program's own comment says how many steps are in which."""
+    result = nhmtap("mem", "--machine", "-c", "40", "--by", "symbol,line", "-o", "m.json", "-o", "table=-", "--",
+                    os.path.join(os.path.abspath(PROGRAMS), "levels"), cwd=tmp_path)
+    assert result.status == 0, result.err
+    assert re.match(r"# emulated machine \(ep, version [0-9a-f]{12}\): cycles and latencies are a model's\n", result.out)
+    records = parse((tmp_path / "m.json").read_text())
+    check_stream(records)
+    assert records[0]["host"]["emulated"]["model"] == "ep"
+    found = {}
+    for record in records:
+        for entry in record.get("entries", ()):
+            code = entry.get("code", {})
+            if code.get("symbol") in ("in_last_level", "in_memory"):
+                assert code["file"].endswith("levels.c") and code["line"] > 0
+                sources = found.setdefault(code["symbol"], {})
+                sources[entry["source"]] = sources.get(entry["source"], 0) + entry["samples"]
+    assert max(found["in_last_level"], key=found["in_last_level"].get) == "l3_hit"
+    assert max(found["in_memory"], key=found["in_memory"].get) == "local_dram_exclusive"
+
+
+def test_a_refused_run_has_its_own_status_and_words(nhmtap, tmp_path):
+    result = nhmtap("stat", "--machine=westmere", "--format", "nosuch", "-o", "never", "--", "true", cwd=tmp_path)
+    assert result.status == 1 and "'nosuch'" in result.err and "never" not in result.err
+    assert not (tmp_path / "never").exists()
+
+
+@pytest.fixture
+def public():
+    """A folder that everybody can use; those of pytest are its caller's."""
+    with tempfile.TemporaryDirectory(prefix="nhmtap-") as folder:
+        path = pathlib.Path(folder)
+        path.chmod(0o777)
+        yield path
+
+
+def test_an_ordinary_user_measures_on_the_machine(public):
+    """He is root there, and nowhere else."""
+    done = subprocess.run([NHMTAP, "profile", "--machine", "-e", "instructions:u", "-c", "1000", "-o", "p.json", "--", "id", "-u"],
+                          cwd=public, user="nobody", group="nogroup", extra_groups=[], capture_output=True, text=True,
+                          check=False, env={**os.environ, "HOME": "/"})
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    assert sum(json.loads(line).get("samples", {}).get("aggregated", 0) for line in open(public / "p.json", encoding="utf-8")) > 50
+    assert (public / "p.json").owner() == "nobody"
