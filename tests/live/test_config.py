@@ -57,11 +57,11 @@ SHAPE = {
     "a name that is too long": (good(name="a" * 65), "/activities/0/name", "it takes a name of 1 to 64", ""),
     "the session's own name": (good(name="session"), "/activities/0/name", "other than session, not \"session\"", ""),
     "no command": ({"activities": [{"name": "a", "cpu": "0"}]}, "/activities/0/command",
-                   "it is missing; it takes one of branch, mem, offcore, profile, stat", ""),
-    "an unknown command": (good(command="stta"), "/activities/0/command", "it takes one of branch, mem, offcore, profile, stat, not \"stta\"",
+                   "it is missing; it takes one of analyze, branch, mem, offcore, profile, stat", ""),
+    "an unknown command": (good(command="stta"), "/activities/0/command", "it takes one of analyze, branch, mem, offcore, profile, stat, not \"stta\"",
                            "did you mean stat?"),
     "a command that measures nothing": (good(command="list"), "/activities/0/command",
-                                        "it takes one of branch, mem, offcore, profile, stat, not \"list\"", ""),
+                                        "it takes one of analyze, branch, mem, offcore, profile, stat, not \"list\"", ""),
     "a text for a number": (good(interval_ms="10"), "/activities/0/interval_ms", "it takes a whole number", ""),
     "a fraction": (good(interval_ms=1.5), "/activities/0/interval_ms", "it takes a whole number", ""),
     "a number that is too small": (good(interval_ms=0), "/activities/0/interval_ms",
@@ -324,7 +324,7 @@ def options_of(name):
     return set(re.findall(r"^  (?:-\w, |    )--([a-z-]+)", said, re.M))
 
 
-@pytest.mark.parametrize("name", ["branch", "mem", "offcore", "profile", "stat"])
+@pytest.mark.parametrize("name", ["analyze", "branch", "mem", "offcore", "profile", "stat"])
 def test_members_of_an_activity_are_the_commands_options(name):
     members, = [case["properties"] for case in config_schema().schema["$defs"]["activity"]["oneOf"]
                 if case["properties"]["command"]["const"] == name]
@@ -332,7 +332,7 @@ def test_members_of_an_activity_are_the_commands_options(name):
     named = {other.get(option, option.replace("-", "_")) for option in options_of(name)}
     own = {"name", "command", "retry"}
     line_only = {"control", "quiet", "live", "output", "append", "queue", "format", "events_dir", "pmu_events",
-                 "help", "verbose", "repeat", "per_cpu", "listen", "machine", "series", "memory", "cpu_share"}
+                 "help", "verbose", "repeat", "once", "per_cpu", "listen", "machine", "series", "memory", "cpu_share"}
     assert set(members) - own <= named
     assert named - set(members) <= line_only
     for member in set(members) - {"name", "command", "retry"}:

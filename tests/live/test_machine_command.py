@@ -10,7 +10,7 @@ import pytest
 from records import NHMTAP
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-COMMANDS = ["stat", "profile", "mem", "offcore", "branch", "run", "list", "explain", "doctor"]
+COMMANDS = ["stat", "profile", "mem", "offcore", "branch", "analyze", "run", "list", "explain", "doctor"]
 DRIVER = """#!/bin/sh
 printf '%s\\n' "$NHM_BUILD" "$PWD" "$@"
 exit 42

@@ -71,6 +71,9 @@ struct activity_ops {
 	void (*describe)(struct activity *activity, json_t *start);
 	/* Adds the memory that it needs and wants; may be NULL. */
 	void (*want)(const struct activity *activity, struct limits *limits);
+	/* Called before the counters of an execution are opened: it may change which of its events the plan
+	 * has; may be NULL. */
+	void (*prepare)(struct activity *activity);
 	/* Called after the counters are opened and before they are enabled; may be NULL. */
 	int (*attach)(struct activity *activity, struct refusal *refusal);
 	/* Attaches at a place that was opened later; may be NULL. */

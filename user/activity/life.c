@@ -123,6 +123,8 @@ static void note_events(const struct activity *activity)
 
 static int open_and_attach(struct activity *activity, struct refusal *refusal)
 {
+	if (activity->ops->prepare)
+		activity->ops->prepare(activity);
 	if (activity_open_counters(activity, refusal))
 		return -1;
 	note_events(activity);

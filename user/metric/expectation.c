@@ -25,10 +25,13 @@ static int refuse_expectation(struct refusal *refusal, const char *text, const c
 static const struct suffix {
 	const char *word;
 	double factor;
-	bool is_time;
+	bool is_time, is_percent;
 } suffixes[] = {
-	{"", 1, false},	 {"k", 1e3, false}, {"K", 1e3, false}, {"M", 1e6, false}, {"G", 1e9, false},
-	{"ns", 1, true}, {"us", 1e3, true}, {"ms", 1e6, true}, {"s", 1e9, true},
+	{.word = "", 1},	   {.word = "k", 1e3},
+	{.word = "K", 1e3},	   {.word = "M", 1e6},
+	{.word = "G", 1e9},	   {.word = "ns", 1, true},
+	{.word = "us", 1e3, true}, {.word = "ms", 1e6, true},
+	{.word = "s", 1e9, true},  {.word = "%", 1, .is_percent = true},
 };
 
 /* Takes "1e4", "10k", "20 ms". Returns whether it is a number. */
@@ -50,6 +53,7 @@ static bool take_limit(struct expectation *expectation, const char *text)
 			continue;
 		expectation->limit *= suffixes[i].factor;
 		expectation->is_time = suffixes[i].is_time;
+		expectation->is_percent = suffixes[i].is_percent;
 		return true;
 	}
 	return false;

@@ -10,8 +10,9 @@ struct expectation {
 	const char *text; /* the user's text; owned by the caller */
 	char name[160];	  /* of the metric or event */
 	enum comparison { LESS, AT_MOST, MORE, AT_LEAST, EQUAL } comparison;
-	double limit; /* if is_time, in nanoseconds */
-	bool is_time; /* the limit was written with a unit of time: "10ms" */
+	double limit;	 /* if is_time, in nanoseconds */
+	bool is_time;	 /* the limit was written with a unit of time: "10ms" */
+	bool is_percent; /* the limit was written in percent: "20%" */
 	bool of_metric;
 	size_t place; /* index of the metric or event in the plan */
 };

@@ -90,17 +90,18 @@ static int bind_event(struct plan *plan, struct host *host, struct expectation *
 	return instead(refusal, "write an expectation for each");
 }
 
-/* A limit in seconds suits only what is counted in nanoseconds. */
+/* A limit in seconds suits only what is counted in nanoseconds, and one in percent what is in percent. */
 static int check_unit(const struct plan *plan, const struct expectation *expectation, struct refusal *refusal)
 {
 	const char *unit = expectation->of_metric ? plan->metrics.list[expectation->place].known->unit
 						  : plan->events.list[expectation->place].unit;
 
-	if (!expectation->is_time || !strcmp(unit, "ns"))
+	if ((!expectation->is_time || !strcmp(unit, "ns")) &&
+	    (!expectation->is_percent || !strcmp(unit, "%")))
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", expectation->text);
-	because(refusal, "'%.80s' is no time: it is %s%s", expectation->name, *unit ? "in " : "a number",
-		unit);
+	because(refusal, "'%.80s' is no %s: it is %s%s", expectation->name,
+		expectation->is_time ? "time" : "share in percent", *unit ? "in " : "a number", unit);
 	return instead(refusal, "leave out the unit of the limit");
 }
 

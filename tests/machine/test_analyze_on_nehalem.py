@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap analyze on the emulated Nehalem: programs that one thing holds back, and mixtures of them. What a load costs
+there is the machine's own number (user/machine/README.md), so that the share of a program's loads follows from its
+text and the cycles that perf's event counts."""
+import json
+
+import pytest
+
+import known
+from records import check_stream, parse
+
+CHASE = known.numbers("chase")
+# Cycles of a load beyond those of a hit in the first level.
+COST = {"l2": 10 - 4, "llc": 38 - 4, "memory": 190 - 4}
+SHARE = {"l2": "l2_bound", "llc": "l3_bound", "memory": "dram_bound"}
+
+
+def analyze(guest, command, *options, before="true", status=0):
+    """The records of an analysis of this line of a shell."""
+    done = guest.run(f"{before} && nhmtap analyze -q --format json {' '.join(options)} -- {command}")
+    assert status in (None, done.status), str(done)
+    records = parse("".join(f"{line}\n" for line in done.stdout.splitlines() if line.startswith("{")))
+    check_stream(records)
+    return records
+
+
+def merged(records):
+    """The analysis, whose parts have more shares, with these by name."""
+    parts = [record for record in records if record["type"] == "analysis"]
+    return {**parts[0], "shares": {share["name"]: share for part in parts for share in part["shares"]}}
+
+
+def verdict(analysis):
+    return [one["name"] for one in analysis["verdict"]]
+
+
+def cycles(guest, command):
+    said = guest.say(f"nhmtap stat -r 3 -e cycles --format json -- {command}")
+    return next(record["mean"] for record in map(json.loads, said.splitlines()) if record["type"] == "summary")
+
+
+def loaded(level, whole):
+    """The share that the loads of a chase take."""
+    return CHASE[f"{level}.loads"] * COST[level] / whole
+
+
+# Nothing else is named with the levels whose chains take most of a run. That of the second level is short.
+@pytest.mark.parametrize("level, others", [("l2", None), ("llc", {"unexplained"}), ("memory", set())])
+def test_a_chain_of_loads_is_bound_by_the_level_that_serves_it(guest, level, others):
+    analysis = merged(analyze(guest, f"chase {level}"))
+    share = analysis["shares"][SHARE[level]]
+    # The kernel's loads when the program begins come on top.
+    built = loaded(level, cycles(guest, f"chase {level}"))
+    assert share["low"] <= built <= share["high"] and built > 0.4
+    assert verdict(analysis)[0] == SHARE[level]
+    assert others is None or set(verdict(analysis)[1:]) <= others
+    assert {one["outcome"] for one in analysis["identities"]} == {"agrees"}
+
+
+def test_each_part_of_a_mixture_has_its_share_within_the_bounds(guest):
+    command = "sh -c 'chase l2 && chase llc && chase memory'"
+    analysis = merged(analyze(guest, command))
+    whole = cycles(guest, command)
+    for level, name in SHARE.items():
+        assert analysis["shares"][name]["low"] <= loaded(level, whole) <= analysis["shares"][name]["high"], name
+    assert verdict(analysis)[0] == "dram_bound"
+
+
+def test_code_of_more_pages_than_the_caches_hold_is_bound_by_its_fetches(guest):
+    analysis = merged(analyze(guest, "codepages"))
+    assert verdict(analysis)[0] == "fetch_beyond"
+    # They overlap with nothing there, but most come from the third level, for less than the highest cost.
+    assert analysis["shares"]["frontend_bound"]["share"] > 0.5
+
+
+def test_unforeseeable_branches_are_the_largest_cause_of_stalls(guest):
+    shares = merged(analyze(guest, "graph"))["shares"]
+    causes = {name: share["share"] for name, share in shares.items() if "cost" in share and "share" in share}
+    assert max(causes, key=causes.get) == "branch_mispredicts"
+    assert shares["bad_speculation"]["share"] == pytest.approx(causes["branch_mispredicts"])
+
+
+def test_a_line_that_two_cores_write_is_served_by_the_other_core(two_cores):
+    analysis = merged(analyze(two_cores, "bounce 0 1"))
+    causes = {name: share["share"] for name, share in analysis["shares"].items() if "cost" in share and "share" in share}
+    assert max(causes, key=causes.get) == "other_core_modified"
+    assert "other_core_modified" in verdict(analysis)
+
+
+def test_the_parts_of_the_whole_add_up_to_it(guest):
+    shares = merged(analyze(guest, "chase llc"))["shares"]
+    assert shares["retiring"]["share"] + shares["stalled"]["share"] == pytest.approx(1)
+    explained = sum(share.get("serial", share["share"]) for share in shares.values()
+                    if "cost" in share and "share" in share)
+    assert explained + shares["unexplained"]["share"] == pytest.approx(shares["stalled"]["share"])
+
+
+def test_what_the_machine_does_not_model_is_not_taken_for_nothing(guest):
+    shares = merged(analyze(guest, "count"))["shares"]
+    assert "share" not in shares["divider"]
+    assert "the emulated machine" in shares["divider"]["why"]
+
+
+def test_an_expectation_is_judged_by_the_bounds(guest):
+    records = analyze(guest, "chase memory", "--expect", "'dram_bound>50%'", "--expect", "'memory_bound<20%'",
+                      "--expect", "'dram_bound<85%'", status=4)
+    assert [record["outcome"] for record in records if record["type"] == "expectation"] == ["met", "failed", "cannot_tell"]
+
+
+FALSE = [{"name": "twice", "left": "2 * CPU_CLK_UNHALTED.THREAD", "right": "CPU_CLK_UNHALTED.THREAD", "percent": 2,
+          "withdraws": "bad_speculation", "source": "reasoning"}]
+
+
+def test_counts_that_disagree_withdraw_what_depends_on_them(guest):
+    table = f"mkdir -p t/nehalem-ep && echo '{json.dumps(FALSE)}' > t/nehalem-ep/identities.json"
+    analysis = merged(analyze(guest, "count", "--events-dir", "t", before=table))
+    assert {one["name"] for one in analysis["identities"] if one["outcome"] == "disagrees"} == {"twice"}
+    for name in ("bad_speculation", "branch_mispredicts"):
+        assert "share" not in analysis["shares"][name] and "why" in analysis["shares"][name]
+    # Nobody knows what it takes, so it may be all that stalls.
+    assert analysis["shares"]["memory_bound"]["low"] == 0
+
+
+def test_cpus_are_analyzed_by_interval_while_groups_take_turns(guest):
+    records = analyze(guest, "sh -c 'while :; do chase llc; done'", "-a", "-I", "400", "--interval-count", "2", status=None)
+    analyses = [record for record in records if record["type"] == "analysis" and record.get("part", 1) == 1]
+    assert len(analyses) == 2 and all("start_time" in record for record in analyses)
+    share = merged([record for record in records if record["type"] == "analysis"][-2:])["shares"]["l3_bound"]
+    assert share["low"] <= share["share"] <= share["high"]

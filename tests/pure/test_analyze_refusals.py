@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What nhmtap analyze refuses before anything is opened, on machines that exist only as files."""
+import pytest
+from hosts import NEHALEM, WITHOUT_PMU, cpuinfo
+
+from test_loads import refusal
+
+
+def test_without_counters_the_refusal_names_the_emulated_machine_and_what_works_here(nhmtap, host):
+    error = refusal(nhmtap, 2, "analyze", host(WITHOUT_PMU), "--", "true")
+    assert "no hardware counters" in error["why"]
+    assert "analyze --machine" in error["remedy"] and "nhmtap profile" in error["remedy"]
+
+
+def test_a_cpu_without_a_tree_is_told_what_counts_there(nhmtap, host):
+    error = refusal(nhmtap, 2, "analyze", host(NEHALEM, {"proc/cpuinfo": cpuinfo(model=0x2a)}), "--", "true")
+    assert "no tree of shares for Intel Sandy Bridge" in error["why"]
+    assert all(name in error["remedy"] for name in ("nhmtap stat", "nhmtap profile", "--machine"))
+
+
+@pytest.mark.parametrize("options, why, remedy", [
+    (["--expect", "memory_bond<20%"], "no share 'memory_bond'", "did you mean memory_bound?"),
+    (["--expect", "memory_bound<20parsecs"], "there is no number", "a number"),
+    (["-r", "3", "--once"], "--once runs COMMAND once", "-r 5 -- COMMAND"),
+    (["-r", "3", "-I", "100"], "--interval asks for more", "-r 5 -- COMMAND"),
+])
+def test_an_option_is_refused(nhmtap, host, options, why, remedy):
+    error = refusal(nhmtap, 1, "analyze", host(NEHALEM), *options, "--", "true")
+    assert why in error["why"] and remedy in error["remedy"]
+
+
+def test_a_limit_in_percent_suits_no_metric_that_is_none(nhmtap, host):
+    error = refusal(nhmtap, 1, "stat", host(NEHALEM), "--expect", "ipc>80%", "--", "true")
+    assert "'ipc' is no share in percent" in error["why"]

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where the cycles go, with bounds. Pure.
+ *
+ * The parts of an explained share (stalled) are counts times a cost. These sums are what would be lost if
+ * nothing overlapped, so they are too high where it does, and say nothing of what has no event. Two
+ * assumptions bound each part, and it gets the wider of their bounds:
+ *
+ * - Nothing overlaps: it is the count times the lowest or the highest cost, but not more than the whole
+ * share.
+ * - All causes are counted: it is at least what all others leave, if each of them takes as much as it can. If
+ * even all of them leave something, there are causes that are not counted, and they may take as much again
+ * from any.
+ */
+#ifndef NHMTAP_ACCOUNT_H
+#define NHMTAP_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tables/known_event.h"
+
+#define UNEXPLAINED "unexplained"
+
+/* The value of a share's formula, as measured: in occurrences per unit of the whole. */
+struct measured_share {
+	bool there;
+	bool none; /* it is not there, but takes nothing: the emulated machine does without */
+	double value, low, high;
+	char why[200]; /* it is not there */
+};
+
+struct accounted_share {
+	const struct known_share *known; /* of `unexplained`, one that no table has */
+	bool there;
+	double share, low, high; /* of the whole; share is within low and high, except for `unexplained` */
+	double serial;		 /* the count times the usual cost: the share, if nothing overlapped */
+	char why[200];		 /* it is not there */
+};
+
+struct account {
+	struct accounted_share
+		*list; /* as the table, and `unexplained` at the end, if a share is explained */
+	size_t nr;
+	size_t *verdict; /* the largest share without parts; then those that may be larger, by their bounds */
+	size_t nr_verdict;
+};
+
+/* Accounts for all shares; `measured` has an element for each. Those of shares without a formula are ignored.
+ * The caller must call account_release(). */
+void account_make(struct account *account, const struct known_share *known, size_t nr,
+		  const struct measured_share *measured);
+void account_release(struct account *account);
+
+/* The share of this name; NULL if there is none. */
+const struct accounted_share *account_find(const struct account *account, const char *name);
+
+#endif

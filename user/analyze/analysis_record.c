@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analyze/analysis_record.h"
+
+#include <string.h>
+
+#include "base/list.h"
+#include "record/record.h"
+#include "record/type.h"
+
+static json_t *events_value(const struct tree *tree, const struct known_share *known)
+{
+	const struct formula *formula;
+	json_t *list = json_array();
+
+	if (known < tree->shares || known >= tree->shares + tree->nr_shares)
+		return list;
+	formula = &tree->formulas[known - tree->shares].formula;
+	for (size_t i = 0; i < formula->nr_inputs; i++)
+		json_array_append_new(list, json_string(formula->inputs[i]));
+	return list;
+}
+
+static json_t *share_value_of(const struct tree *tree, const struct accounted_share *share)
+{
+	const struct known_share *known = share->known;
+	json_t *value = json_pack("{s:s, s:s}", "name", known->name, "description", known->description);
+	json_t *events = events_value(tree, known);
+
+	put_text(value, "parent", known->parent);
+	if (known->beside)
+		json_object_set_new(value, "beside", json_true());
+	if (share->there) {
+		json_object_set_new(value, "share", value_real(share->share));
+		json_object_set_new(value, "low", value_real(share->low));
+		json_object_set_new(value, "high", value_real(share->high));
+	} else {
+		json_object_set_new(value, "why", json_string(share->why));
+	}
+	if (share->there && share->serial != share->share)
+		json_object_set_new(value, "serial", value_real(share->serial));
+	if (json_array_size(events))
+		json_object_set(value, "events", events);
+	json_decref(events);
+	if (known->estimated)
+		json_object_set_new(value, "cost",
+				    json_pack("{s:I, s:I, s:I, s:s}", "low", (json_int_t)known->cost_low,
+					      "usual", (json_int_t)known->cost, "high",
+					      (json_int_t)known->cost_high, "source", known->source));
+	return value;
+}
+
+static json_t *shares_value(const struct tree *tree, const struct account *account)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < account->nr; i++)
+		json_array_append_new(list, share_value_of(tree, &account->list[i]));
+	return list;
+}
+
+static json_t *verdict_value(const struct account *account)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < account->nr_verdict; i++) {
+		const struct known_share *known = account->list[account->verdict[i]].known;
+		json_t *value = json_pack("{s:s}", "name", known->name);
+
+		put_text(value, "meaning", known->meaning);
+		put_text(value, "locate", known->locate);
+		json_array_append_new(list, value);
+	}
+	return list;
+}
+
+static json_t *identities_value(const struct tree *tree, const struct checked_identity *checked)
+{
+	static const char *const outcomes[] = {
+		[AGREES] = "agrees", [DISAGREES] = "disagrees", [UNKNOWN] = "not_counted"};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < tree->nr_identities; i++) {
+		json_t *value = json_pack("{s:s, s:s}", "name", tree->identities[i].name, "outcome",
+					  outcomes[checked[i].agreement]);
+
+		if (checked[i].agreement != UNKNOWN) {
+			json_object_set_new(value, "left", value_real(checked[i].left));
+			json_object_set_new(value, "right", value_real(checked[i].right));
+		}
+		json_array_append_new(list, value);
+	}
+	return list;
+}
+
+json_t *analysis_record(const struct tree *tree, const struct account *account,
+			const struct checked_identity *checked)
+{
+	json_t *record = json_pack("{s:s, s:s}", "type", "analysis", "whole", tree->shares[tree->whole].name);
+
+	json_object_set_new(record, "verdict", verdict_value(account));
+	json_object_set_new(record, "identities", identities_value(tree, checked));
+	json_object_set_new(record, "shares", shares_value(tree, account));
+	return record;
+}
+
+static const struct record_type analysis_type = {
+	.name = "analysis",
+	.list = "shares",
+	.kept = {"cgroup", "start_time", "duration_ns", "merged", "cpus_missing", "cgroups_missing",
+		 "cgroups_late", "whole", "executions"},
+};
+REGISTER_RECORD(analysis_type);

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap analyze: where the cycles go. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "activity/activity.h"
+#include "activity/missing.h"
+#include "activity/start.h"
+#include "activity/tally.h"
+#include "analyze/analysis_record.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/nearest.h"
+#include "base/visible.h"
+#include "option/command.h"
+#include "stat/expectation_record.h"
+
+/* How often each group of events is counted, each time in an execution of its own. */
+#define ROUNDS 3
+
+/* Executions before those that are counted: the first finds its files, and the kernel's code, less near than
+ * the others do. */
+#define WARMING 1
+
+struct analyze_options {
+	__u64 rounds; /* -r, 0 if not given */
+	bool once;    /* --once */
+	struct texts expect;
+};
+
+struct analysis {
+	struct tree tree;
+	struct tally tally;
+	struct events all; /* those of all groups; the plan has those of one execution */
+	size_t group;	   /* the group of this execution; all if there are no repeats */
+	struct moments *ratios;
+	struct moments duration;
+};
+
+/* --- the plan --------------------------------------------------------------------------------- */
+
+static int refuse_here(const struct host *host, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_REFUSED, "where the cycles go");
+	if (host->events)
+		because(refusal, "there is no tree of shares for %s", host->events->title);
+	else
+		because(refusal, "there are no tables for this CPU, %s family %u model %u", host->cpu.vendor,
+			host->cpu.family, host->cpu.model);
+	return instead(refusal, "nhmtap stat counts what this CPU has, nhmtap profile finds where time goes, "
+				"and nhmtap analyze --machine -- COMMAND runs the command on an emulated "
+				"Nehalem");
+}
+
+static int check_host(struct host *host, struct refusal *refusal)
+{
+	if (!host_core_pmu(host)) {
+		refuse(refusal, STATUS_REFUSED, "where the cycles go");
+		because(refusal, "this machine exposes no hardware counters (is it a virtual machine?)");
+		return instead(refusal,
+			       "nhmtap analyze --machine -- COMMAND counts on an emulated Nehalem; here, "
+			       "nhmtap profile finds where time goes");
+	}
+	return host->events && host->events->nr_shares ? 0 : refuse_here(host, refusal);
+}
+
+static int refuse_share(const struct host *host, const struct expectation *expectation,
+			struct refusal *refusal)
+{
+	struct nearest nearest;
+	char near[200];
+
+	refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", expectation->text);
+	because(refusal, "there is no share '%.80s'", expectation->name);
+	nearest_begin(&nearest, expectation->name, 3);
+	for (size_t i = 0; i < host->events->nr_shares; i++)
+		nearest_offer(&nearest, host->events->shares[i].name);
+	return nearest_print(&nearest, near, sizeof(near))
+		       ? instead(refusal, "did you mean %s?", near)
+		       : instead(refusal,
+				 "the shares are those of the analysis record: memory_bound, stalled");
+}
+
+static bool is_share(const struct host *host, const char *name)
+{
+	for (size_t i = 0; i < host->events->nr_shares; i++)
+		if (!strcmp(host->events->shares[i].name, name))
+			return true;
+	return !strcmp(name, UNEXPLAINED);
+}
+
+static int plan_expectations(struct plan *plan, const struct texts *texts, const struct host *host,
+			     struct refusal *refusal)
+{
+	struct expectations *expectations = &plan->expectations;
+
+	expectations->list = xcalloc(texts->nr + 1, sizeof(*expectations->list));
+	for (size_t i = 0; i < texts->nr; i++) {
+		struct expectation *expectation = &expectations->list[i];
+
+		if (expectation_parse(expectation, texts->list[i], refusal))
+			return -1;
+		if (!is_share(host, expectation->name))
+			return refuse_share(host, expectation, refusal);
+		expectation->of_metric = true;
+		expectations->nr++;
+	}
+	return 0;
+}
+
+static int plan_tree(struct plan *plan, struct host *host, struct refusal *refusal)
+{
+	struct tree tree;
+	int err = tree_make(&tree, host, refusal);
+
+	if (!err) {
+		char *text = groups_text(&tree.groups);
+
+		err = events_parse(text, host, &plan->events, refusal);
+		free(text);
+	}
+	tree_release(&tree);
+	return err;
+}
+
+static int plan_analyze(struct plan *plan, const struct options *options, struct host *host,
+			struct refusal *refusal)
+{
+	const struct analyze_options *own = options->own;
+
+	if (target_plan(&plan->target, options, host, refusal) || check_host(host, refusal) ||
+	    plan_expectations(plan, &own->expect, host, refusal) || plan_tree(plan, host, refusal))
+		return -1;
+	plan_groups(plan, host);
+	plan_common(plan, host);
+	return plan_check(plan, options, host, refusal);
+}
+
+/* --- executions ------------------------------------------------------------------------------- */
+
+static bool is_repeated(const struct activity *activity)
+{
+	return activity->options->repeats;
+}
+
+static void choose_group(struct activity *activity)
+{
+	struct analysis *analysis = activity->state;
+
+	if (!is_repeated(activity))
+		return;
+	activity->plan.events.list = analysis->all.list + tree_first(&analysis->tree, analysis->group);
+	activity->plan.events.nr = tree_size(&analysis->tree, analysis->group);
+}
+
+static int check_repeats(const struct activity *activity, struct refusal *refusal)
+{
+	const struct analyze_options *own = activity->options->own;
+
+	if (!own->rounds || (activity->session->command && !own->once && !activity->options->interval_ms))
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --repeat");
+	because(refusal, own->once ? "--once runs COMMAND once"
+			 : activity->options->interval_ms
+				 ? "several executions are reported once, and --interval "
+				   "asks for more"
+				 : "there is no COMMAND to run again");
+	return instead(refusal, "nhmtap analyze -r 5 -- COMMAND");
+}
+
+/* A command is run again, if it is the only one that measures and nothing else was asked for. */
+static __u64 repeats_of(const struct activity *activity)
+{
+	const struct analyze_options *own = activity->options->own;
+	const struct analysis *analysis = activity->state;
+
+	if (!activity->session->alone || !activity->session->command || own->once ||
+	    activity->options->interval_ms || activity->options->delay_ms)
+		return 0;
+	return WARMING + analysis->tree.groups.nr * (own->rounds ? own->rounds : ROUNDS);
+}
+
+static void say_repeats(const struct activity *activity)
+{
+	const struct analysis *analysis = activity->state;
+
+	if (!activity->options->quiet)
+		say("nhmtap: the command is run %llu times: once to warm up, and %llu times for each of %zu "
+		    "groups "
+		    "of events; --once runs it once",
+		    activity->options->repeats, activity->options->repeats / analysis->tree.groups.nr,
+		    analysis->tree.groups.nr);
+}
+
+static int analyze_check(struct activity *activity, struct refusal *refusal)
+{
+	struct host *host = &activity->session->host;
+	struct analysis *analysis = xcalloc(1, sizeof(*analysis));
+
+	activity->state = analysis;
+	analysis->all = activity->plan.events;
+	if (tree_make(&analysis->tree, host, refusal) || check_repeats(activity, refusal))
+		return -1;
+	activity->options->repeats = repeats_of(activity);
+	if (is_repeated(activity)) {
+		analysis->ratios = xcalloc(analysis->all.nr + 1, sizeof(*analysis->ratios));
+		say_repeats(activity);
+	}
+	tally_begin(&analysis->tally, &activity->plan, host);
+	activity->drain_ns = is_repeated(activity) ? 0 : analysis->tally.span_ns;
+	return 0;
+}
+
+/* The plan has the events of the first execution only. */
+static void analyze_describe(struct activity *activity, json_t *start)
+{
+	const struct analysis *analysis = activity->state;
+	json_t *events;
+
+	if (!is_repeated(activity))
+		return;
+	events = json_array();
+	for (size_t i = 0; i < analysis->all.nr; i++)
+		json_array_append_new(events, event_value(&analysis->all.list[i], &activity->session->host));
+	json_object_set_new(start, "events", events);
+	json_object_set_new(start, "repeats", json_integer(activity->options->repeats));
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+static bool is_part_of(const struct tree *tree, const struct known_share *share, const char *name)
+{
+	while (share && strcmp(share->name, name)) {
+		const char *parent = share->parent;
+
+		share = NULL;
+		for (size_t i = 0; parent && i < tree->nr_shares; i++)
+			if (!strcmp(tree->shares[i].name, parent))
+				share = &tree->shares[i];
+	}
+	return share;
+}
+
+/* Withdraws the shares that depend on counts which contradict each other, and their parts. */
+static void withdraw_by(const struct tree *tree, size_t identity, struct measured_share *measured)
+{
+	const char *names = tree->identities[identity].withdraws;
+	char name[64];
+	size_t length;
+
+	for (const char *at = NULL; (at = list_next(names, at, &length));) {
+		snprintf(name, sizeof(name), "%.*s", (int)length, at);
+		for (size_t i = 0; i < tree->nr_shares; i++) {
+			if (!is_part_of(tree, &tree->shares[i], name))
+				continue;
+			measured[i].there = measured[i].none = false;
+			snprintf(measured[i].why, sizeof(measured[i].why),
+				 "counts that must agree do not: %s", tree->identities[identity].name);
+		}
+	}
+}
+
+static enum status status_of(enum outcome outcome)
+{
+	return outcome == MET ? STATUS_DONE : outcome == FAILED ? STATUS_UNEXPECTED : STATUS_PARTIAL;
+}
+
+static int report_share(struct activity *activity, const struct account *account,
+			const struct expectation *expectation)
+{
+	const struct accounted_share *share = account_find(account, expectation->name);
+	const struct analysis *analysis = activity->state;
+	struct expected_finding finding = {
+		.there = share->there,
+		.value = 100 * share->share,
+		.bound = {.low = 100 * share->low, .high = 100 * share->high, .turns = analysis->duration.n},
+		.unit = "%",
+		.why = share->why};
+	enum outcome outcome;
+	json_t *record = expectation_record(expectation, &finding, &outcome);
+
+	if (outcome == CANNOT_TELL && share->there)
+		json_object_set_new(record, "why",
+				    json_string("the limit is within the bounds of the share"));
+	if (outcome != MET && !activity->options->quiet && !session_all_people(activity->session))
+		say(share->there ? "nhmtap: %s %s: it is %.1f %%, from %.1f to %.1f"
+				 : "nhmtap: %s %s: it was not measured",
+		    outcome == FAILED ? "expected" : "cannot tell whether", expectation->text, finding.value,
+		    finding.bound.low, finding.bound.high);
+	if (status_of(outcome) > activity->session->verdict)
+		activity->session->verdict = status_of(outcome);
+	return activity_write(activity, record);
+}
+
+static void put_when(struct activity *activity, json_t *record, const struct tally_row *row)
+{
+	struct analysis *analysis = activity->state;
+
+	if (is_repeated(activity)) {
+		json_object_set_new(record, "executions", json_integer(analysis->duration.n));
+		return;
+	}
+	tally_put(record, &analysis->tally, row);
+	activity_put_interval(activity, record);
+	activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
+}
+
+/* Writes the account of what was counted, and with `last` whether it is as expected. */
+static int write_account(struct activity *activity, const struct measured_run *counted,
+			 const struct tally_row *row, bool last)
+{
+	const struct tree *tree = counted->tree;
+	struct measured_share *measured = xcalloc(tree->nr_shares + 1, sizeof(*measured));
+	struct checked_identity *checked = xcalloc(tree->nr_identities + 1, sizeof(*checked));
+	struct account account;
+	json_t *record;
+	int err;
+
+	for (size_t i = 0; i < tree->nr_shares; i++)
+		measure_share(counted, i, &measured[i]);
+	for (size_t i = 0; i < tree->nr_identities; i++) {
+		checked[i].agreement = measure_identity(counted, i, &checked[i].left, &checked[i].right);
+		if (checked[i].agreement == DISAGREES)
+			withdraw_by(tree, i, measured);
+	}
+	account_make(&account, tree->shares, tree->nr_shares, measured);
+	record = analysis_record(tree, &account, checked);
+	put_when(activity, record, row);
+	err = activity_write(activity, record);
+	for (size_t e = 0; last && !err && e < activity->plan.expectations.nr; e++)
+		err = report_share(activity, &account, &activity->plan.expectations.list[e]);
+	account_release(&account);
+	free(measured);
+	free(checked);
+	return err;
+}
+
+/* --- intervals -------------------------------------------------------------------------------- */
+
+static int analyze_drain(struct activity *activity)
+{
+	struct analysis *analysis = activity->state;
+
+	cgroup_watch_gather(activity);
+	tally_look(&analysis->tally, activity->counters);
+	activity->drain_ns = tally_pace(&analysis->tally, activity->drain_ns, activity->options->interval_ms);
+	return 0;
+}
+
+/* Adds an execution's counts to those of the others. The counts of the other groups have no time. */
+static void add_execution(struct activity *activity)
+{
+	struct analysis *analysis = activity->state;
+	struct count *counts;
+
+	if (activity->session->repeat <= WARMING)
+		return;
+	counts = xcalloc(analysis->all.nr + 1, sizeof(*counts));
+	moments_add(&analysis->duration, activity_interval_ns(activity));
+	if (analysis->tally.nr)
+		memcpy(counts + tree_first(&analysis->tree, analysis->group), analysis->tally.rows[0].now,
+		       tree_size(&analysis->tree, analysis->group) * sizeof(*counts));
+	measure_add(&analysis->tree, counts, analysis->ratios);
+	free(counts);
+}
+
+static int analyze_report(struct activity *activity, bool last)
+{
+	struct analysis *analysis = activity->state;
+	int err = 0;
+
+	cgroup_watch_gather(activity);
+	tally_read(&analysis->tally, activity->counters);
+	if (activity_cut(activity))
+		tally_void(&analysis->tally);
+	if (is_repeated(activity)) {
+		add_execution(activity);
+		return 0;
+	}
+	activity->drain_ns = tally_pace(&analysis->tally, activity->drain_ns, activity->options->interval_ms);
+	for (size_t r = 0; r < analysis->tally.nr && !err; r++) {
+		const struct tally_row *row = &analysis->tally.rows[r];
+		struct measured_run counted = {
+			.tree = &analysis->tree, .counts = row->since, .turns = &row->interval_turns};
+
+		if (tally_has(&analysis->tally, row))
+			err = write_account(activity, &counted, row, last);
+	}
+	return err;
+}
+
+/* Each execution counts another group, from 0. */
+static void analyze_prepare(struct activity *activity)
+{
+	struct analysis *analysis = activity->state;
+
+	if (!is_repeated(activity))
+		return;
+	analysis->group = (activity->session->repeat - 1 + analysis->tree.groups.nr - WARMING) %
+			  analysis->tree.groups.nr;
+	tally_release(&analysis->tally);
+	choose_group(activity);
+	tally_begin(&analysis->tally, &activity->plan, &activity->session->host);
+}
+
+static int analyze_finish(struct activity *activity, json_t *end)
+{
+	struct analysis *analysis = activity->state;
+	struct measured_run counted;
+
+	if (!analysis || !analysis->duration.n)
+		return 0;
+	counted = (struct measured_run){.tree = &analysis->tree, .ratios = analysis->ratios};
+	return write_account(activity, &counted, NULL, true);
+}
+
+/* The plan has all events again when it is released. */
+static void analyze_release(struct activity *activity)
+{
+	struct analysis *analysis = activity->state;
+
+	if (!analysis)
+		return;
+	activity->plan.events = analysis->all;
+	tally_release(&analysis->tally);
+	tree_release(&analysis->tree);
+	free(analysis->ratios);
+	free(analysis);
+}
+
+static const struct activity_ops analyze_ops = {
+	.plan = plan_analyze,
+	.check = analyze_check,
+	.describe = analyze_describe,
+	.prepare = analyze_prepare,
+	.attach = activity_attach_reader,
+	.drain = analyze_drain,
+	.report = analyze_report,
+	.finish = analyze_finish,
+	.release = analyze_release,
+};
+
+static int choose(struct activity *activity, struct refusal *refusal)
+{
+	activity->ops = &analyze_ops;
+	return 0;
+}
+
+static const struct activity_type type = {choose};
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static const struct option_row rows[] = {
+	{'r', "repeat", "N", OPTION_NUMBER, OWN(struct analyze_options, rounds), .least = 2, .most = 1000,
+	 .line_only = true,
+	 .help = "run COMMAND until each group of events was counted in N executions (default 3)"},
+	{0, "once", NULL, OPTION_FLAG, OWN(struct analyze_options, once), .line_only = true,
+	 .help = "run COMMAND once; the groups of events take turns"},
+	{0, "expect", "EXPR", OPTION_TEXTS, OWN(struct analyze_options, expect),
+	 .help = "exit 4 unless it holds; repeatable: 'memory_bound<20%'"},
+	{0},
+};
+
+static const struct command analyze = {
+	.name = "analyze",
+	.arguments = "[OPTIONS] [-- COMMAND …]",
+	.help = "tells where the cycles go, and how sure that is",
+	.options = {rows, target_rows, interval_rows, stream_rows, format_rows, screen_rows, plan_rows,
+		    table_rows, host_rows, machine_rows, help_rows},
+	.own_size = sizeof(struct analyze_options),
+	.activity = &type,
+};
+REGISTER_COMMAND(analyze);

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analyze/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+
+void measure_add(const struct tree *tree, const struct count *counts, struct moments *ratios)
+{
+	size_t place = 0;
+
+	for (size_t g = 0; g < tree->groups.nr; g++)
+		for (size_t i = 0; i < tree_size(tree, g); i++, place++) {
+			double ratio;
+
+			if (!tree_event(tree, place, counts, false, &ratio))
+				moments_add(&ratios[place], ratio);
+		}
+}
+
+/* --- executions ------------------------------------------------------------------------------- */
+
+/* Student's t, 95 % two-sided, by degrees of freedom. */
+static double quantile_of(__u64 freedom)
+{
+	static const double quantiles[] = {INFINITY, 12.71, 4.31, 3.19, 2.78, 2.58,
+					   2.45,     2.37,  2.31, 2.27, 2.23};
+
+	return freedom < ARRAY_SIZE(quantiles) ? quantiles[freedom] : 2.23;
+}
+
+/* Half of the interval in which the mean of more executions would be. */
+static double half_of(const struct moments *moments)
+{
+	return moments->n < 2 ? INFINITY
+			      : quantile_of(moments->n - 1) * sqrt(moments_variance(moments) / moments->n);
+}
+
+/* Adds how far the formula moves if an input is as far off as it can be. */
+static double moved(const struct counted_formula *counted, double *inputs, size_t i, double half,
+		    double value)
+{
+	double kept = inputs[i], other;
+	char why[128];
+
+	inputs[i] = kept + half;
+	if (!isfinite(half) || formula_value(&counted->formula, inputs, &other, why, sizeof(why)))
+		other = INFINITY;
+	inputs[i] = kept;
+	return fabs(other - value);
+}
+
+static int by_executions(const struct measured_run *counted, const struct counted_formula *formula,
+			 double *value, struct bound *bound)
+{
+	double inputs[formula->formula.nr_inputs + 1], half = 0;
+	char why[128];
+
+	for (size_t i = 0; i < formula->formula.nr_inputs; i++) {
+		if (!counted->ratios[formula->places[i]].n)
+			return -1;
+		inputs[i] = counted->ratios[formula->places[i]].mean;
+	}
+	if (formula_value(&formula->formula, inputs, value, why, sizeof(why)))
+		return -1;
+	for (size_t i = 0; i < formula->formula.nr_inputs; i++)
+		half += moved(formula, inputs, i, half_of(&counted->ratios[formula->places[i]]), *value);
+	*bound = (struct bound){.low = *value - half, .high = *value + half};
+	return 0;
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+struct estimated_ratio {
+	const struct tree *tree;
+	const struct counted_formula *formula;
+};
+
+static int estimate_ratio(const void *what, const struct count *counts, double *value)
+{
+	const struct estimated_ratio *estimated = what;
+
+	return tree_ratio(estimated->tree, estimated->formula, counts, value);
+}
+
+static int by_turns(const struct measured_run *counted, const struct counted_formula *formula, double *value,
+		    struct bound *bound)
+{
+	struct estimated_ratio estimated = {counted->tree, formula};
+	size_t whole = counted->tree->wholes[0].formula.nr_inputs;
+	size_t *places = xcalloc(formula->formula.nr_inputs * (1 + whole) + 1, sizeof(*places));
+	size_t nr = tree_inputs(counted->tree, formula, places);
+	int err = tree_ratio(counted->tree, formula, counted->counts, value) ||
+		  bound_of(counted->turns, counted->counts, places, nr, estimate_ratio, &estimated, bound);
+
+	free(places);
+	return err;
+}
+
+/* --- shares and identities -------------------------------------------------------------------- */
+
+static int measure(const struct measured_run *counted, const struct counted_formula *formula, double *value,
+		   struct bound *bound)
+{
+	return counted->ratios ? by_executions(counted, formula, value, bound)
+			       : by_turns(counted, formula, value, bound);
+}
+
+void measure_share(const struct measured_run *counted, size_t share, struct measured_share *measured)
+{
+	const struct tree *tree = counted->tree;
+	const struct counted_formula *formula = &tree->formulas[share];
+	struct bound bound;
+
+	*measured = (struct measured_share){.none = tree->none[share]};
+	if (!formula->formula.nr_inputs) {
+		snprintf(measured->why, sizeof(measured->why), "%s", tree->why[share]);
+		return;
+	}
+	measured->there = !measure(counted, formula, &measured->value, &bound);
+	/* What is counted is never negative. A difference may be, by chance. */
+	measured->low = fmax(bound.low, fmin(measured->value, 0));
+	measured->high = bound.high;
+	if (!measured->there)
+		snprintf(measured->why, sizeof(measured->why),
+			 "%s was not counted all the time: no counter was free for it, or the target did not "
+			 "run",
+			 formula->formula.inputs[formula->formula.nr_inputs - 1]);
+}
+
+enum agreement measure_identity(const struct measured_run *counted, size_t identity, double *left,
+				double *right)
+{
+	const struct counted_formula *sides = &counted->tree->sides[2 * identity];
+	double allowed = counted->tree->identities[identity].percent / 100.0;
+	struct bound bounds[2];
+
+	if (measure(counted, &sides[0], left, &bounds[0]) || measure(counted, &sides[1], right, &bounds[1]))
+		return UNKNOWN;
+	allowed *= fmax(fabs(*left), fabs(*right));
+	return bounds[0].low - allowed <= bounds[1].high && bounds[1].low - allowed <= bounds[0].high
+		       ? AGREES
+		       : DISAGREES;
+}

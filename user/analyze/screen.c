@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The table of analyze: a bar for each share. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "output/rows.h"
+#include "output/table.h"
+
+#define BAR_WIDTH  25
+#define NAME_WIDTH 24
+
+/* Shares that are at most this are left out, if they are parts of others. */
+#define SHOWN_LEAST 0.005
+
+/* No more shares are named as one of the largest. */
+#define TOLD_MOST 5
+
+static double real_of(const json_t *share, const char *name)
+{
+	return json_number_value(json_object_get(share, name));
+}
+
+static const json_t *named(const json_t *shares, const char *name)
+{
+	json_t *share;
+	size_t i;
+
+	json_array_foreach(shares, i, share)
+		if (!strcmp(string(share, "name"), name))
+			return share;
+	return NULL;
+}
+
+/* '#' as far as the share goes at least, '+' as far as it probably does, '-' as far as it can. */
+static void add_bar(struct text *text, const json_t *share)
+{
+	char bar[BAR_WIDTH + 1];
+
+	for (int i = 0; i < BAR_WIDTH; i++) {
+		double at = (i + 0.5) / BAR_WIDTH;
+
+		bar[i] = at < real_of(share, "low")	? '#'
+			 : at < real_of(share, "share") ? '+'
+			 : at < real_of(share, "high")	? '-'
+							: ' ';
+	}
+	bar[BAR_WIDTH] = '\0';
+	text_add(text, " %s ", bar);
+}
+
+static void add_share(struct text *text, const json_t *share, int depth)
+{
+	text_add(text, "%*s%-*s", 2 * depth, "", NAME_WIDTH - 2 * depth, string(share, "name"));
+	if (!json_object_get(share, "share")) {
+		text_add(text, " absent: %s\n", string(share, "why"));
+		return;
+	}
+	text_add(text, " %6.1f%%", 100 * real_of(share, "share"));
+	add_bar(text, share);
+	text_add(text, "%.1f to %.1f", 100 * real_of(share, "low"), 100 * real_of(share, "high"));
+	if (json_object_get(share, "serial") && strcmp(string(share, "name"), "unexplained"))
+		text_add(text, " (%.1f if nothing overlapped)", 100 * real_of(share, "serial"));
+	text_add(text, "\n");
+}
+
+static bool is_small(const json_t *share)
+{
+	return json_object_get(share, "share") && fabs(real_of(share, "share")) < SHOWN_LEAST &&
+	       real_of(share, "high") < SHOWN_LEAST;
+}
+
+/* Adds the parts of a share, and theirs. Returns how many were left out. */
+static size_t add_parts(struct text *text, const json_t *shares, const char *parent, bool beside, int depth)
+{
+	json_t *share;
+	size_t i, left_out = 0;
+
+	json_array_foreach(shares, i, share) {
+		if (strcmp(string(share, "parent"), parent) || !!json_object_get(share, "beside") != beside)
+			continue;
+		if (is_small(share) && depth > 1) {
+			left_out++;
+			continue;
+		}
+		add_share(text, share, depth);
+		left_out += add_parts(text, shares, string(share, "name"), false, depth + 1);
+	}
+	return left_out;
+}
+
+static void add_verdict(struct text *text, const json_t *record)
+{
+	const json_t *verdict = json_object_get(record, "verdict"),
+		     *shares = json_object_get(record, "shares");
+	size_t nr = json_array_size(verdict);
+	json_t *one;
+	size_t i;
+
+	if (!nr) {
+		text_add(text, "\nNo share could be measured.\n");
+		return;
+	}
+	if (nr > TOLD_MOST) {
+		text_add(
+			text,
+			"\nToo little is known to tell the largest: by their bounds, %zu shares may be it.\n",
+			nr);
+		return;
+	}
+	text_add(text, nr > 1 ? "\nThe largest is one of:\n" : "\nThe largest:\n");
+	json_array_foreach(verdict, i, one) {
+		const json_t *share = named(shares, string(one, "name"));
+
+		text_add(text, "  %s: %s.", string(one, "name"), string(share, "description"));
+		if (*string(one, "meaning"))
+			text_add(text, " %s.", string(one, "meaning"));
+		if (*string(one, "locate"))
+			text_add(text, "\n    next: nhmtap %s", string(one, "locate"));
+		text_add(text, "\n");
+	}
+}
+
+static void add_identities(struct text *text, const json_t *record)
+{
+	json_t *identity;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "identities"), i, identity)
+		if (!strcmp(string(identity, "outcome"), "disagrees"))
+			text_add(text,
+				 "\nWARNING: counts that must agree do not: %s is %.3f against %.3f. The "
+				 "shares "
+				 "that depend on them are withdrawn.\n",
+				 string(identity, "name"), real_of(identity, "left"),
+				 real_of(identity, "right"));
+}
+
+static void analysis_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *shares = json_object_get(record, "shares");
+	const char *whole = string(record, "whole");
+	size_t left_out;
+
+	row_time(text, stream, record);
+	text_add(text, "where the %s go", whole);
+	if (integer(record, "executions"))
+		text_add(text, ", over %lld executions", (long long)integer(record, "executions"));
+	text_add(text, " (# at least, + probably, - at most):\n\n");
+	left_out = add_parts(text, shares, whole, false, 0);
+	text_add(text, "beside:\n");
+	left_out += add_parts(text, shares, whole, true, 0);
+	if (left_out)
+		text_add(text, "%zu parts of less than %.1f%% are left out\n", left_out, 100 * SHOWN_LEAST);
+	add_identities(text, record);
+	add_verdict(text, record);
+}
+
+REGISTER_TABLE(analysis, analysis_table);
