@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A command in the guest as if it ran here: on the host's files, with its streams, signals and status."""
+import contextlib
+import fcntl
 import os
+import pty
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import textwrap
 import time
 import traceback
@@ -67,16 +72,53 @@ class Command:
         return status, *(s.decode(errors="replace") for s in said)
 
 
+class OnTerminal(Command):
+    """The same on a terminal of its own."""
+
+    def __init__(self, guest, *command, **options):
+        self.pid, self.out = pty.fork()
+        if self.pid:
+            self.before = termios.tcgetattr(self.out)
+            return
+        status = 99
+        try:
+            status = run_in(guest, command, options)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(status)
+
+    def type(self, text):
+        os.write(self.out, text)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.out, termios.TIOCSWINSZ, struct.pack("<4H", rows, columns, 0, 0))
+
+    def is_as_before(self):
+        return termios.tcgetattr(self.out) == self.before
+
+    def end(self):
+        said = b""
+        with contextlib.suppress(OSError):  # a terminal's way to end
+            while part := os.read(self.out, 4096):
+                said += part
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), said.decode(errors="replace")
+
+
 def run_in(guest, command, options):
     """What `run --here` does, with a fork in place of a boot."""
     guest.emulator = nehalem.Process(guest.emulator.pid)  # no child of this process
+    terminal = here.Terminal([here.is_terminal(fd) for fd in range(3)])
+    guard = here.Guard(terminal)
     try:
         other = guest.fork(open(1, "wb", closefd=False), open(2, "wb", closefd=False))
+        guard.watch(other.folder)
         with other:
-            return here.run(other, command, here.Terminal([False] * 3), **options)
+            return here.run(other, command, terminal, **options)
     except nehalem.Trouble as trouble:
         os.write(2, str(trouble).encode())
         return trouble.status
+    finally:
+        guard.dismiss()
 
 
 @pytest.fixture
@@ -93,6 +135,13 @@ def run(start):
         return start(*command, **options).end()
 
     return ended
+
+
+def wait_for(what, seconds=60):
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 # ---------------------------------------------------------------- files
@@ -244,6 +293,76 @@ def test_a_third_signal_ends_a_machine_that_does_not_answer(start):
     command.kill(signal.SIGINT)
     pid, status = os.waitpid(command.pid, 0)
     assert os.waitstatus_to_exitcode(status) in (128 + signal.SIGINT, 99)
+
+
+# -------------------------------------------------------------- a terminal
+
+
+@pytest.fixture
+def terminal(tree):
+    def started(*command, **options):
+        return OnTerminal(tree, *command, **options)
+
+    return started
+
+
+def test_a_terminal_is_a_terminal_of_the_same_size_with_what_is_typed(terminal):
+    script = "stty size; tty; test -t 0 -a -t 1 -a -t 2 && echo three; echo name?; read name; echo hello $name"
+    command = terminal("sh", "-c", script)
+    command.read(b"name?\r\n")
+    command.type(b"yoo\x7fu\r")
+    status, said = command.end()
+    assert status == 0
+    assert "hello you\r\n" in said
+    assert command.is_as_before()
+
+
+def test_a_terminal_is_resized_while_the_command_runs(terminal):
+    command = terminal("sh", "-c", "trap 'stty size; exit 3' WINCH; stty size; while :; do sleep 0.1; done")
+    command.read(b"0 0\r\n")
+    command.resize(33, 101)
+    status, said = command.end()
+    assert (status, said) == (3, "33 101\r\n")
+
+
+def test_control_c_interrupts_the_command_on_a_terminal(terminal):
+    command = terminal("sh", "-c", "echo ready; exec sleep 100000")
+    command.read(b"ready\r\n")
+    assert not command.is_as_before()
+    command.type(b"\x03")
+    assert command.end() == (128 + signal.SIGINT, "^C")
+    assert command.is_as_before()
+
+
+def test_the_end_of_a_terminals_input_is_seen(terminal):
+    command = terminal("sh", "-c", "echo ready; cat; echo end")
+    command.read(b"ready\r\n")
+    command.type(b"x\r\x04")
+    assert command.end() == (0, "x\r\nx\r\nend\r\n")
+
+
+def test_a_stopped_command_stops_its_caller_and_both_go_on(terminal):
+    command = terminal("sh", "-c", "echo ready; read x; echo $x")
+    command.read(b"ready\r\n")
+    command.type(b"\x1a")
+    pid, status = os.waitpid(command.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+    assert command.is_as_before()
+    command.kill(signal.SIGCONT)
+    command.type(b"on\r")
+    status, said = command.end()
+    assert status == 0 and said.endswith("on\r\n")
+
+
+def test_a_caller_that_is_killed_leaves_the_terminal_as_it_was_and_nothing_else(terminal, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    command = terminal("sh", "-c", "echo ready; exec sleep 100000")
+    command.read(b"ready\r\n")
+    assert os.listdir(tmp_path)
+    command.kill(signal.SIGKILL)
+    os.waitpid(command.pid, 0)
+    wait_for(command.is_as_before)
+    wait_for(lambda: not os.listdir(tmp_path))
 
 
 # -------------------------------------------------------------- the command line

@@ -315,13 +315,13 @@ class Carrier:
             os.write(2, b"machine: " + note + end)
 
     def _stop(self):
-        """Stops like the command, if there is a shell to which the user then returns."""
-        if self.terminal.is_input:
-            self.terminal.restore()
-            os.kill(os.getpid(), signal.SIGSTOP)
-            self.terminal.make_raw()
-            self.event(SIZE, struct.pack("<2I", *size_of(self.terminal.fd)))
-            self.event(SIGNAL, struct.pack("<2I", signal.SIGCONT, 0))
+        """Stops as the command did, so that the shell sees it; they go on together."""
+        self.terminal.restore()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self.terminal.make_raw()
+        if self.terminal.fd is not None:
+            self._signal(signal.SIGWINCH)
+        self._signal(signal.SIGCONT)
 
 
 def order(command, user, env, terminal, given):

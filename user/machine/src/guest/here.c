@@ -357,6 +357,7 @@ static int open_terminal(const struct order *o, int *ours)
 		t.c_cc[k] = o->control[k];
 	tcsetattr(theirs, TCSANOW, &t);
 	ioctl(theirs, TIOCSWINSZ, &size);
+	ioctl(theirs, TIOCSCTTY, 0); /* the guest's channel made this process a session's leader */
 	fchown(theirs, o->uid, 5);
 	fchmod(theirs, 0620);
 	return theirs;
@@ -371,14 +372,24 @@ static void carry(struct carried *c, int fd, int stream)
 	*c = (struct carried){fd, stream};
 }
 
-static void start(const struct order *o, int fds[3], int controlling, const sigset_t *before)
+/* A process group of its own, in our session: so the terminal can stop it, and it is in front. */
+static void be_a_job(int terminal)
+{
+	setpgid(0, 0);
+	if (terminal < 0)
+		return;
+	signal(SIGTTOU, SIG_IGN);
+	tcsetpgrp(terminal, getpid());
+	signal(SIGTTOU, SIG_DFL);
+}
+
+static void start(const struct order *o, int fds[3], int terminal, const sigset_t *before)
 {
 	iopl(0);
-	setsid();
+	be_a_job(terminal);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
 	sigprocmask(SIG_SETMASK, before, NULL);
-	if (controlling >= 0)
-		ioctl(controlling, TIOCSCTTY, 0);
 	for (int k = 0; k < 3; k++)
 		dup2(fds[k], k);
 	if (enter())
@@ -468,5 +479,6 @@ int main(int argc, char **argv)
 	if (iopl(3) || !(o = read_order()))
 		return complain("the order");
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN); /* at the end of the terminal, whose session this process leads */
 	return lay_out() ? 125 : run(o);
 }
