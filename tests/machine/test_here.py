@@ -4,7 +4,10 @@ import contextlib
 import fcntl
 import os
 import pty
+import shlex
 import signal
+import socket
+import stat
 import struct
 import subprocess
 import sys
@@ -191,6 +194,46 @@ def test_a_folder_of_thousands_of_files_is_complete(run, tmp_path):
     assert run("/usr/bin/python3", "-c", script, folder=tmp_path)[1] == "3000\nTrue\n"
 
 
+def test_a_file_that_shrinks_reads_as_zeros_and_is_named(start, tmp_path):
+    path = tmp_path / "shrinks"
+    path.write_bytes(b"x" * (4 << 20))
+    reader, writer = os.pipe()
+    script = "head -c 1 shrinks; echo; read go; tail -c 3 shrinks | od -An -c; stat -c %s shrinks"
+    command = start("sh", "-c", script, stdin=reader, close=[writer], folder=tmp_path)
+    command.read(b"x\n")
+    os.truncate(path, 100)
+    os.write(writer, b"go\n")
+    os.close(writer)
+    status, out, err = command.end()
+    assert (status, out.split()) == (0, ["\\0", "\\0", "\\0", str(4 << 20)])
+    assert err.count("\n") == 1 and f"{path}: changed on the host" in err
+
+
+def test_a_file_that_is_replaced_is_read_as_it_was(start, tmp_path):
+    path = tmp_path / "replaced"
+    path.write_bytes(b"old\n" * (1 << 20))
+    reader, writer = os.pipe()
+    command = start("sh", "-c", "head -n 1 replaced; read go; sort -u replaced", stdin=reader, close=[writer], folder=tmp_path)
+    command.read(b"old\n")
+    (tmp_path / "new").write_bytes(b"new\n" * (1 << 20))
+    os.rename(tmp_path / "new", path)
+    os.write(writer, b"go\n")
+    os.close(writer)
+    assert command.end() == (0, "old\n", "")
+
+
+def test_what_is_no_file_has_its_kind_and_nobody_waits_for_it(run, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(tmp_path / "socket"))
+        (tmp_path / "nowhere").symlink_to("/no/such/file")
+        os.mknod(tmp_path / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        script = "stat -c '%F' fifo socket nowhere null; find . -type f; cat null; echo x > null"
+        status, out, err = run("sh", "-c", script, folder=tmp_path)
+    assert (status, err) == (0, "")
+    assert out.splitlines() == ["fifo", "socket", "symbolic link", "character special file"]
+
+
 # -------------------------------------------------------------- streams
 
 
@@ -366,6 +409,59 @@ def test_a_caller_that_is_killed_leaves_the_terminal_as_it_was_and_nothing_else(
 
 
 # -------------------------------------------------------------- the command line
+
+
+@pytest.fixture(scope="module")
+def bounded(tmp_path_factory):
+    """One boot as an unprivileged user, with few addresses and some mounts."""
+    folder = tmp_path_factory.mktemp("bounded")
+    for path in ("mount", "kernel", "many", "scratch"):
+        (folder / path).mkdir()
+    os.chmod(folder, 0o755)
+    for path in folder.parents:  # these the user may enter, and need not be able to list
+        os.chmod(path, os.stat(path).st_mode | 0o011)
+    (folder / "secret").write_text("secret")
+    os.chmod(folder / "secret", 0o600)
+    os.chmod(folder / "scratch", 0o777)
+    with open(folder / "huge", "wb") as f:
+        f.truncate(1 << 40)
+    for n in range(9000):
+        (folder / "many" / str(n)).write_text("x")
+    script = """
+        id -u; cat mount/inside; ls -A kernel | wc -l
+        cat secret; stat -c %a secret
+        stat -c %s huge; head -c 5 huge | od -An -tx1
+        ls many | wc -l; cat many/*  > /dev/null 2>&1; echo still here"""
+    machine = f"{sys.executable} {RUN} --here --tree-range 64 -- sh -c"
+    outside = f"""
+        cd {folder}; mount -t tmpfs none mount; echo inside > mount/inside; mount -t proc none kernel
+        exec setpriv --reuid 65534 --regid 65534 --clear-groups {machine} {shlex.quote(script)}"""
+    env = dict(os.environ, TMPDIR=str(folder / "scratch"), HOME="/")
+    command = ["unshare", "-m", "sh", "-c", outside]
+    return folder, subprocess.run(command, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def test_a_mount_is_seen_and_the_hosts_kernel_is_not(bounded):
+    assert bounded[1].stdout.splitlines()[:3] == ["65534", "inside", "0"]
+
+
+def test_what_the_caller_may_not_read_the_guest_may_not_either(bounded):
+    _, result = bounded
+    assert result.stdout.splitlines()[3] == "600"
+    assert "secret: Permission denied" in result.stderr
+
+
+def test_a_file_beyond_the_range_is_named_and_reads_as_zeros(bounded):
+    folder, result = bounded
+    assert result.stdout.splitlines()[4:6] == [str(1 << 40), " 00 00 00 00 00"]
+    assert f"{folder}/huge: does not fit into what is left of the range" in result.stderr
+
+
+def test_a_folder_beyond_the_range_is_named_and_the_machine_goes_on(bounded):
+    folder, result = bounded
+    assert result.stdout.splitlines()[6:] == ["9000", "still here"]
+    assert f"{folder}/many: the range of addresses for the host's files (--tree-range 64) is used up" in result.stderr
+    assert (result.returncode, os.listdir(folder / "scratch")) == (0, [])
 
 
 @pytest.fixture(scope="module")

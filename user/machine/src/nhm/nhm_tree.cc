@@ -32,6 +32,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <map>
+#include <set>
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -78,12 +79,16 @@ Bit8u *base;
 Bit64u address;
 Page size, used = FIRST_FREE;
 bool full;
+std::set<std::string> known;         // paths, for folders that the user may enter but not list
 
 // Kernel interfaces of the host that mean nothing in the guest, or wait when they are read.
 const long pseudo[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, DEVPTS_SUPER_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
                         DEBUGFS_MAGIC, TRACEFS_MAGIC, BPF_FS_MAGIC, SECURITYFS_MAGIC, EFIVARFS_MAGIC, BINFMTFS_MAGIC,
                         AUTOFS_SUPER_MAGIC, NSFS_MAGIC, SELINUX_MAGIC, PSTOREFS_MAGIC, HUGETLBFS_MAGIC };
 const char *const own[] = { "/proc", "/sys", "/dev", "/run" };   // the guest has its own
+
+// Folders of nehalem.py, whose names are random: no command depends on them.
+const char machines[] = "nehalem.";
 
 template <class T> void put(Bit8u *at, T value) { memcpy(at, &value, sizeof value); }
 
@@ -185,13 +190,28 @@ bool is_hidden(Bit32u n) {
   return nodes[n].is.st_dev != nodes[nodes[n].parent].is.st_dev && is_pseudo(path);
 }
 
+// The names in a folder that lead to a known path.
+std::vector<std::string> known_names(const std::string &folder) {
+  const std::string start = folder == "/" ? folder : folder + "/";
+  std::vector<std::string> names;
+  for (auto p = known.lower_bound(start); p != known.end() && !p->compare(0, start.size(), start); ++p) {
+    const std::string name = p->substr(start.size(), p->find('/', start.size()) - start.size());
+    if (!name.empty() && (names.empty() || names.back() != name)) names.push_back(name);
+  }
+  return names;
+}
+
 // The size of a folder follows from its names alone.
 void read_names(Bit32u n) {
   Node &node = nodes[n];
   std::vector<Entry> entries = { { ".", 0, 0 }, { "..", 0, 0 } };
-  DIR *d = is_hidden(n) ? NULL : opendir(path_of(n).c_str());
+  const std::string path = path_of(n);
+  const bool hidden = is_hidden(n);
+  DIR *d = hidden ? NULL : opendir(path.c_str());
+  if (!d && !hidden && errno == EACCES) node.names = known_names(path);
+  for (const std::string &name : node.names) entries.push_back({ name, 0, 0 });
   while (const dirent *e = d ? readdir(d) : NULL)
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) {
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && strncmp(e->d_name, machines, strlen(machines))) {
       node.names.push_back(e->d_name);
       entries.push_back({ e->d_name, 0, 0 });
     }
@@ -424,6 +444,9 @@ void nhm_tree_stdin(const char *path) {
   }
   nodes[STDIN_NODE].is.st_mode |= 0444;
 }
+
+// A path that the command is likely to use.
+void nhm_tree_know(const char *path) { known.insert(path); }
 
 // The host's root folder is looked at when the guest first asks for it.
 void nhm_place_tree() {
