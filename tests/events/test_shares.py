@@ -3,11 +3,11 @@
 
 import pytest
 
-from event_tables import ROOT
-from test_derived_metrics import NAME, fit_together
+from event_tables import ROOT, SANDYBRIDGES
+from test_derived_metrics import NAME, fit_together, value
 
-# CPUs of these families have a tree.
-WITH_TREE = ("nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex")
+# The lists of what the machine models are of these.
+CYCLES = ("nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex")
 NOT_MODELLED = {line.split()[3] for line in (ROOT / "user/machine/not-modelled.txt").read_text("utf-8").splitlines()
                 if line.startswith("event ")}
 
@@ -16,7 +16,7 @@ def names_of(formula):
     return list(dict.fromkeys(NAME.findall(formula)))
 
 
-@pytest.mark.parametrize("name", WITH_TREE)
+@pytest.mark.parametrize("name", CYCLES)
 def test_the_whole_has_what_retires_and_what_stalls_as_its_parts(name, compiled):
     shares = compiled.by_name("share", name)
     assert [share["name"] for share in shares.values() if not share["parent"]] == ["cycles"]
@@ -30,9 +30,20 @@ def test_the_events_of_a_share_fit_the_counters_with_those_of_the_whole(cpu, com
         assert fit_together(compiled, cpu, dict.fromkeys(whole + names_of(share["formula"]))), share["name"]
 
 
-def test_a_share_is_marked_as_unmodelled_if_the_emulated_machine_lacks_one_of_its_events(cpu, compiled):
-    for share in compiled.list("share", cpu):
-        assert share["unmodelled"] == any(name in NOT_MODELLED for name in names_of(share["formula"])), share["name"]
+@pytest.mark.parametrize("name", CYCLES)
+def test_a_share_is_marked_as_unmodelled_if_the_emulated_machine_lacks_one_of_its_events(name, compiled):
+    for share in compiled.list("share", name):
+        assert share["unmodelled"] == any(event in NOT_MODELLED for event in names_of(share["formula"])), share["name"]
+
+
+@pytest.mark.parametrize("name", SANDYBRIDGES)
+def test_sandy_bridges_slots_have_four_parts_that_add_up_to_all(name, compiled):
+    shares = compiled.by_name("share", name)
+    parts = [share["name"] for share in shares.values() if share["parent"] == "slots" and not share["beside"]]
+    assert set(parts) == {"retiring", "bad_speculation", "frontend_bound", "backend_bound"}
+    # Any counts do: the formulas have all terms twice, with opposite signs, but for the slots themselves.
+    counts = {event: number**2 + 7 for number, event in enumerate(sorted({event for part in parts for event in names_of(shares[part]["formula"])}))}
+    assert sum(value(shares[part]["formula"], counts) for part in parts) == 4 * counts["CPU_CLK_UNHALTED.THREAD"]
 
 
 def test_no_identity_needs_what_the_emulated_machine_does_not_count(cpu, compiled):

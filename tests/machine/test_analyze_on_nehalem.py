@@ -101,6 +101,19 @@ def test_what_the_machine_does_not_model_is_not_taken_for_nothing(guest):
     assert "the emulated machine" in shares["divider"]["why"]
 
 
+def test_sandy_bridges_slots_are_not_judged_by_what_the_machine_does_not_model(machines):
+    """It has no front end that could be late, so nobody can tell there what the back end holds up."""
+    analysis = merged(analyze(machines(model="sandybridge"), "chase memory"))
+    assert analysis["whole"] == "slots" and analysis["shares"]["retiring"]["share"] < 0.1
+    assert verdict(analysis) == ["retiring", "bad_speculation", "frontend_bound", "backend_bound"]
+
+
+def test_westmeres_walks_are_counted_in_cycles(machines):
+    shares = merged(analyze(machines(model="westmere"), "stride"))["shares"]
+    assert shares["dtlb_walk"]["events"] == ["DTLB_LOAD_MISSES.WALK_CYCLES"] and shares["dtlb_walk"]["share"] > 0
+    assert shares["retiring"]["share"] + shares["stalled"]["share"] == pytest.approx(1)
+
+
 def test_an_expectation_is_judged_by_the_bounds(guest):
     records = analyze(guest, "chase memory", "--expect", "'dram_bound>50%'", "--expect", "'memory_bound<20%'",
                       "--expect", "'dram_bound<85%'", status=4)

@@ -13,8 +13,8 @@ def test_without_counters_the_refusal_names_the_emulated_machine_and_what_works_
 
 
 def test_a_cpu_without_a_tree_is_told_what_counts_there(nhmtap, host):
-    error = refusal(nhmtap, 2, "analyze", host(NEHALEM, {"proc/cpuinfo": cpuinfo(model=0x2a)}), "--", "true")
-    assert "no tree of shares for Intel Sandy Bridge" in error["why"]
+    error = refusal(nhmtap, 2, "analyze", host(NEHALEM, {"proc/cpuinfo": cpuinfo(model=0x17)}), "--", "true")
+    assert "no tree of shares for Intel Core 2" in error["why"]
     assert all(name in error["remedy"] for name in ("nhmtap stat", "nhmtap profile", "--machine"))
 
 

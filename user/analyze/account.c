@@ -87,6 +87,7 @@ static void take(struct accounted_share *share, const struct measured_share *mea
 	if (!known->estimated) {
 		share->low = fmax(share->low, 0);
 		share->high = fmin(share->high, 1);
+		share->share = within(share->share, share->low, share->high);
 	}
 }
 
@@ -220,27 +221,43 @@ static bool has_parts(const struct account *account, size_t i)
 	return false;
 }
 
-static bool is_candidate(const struct account *account, size_t i)
+static bool is_leaf(const struct account *account, size_t i)
+{
+	return !account->list[i].known->beside && !has_parts(account, i);
+}
+
+/* The most that a share can be. One that is not there can be all that it is part of, unless it takes nothing.
+ */
+static double potential(const struct account *account, const struct measured_share *measured, size_t nr,
+			size_t i)
 {
 	const struct accounted_share *share = &account->list[i];
 
-	return share->there && !share->known->beside && !has_parts(account, i);
+	if (share->there)
+		return share->high;
+	if (i < nr && measured[i].none && share->known->estimated)
+		return -INFINITY;
+	for (size_t of = 0; of < account->nr; of++)
+		if (account->list[of].known->explained && account->list[of].there &&
+		    is_within(account, i, of))
+			return account->list[of].high;
+	return 1;
 }
 
-static void judge(struct account *account)
+static void judge(struct account *account, const struct measured_share *measured, size_t nr)
 {
 	size_t first = NOWHERE;
 
 	for (size_t i = 0; i < account->nr; i++)
-		if (is_candidate(account, i) &&
+		if (is_leaf(account, i) && account->list[i].there &&
 		    (first == NOWHERE || account->list[i].share > account->list[first].share))
 			first = i;
 	if (first == NOWHERE)
 		return;
 	account->verdict[account->nr_verdict++] = first;
 	for (size_t i = 0; i < account->nr; i++)
-		if (i != first && is_candidate(account, i) &&
-		    account->list[i].high >= account->list[first].low)
+		if (i != first && is_leaf(account, i) &&
+		    potential(account, measured, nr, i) >= account->list[first].low)
 			account->verdict[account->nr_verdict++] = i;
 }
 
@@ -272,7 +289,7 @@ void account_make(struct account *account, const struct known_share *known, size
 		else
 			explain_nothing(account, explained);
 	}
-	judge(account);
+	judge(account, measured, nr);
 }
 
 void account_release(struct account *account)

@@ -188,7 +188,8 @@ static void say_repeats(const struct activity *activity)
 		say("nhmtap: the command is run %llu times: once to warm up, and %llu times for each of %zu "
 		    "groups "
 		    "of events; --once runs it once",
-		    activity->options->repeats, activity->options->repeats / analysis->tree.groups.nr,
+		    activity->options->repeats,
+		    (activity->options->repeats - WARMING) / analysis->tree.groups.nr,
 		    analysis->tree.groups.nr);
 }
 

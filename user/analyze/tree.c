@@ -40,7 +40,7 @@ static void leave_out(struct tree *tree, size_t i, const struct host *host)
 	if (share->unmodelled && host->emulated.model[0]) {
 		tree->none[i] = true;
 		snprintf(tree->why[i], sizeof(tree->why[i]),
-			 "the emulated machine has nothing that this could count");
+			 "the emulated machine does not count all of its events");
 	} else if (counts_kernel(share) && !host_may_count_kernel(host)) {
 		snprintf(
 			tree->why[i], sizeof(tree->why[i]),
