@@ -96,7 +96,7 @@ struct layout {
 #define kernel_rule_MEMBERS(X, type)                                                                         \
 	X##VALUE(UNSIGNED, type, mask), X##VALUE(UNSIGNED, type, config),                                    \
 		X##VALUE(UNSIGNED, type, counters), X##VALUE(SIGNED, type, fixed_counter),                   \
-		X##VALUE(UNSIGNED, type, exclusive)
+		X##VALUE(UNSIGNED, type, exclusive), X##VALUE(UNSIGNED, type, several)
 #define known_generic_MEMBERS(X, type)                                                                       \
 	X##VALUE(TEXT, type, name), X##VALUE(UNSIGNED, type, config), X##VALUE(UNSIGNED, type, config1),     \
 		X##VALUE(TEXT, type, note)

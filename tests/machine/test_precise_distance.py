@@ -4,6 +4,7 @@ section 3.5) and not counted: the kernel's period is one less than what a precis
 as far apart as was asked, their periods and what was lost add up to what the program did, and at a distance without a
 factor in common with a loop no instruction of it is left out."""
 import collections
+import json
 import math
 import subprocess
 
@@ -121,6 +122,29 @@ def test_samples_of_a_frequency_stand_for_the_period_that_the_driver_raised_too(
     assert record["value"] == BRANCHES and not any(record["samples"]["lost"].values())
     assert all(entry["period"] == 33 * entry["samples"] for entry in record["entries"])
     assert 0 <= BRANCHES - sum(entry["period"] for entry in record["entries"]) < 33
+
+
+def test_a_count_of_cycles_is_said_to_be_the_least_where_records_may_take_several(guest):
+    # In a chain of loads from memory most cycles are those of stalls: a record is of the end of one.
+    command = "--format json -- chase memory | grep -v '\"type\":\"frames\"'"
+    counted, *profiles = [[json.loads(line) for line in guest.say(f"nhmtap {run} {command}", paranoid=-1).splitlines()]
+                          for run in ("stat -e cycles:u", "profile --by comm -c 101 -e cycles:upp", "profile --by comm -c 1009 -e INST_RETIRED.ANY_P:upp")]
+    cycles, = (r["value"] for r in counted if r["type"] == "count")
+    for stream, least in zip(profiles, (True, False)):
+        accounts = [r["samples"] for r in stream if r["type"] in ("profile", "end")]
+        assert all(account.get("at_least", False) == least for account in accounts) and len(accounts) == 2
+        assert ("several may occur at once" in stream[0]["events"][0].get("note", "")) == least
+    value, = (r["value"] for r in profiles[0] if r["type"] == "profile")
+    assert value < 0.7 * cycles
+
+
+@pytest.mark.parametrize("event, least", [("cycles:pp", True), ("cpu/event=0x3c/p", True), ("UOPS_RETIRED.ANY:pp", True),
+                                          ("cpu/event=0xc0,cmask=16,inv/pp", True), ("r01c7:pp", True),
+                                          ("instructions:pp", False), ("r01cb:pp", False), ("cycles", False)])
+def test_explain_says_which_events_records_may_take_several_of(guest, event, least):
+    said = guest.say(f"nhmtap explain --format json -c 1009 '{event}'")
+    rules = [rule["rule"] for line in said.splitlines() for rule in json.loads(line).get("rules", ())]
+    assert rules and any("least values" in rule for rule in rules) == least
 
 
 def test_pprofs_period_and_that_of_a_streams_samples_are_the_distance(guest, program, tmp_path):

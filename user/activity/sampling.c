@@ -922,6 +922,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 		.table_full = reading->table_full,
 		.stack_failed = reading->stack_failed,
 		.contexts = contexts * (1 + paced.changes),
+		.at_least = event->at_least,
 		.precise = attr->precise_ip,
 		.collides = collides(&activity->plan.events, event),
 		.clock = event_is_clock(event),
@@ -1097,9 +1098,12 @@ int sampling_finish(struct activity *activity, json_t *end)
 		sum.aggregated += account->aggregated;
 		sum.table_full += account->table_full;
 		sum.stack_failed += account->stack_failed;
+		sum.at_least |= account->at_least;
 	}
 	value = json_pack("{s:I, s:I, s:I}", "expected", (json_int_t)sum.expected, "uncertainty",
 			  (json_int_t)sum.uncertainty, "aggregated", (json_int_t)sum.aggregated);
+	if (sum.at_least)
+		json_object_set_new(value, "at_least", json_true());
 	json_object_set_new(lost, "table_full", json_integer(sum.table_full));
 	if (state->sampling->reads_stacks)
 		json_object_set_new(lost, "stack_failed", json_integer(sum.stack_failed));

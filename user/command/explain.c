@@ -227,6 +227,11 @@ static bool records_beyond(const struct explained_subject *subject)
 	return subject->event->beyond > 0;
 }
 
+static bool records_several(const struct explained_subject *subject)
+{
+	return subject->event->at_least;
+}
+
 /* "%llu" in a rule is replaced by the lowest period. */
 static const struct {
 	bool (*holds)(const struct explained_subject *subject);
@@ -257,6 +262,11 @@ static const struct {
 	 "takes "
 	 "it, and adds these events to counts and to what samples stand for",
 	 "guide, section 3.5; intel_pmu_pebs_enable()"},
+	{records_several,
+	 "several of these may occur at once, and a record takes at least one of them: how many is not "
+	 "known, so "
+	 "samples are at least as far apart as asked, and counts and what samples stand for are least values",
+	 "guide, section 3.5"},
 	{has_lowest_period, "a sample_period below %llu is refused", "the driver's limit_period()"},
 };
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "event/encoding.h"
 #include "plan/plan.h"
 #include "plan/unwind.h"
 #include "shared.h"
@@ -30,6 +31,20 @@ static bool is_of_core(const struct event *event)
 	return type == PERF_TYPE_RAW || type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE;
 }
 
+/* Whether several may occur at once: cycles in a stall, micro-operations of an instruction. The record of a
+ * precise event then takes those, too, that come with or after the one that it is of, up to the time when the
+ * hardware has set the counter again. */
+static bool occurs_several_at_once(const struct perf_event_attr *attr, const struct known_kernel *kernel)
+{
+	const __u64 of_cycles = CONFIG_EDGE | CONFIG_INV | CONFIG_CMASK;
+	const struct kernel_rule *rule;
+
+	if (attr->type != PERF_TYPE_RAW)
+		return attr->type == PERF_TYPE_HARDWARE && attr->config == PERF_COUNT_HW_CPU_CYCLES;
+	rule = kernel_rule_of(kernel->precise, kernel->nr_precise, attr->config);
+	return attr->config & of_cycles || (attr->config & CONFIG_SELECT) == 0x3c || (rule && rule->several);
+}
+
 /* Has samples as far apart as asked: a precise one takes more events than its period (event_distance()). If
  * the driver does not take a period that is so much shorter, the samples are farther apart. */
 static void plan_distance(struct event *event, const struct host *host)
@@ -44,6 +59,11 @@ static void plan_distance(struct event *event, const struct host *host)
 	if (!event->attr.precise_ip)
 		return;
 	event->beyond = kernel->beyond_period;
+	event->at_least = event->beyond && occurs_several_at_once(&event->attr, kernel);
+	if (event->at_least)
+		event_note(event,
+			   "several may occur at once, so a PEBS record may take more than one, and nothing "
+			   "tells how many: its count, periods and distance are what there is at least");
 	if (event->attr.freq || !event->beyond)
 		return;
 	snprintf(why, sizeof(why), "%s", event_reason_of(event, "sample_period"));

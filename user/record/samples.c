@@ -20,6 +20,7 @@ struct samples samples_account(const struct samples_read *read, const struct sam
 	__u64 lack = counted > read->runs + read->contexts ? counted - read->runs - read->contexts : 0;
 	struct samples samples = {
 		.uncertainty = read->contexts,
+		.at_least = read->at_least,
 		.aggregated = read->aggregated,
 		.table_full = read->table_full,
 		.stack_failed = read->stack_failed,
@@ -42,6 +43,7 @@ struct samples samples_since(const struct samples *now, const struct samples *be
 	return (struct samples){
 		.expected = now->expected - before->expected,
 		.uncertainty = now->uncertainty,
+		.at_least = now->at_least,
 		.aggregated = now->aggregated - before->aggregated,
 		.table_full = now->table_full - before->table_full,
 		.stack_failed = now->stack_failed - before->stack_failed,
@@ -64,8 +66,12 @@ const char *missed_cause(const struct samples_read *read)
 
 json_t *samples_value(const struct samples *samples, const char *cause)
 {
-	return json_pack("{s:I, s:I, s:I, s:{s:I, s:I}}", "expected", (json_int_t)samples->expected,
-			 "uncertainty", (json_int_t)samples->uncertainty, "aggregated",
-			 (json_int_t)samples->aggregated, "lost", "table_full",
-			 (json_int_t)samples->table_full, cause, (json_int_t)samples->missed);
+	json_t *value = json_pack("{s:I, s:I, s:I, s:{s:I, s:I}}", "expected", (json_int_t)samples->expected,
+				  "uncertainty", (json_int_t)samples->uncertainty, "aggregated",
+				  (json_int_t)samples->aggregated, "lost", "table_full",
+				  (json_int_t)samples->table_full, cause, (json_int_t)samples->missed);
+
+	if (samples->at_least)
+		json_object_set_new(value, "at_least", json_true());
+	return value;
 }

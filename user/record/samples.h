@@ -25,6 +25,7 @@ struct samples_read {
 	/* Number of periods that may have begun without giving their sample: one for each CPU, thread and
 	 * child with a counter of its own, and once more for each change of the period. */
 	__u64 contexts;
+	bool at_least; /* samples may take more occurrences than `beyond`: see struct event */
 	bool precise;  /* its samples are PEBS records */
 	bool collides; /* another precise event may use the same PEBS records */
 	bool clock;    /* it is one of the kernel's clocks */
@@ -36,6 +37,7 @@ struct samples_read {
 struct samples {
 	__u64 expected;
 	__u64 uncertainty;
+	bool at_least; /* the count is what there was at least: see struct event */
 	__u64 aggregated;
 	__u64 table_full;
 	__u64 stack_failed; /* only of programs that read stacks */

@@ -106,6 +106,7 @@ struct known_kernel {
 		__u32 counters;	    /* bit i: general counter i */
 		__s8 fixed_counter; /* the fixed counter that is allowed as well; -1: none */
 		bool exclusive;	    /* if cores have two threads, each may use only half of its counters */
+		bool several;	    /* precise: an instruction may cause several at once */
 	} * precise;		    /* for precise_ip > 0: EINVAL if none matches. Empty: nothing is known */
 	size_t nr_precise;
 	const struct kernel_rule *placed; /* counters that may be used; if no rule matches, any general one */

@@ -422,7 +422,11 @@ static int load_precise(struct loader *loader, struct draft *draft, const json_t
 		struct kernel_rule rule = {(json_object_get(entry, "code") ? CONFIG_EVENT : 0) |
 						   (json_object_get(entry, "umask") ? CONFIG_UMASK : 0) |
 						   (entry_flag(entry, "flags") ? 0 : flags),
-					   entry_config(entry), counters, -1, entry_flag(entry, "exclusive")};
+					   entry_config(entry),
+					   counters,
+					   -1,
+					   entry_flag(entry, "exclusive"),
+					   entry_flag(entry, "several")};
 
 		if (counters < 0)
 			return -1;
@@ -439,8 +443,9 @@ static int load_fixed(struct loader *loader, struct draft *draft, const json_t *
 
 	json_array_foreach(entries, i, entry) {
 		long counters = counters_of_rule(loader, draft, "fixed", i, entry);
-		struct kernel_rule rule = {compared, entry_config(entry), counters,
-					   entry_number(entry, "fixed_counter", -1), false};
+		struct kernel_rule rule = {compared, entry_config(entry),
+					   counters, entry_number(entry, "fixed_counter", -1),
+					   false,    false};
 
 		if (counters < 0)
 			return -1;
@@ -463,7 +468,10 @@ static int load_counters(struct loader *loader, struct draft *draft, const json_
 			struct kernel_rule rule = {
 				CONFIG_EVENT | (json_object_get(entry, "umask") ? CONFIG_UMASK : 0),
 				strtoull(json_string_value(code), NULL, 16) | entry_hex(entry, "umask") << 8,
-				counters, -1, entry_flag(entry, "exclusive")};
+				counters,
+				-1,
+				entry_flag(entry, "exclusive"),
+				false};
 
 			draft_put(draft, DRAFT_PLACED, &rule);
 		}
