@@ -21,6 +21,14 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "modules(name, ...): the guest's kernel has them, beside msr")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def snapshots_of_the_tests():
+    """What `run` leaves stays in the build folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", nehalem.build_folder() + "/cache")
+        yield
+
+
 @pytest.fixture(scope="session")
 def booted():
     """Guests that are only forked from, by their kind and the modules in their kernel."""

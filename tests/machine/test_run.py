@@ -123,7 +123,7 @@ def test_running_out_of_time(guest):
 
 
 def test_running_out_of_time_in_the_boot():
-    result = run("--timeout", "1", "true")
+    result = run("--no-snapshot", "--timeout", "1", "true")
     assert result.returncode == 124
     assert "boot" in result.stderr
 
@@ -144,7 +144,7 @@ def emulators_of(pid):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_no_emulator_survives_its_caller(number):
-    process = subprocess.Popen([sys.executable, RUN, "sleep 1000"], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, RUN, "--no-snapshot", "sleep 1000"], stderr=subprocess.DEVNULL)
     emulator = nehalem.Process(wait_for(lambda: emulators_of(process.pid))[0])
     process.send_signal(number)
     process.wait(240)

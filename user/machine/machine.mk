@@ -24,4 +24,4 @@ install-machine: ## build: install the emulated Nehalem, which is to be built al
 	install -d $(machine_place)/built
 	cp $(machine_files) $(machine_place)
 	install -D -m 644 -t $(machine_place)/src/nhm $(MACHINE)/src/nhm/nhm_models.inc
-	cd $(NHM_BUILD) && find nhm-bochs base.cpio boot.img kernel -type f ! -name 'vmlinu[xz]' -exec cp --parents -t $(abspath $(machine_place))/built {} +
+	cd $(NHM_BUILD) && find nhm-bochs nhm-restore here base.cpio boot.img kernel -type f ! -name 'vmlinu[xz]' -exec cp --parents -t $(abspath $(machine_place))/built {} +

@@ -28,6 +28,7 @@ import time
 
 import guestimage
 import mkboot
+import snapshots
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(HERE, "src/nhm/nhm_models.inc"), encoding="utf-8") as table:
@@ -38,11 +39,13 @@ CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
 TREE = 16 << 30  # where the guest finds the host's files, beyond all memory
 RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
 
+FIRMWARE = ("/usr/share/bochs/BIOS-bochs-latest", "/usr/share/vgabios/vgabios-stdvga.bin")
+
 BOCHSRC = """\
 memory: guest={memory}, host={resident}
 cpu: model=corei5_lynnfield_750, count={cpus}:1:1, ips={ips}, reset_on_triple_fault=0, ignore_bad_msrs=1
-romimage: file=/usr/share/bochs/BIOS-bochs-latest, options=fastboot
-vgaromimage: file=/usr/share/vgabios/vgabios-stdvga.bin
+romimage: file={firmware[0]}, options=fastboot
+vgaromimage: file={firmware[1]}
 floppya: 1_44={folder}/boot.img, status=inserted
 boot: floppy
 clock: sync=none, time0={date}
@@ -191,18 +194,31 @@ class Process:
 
 
 class Guest:
-    def __init__(self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=600, watch=None):
+    MOST_HELD = RESIDENT
+
+    def __init__(
+        self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=600, watch=None, snapshot=False
+    ):
         """stdout, stderr: files that receive the guest's output as it is written;
         without them the output is kept for the Result. watch: called with the guest's folder
-        as soon as there is one."""
+        as soon as there is one. snapshot: continue from one, or leave one for the next."""
         self.watch = watch
         self.machine = machine
         self.build = build or build_folder()
         self.paranoid = None
         self.notes = []  # what the user should know about the host's files
+        self.inputs = []  # files that the boot reads
         with self._beginning():
-            self._start(stdout, stderr)
-            self._request(self._first_command(), timeout=boot_timeout, what="the boot")
+            self.from_snapshot = snapshot and snapshots.take_up(self, stdout, stderr)
+            if not self.from_snapshot:
+                self._boot(stdout, stderr, boot_timeout, snapshot)
+
+    def _boot(self, stdout, stderr, timeout, snapshot):
+        began = time.time_ns()
+        self._start(stdout, stderr)
+        self._request(self._first_command(), timeout=timeout, what="the boot")
+        if snapshot:
+            snapshots.keep(self, began)
 
     def _first_command(self):
         if not self.machine.tree:
@@ -417,10 +433,12 @@ class Guest:
         with open(folder + "/params", "wb") as f:
             f.write(mkboot.boot_params(boot, cmdline, initrd_size))
         images = [f"{kernel}/{name}@{address:#x}" for name, address in boot["images"]]
+        self.inputs += [kernel + "/boot.json", *(f"{kernel}/{name}" for name, _ in boot["images"])]
         images += [f"{folder}/params@{mkboot.PARAMS:#x}", f"{folder}/initrd@{mkboot.INITRD:#x}"]
         shutil.copyfile(build + "/boot.img", folder + "/boot.img")
+        self.inputs += [build + "/boot.img", self.program(), *FIRMWARE]
+        # Nothing of the caller's environment: it would be in a snapshot.
         env = dict(
-            {k: v for k, v in os.environ.items() if not k.startswith("NHM_")},
             TZ="UTC",
             NHM_CALLER=str(os.getpid()),
             NHM_IMAGES=",".join(images),
@@ -442,22 +460,27 @@ class Guest:
     def _launch(self, env, stdout, stderr):
         with self._files(stdout, stderr) as files:
             rc = dict(vars(self.machine), cpus=self.machine.cpus, folder=self.folder)
-            rc.update(resident=min(self.machine.memory, RESIDENT), console=files[CONSOLE])
+            rc.update(firmware=FIRMWARE, resident=min(self.machine.memory, RESIDENT), console=files[CONSOLE])
             with open(self.folder + "/bochsrc", "w") as f:
                 f.write(BOCHSRC.format(**rc))
             env["NHM_STREAMS"] = ",".join(map(str, files))
-            # NHM_BOCHS: another emulator on the same kernels and guest, for the mutants.
-            program = os.environ.get("NHM_BOCHS") or self.build + "/nhm-bochs"
-            self.emulator = subprocess.Popen(
-                [program, "-q", "-f", self.folder + "/bochsrc"],
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=files[OWN_OUTPUT],
-                stderr=files[OWN_OUTPUT],
-                pass_fds=files,
-                # A terminal's signals are for the command in the guest.
-                start_new_session=bool(self.machine.tree),
-            )
+            self._spawn([self.program(), "-q", "-f", self.folder + "/bochsrc"], files, env)
+
+    def program(self):
+        # NHM_BOCHS: another emulator on the same kernels and guest, for the mutants.
+        return os.environ.get("NHM_BOCHS") or self.build + "/nhm-bochs"
+
+    def _spawn(self, command, files, env, *more):
+        self.emulator = subprocess.Popen(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=files[OWN_OUTPUT],
+            stderr=files[OWN_OUTPUT],
+            pass_fds=(*files, *more),
+            # A terminal's signals are for the command in the guest.
+            start_new_session=bool(self.machine.tree),
+        )
 
     def _fork_of(self, guest, stdout, stderr):
         if not guest.alive:
@@ -508,6 +531,7 @@ class Guest:
         if not os.path.isfile(name):
             built = ", ".join(kernels(self.build)) or "none"
             raise NoKernel(f"no kernel {name}: neither a file nor one that is built ({built})")
+        self.inputs.append(name)
         folder = self.folder + "/kernel"
         os.mkdir(folder)
         try:
@@ -532,6 +556,7 @@ class Guest:
         if self.machine.libraries:
             archive.libraries(programs)
         archive.close()
+        self.inputs += [self.build + "/base.cpio", *archive.sources]
         with open(out, "ab") as f, open(out + ".top", "rb") as top:
             shutil.copyfileobj(top, f)  # the kernel reads one archive after the other
         os.remove(out + ".top")

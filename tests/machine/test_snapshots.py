@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Machines that continue from a snapshot: they are those that booted, and nothing stays behind."""
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import types
+
+import pytest
+
+import known
+import nehalem
+import snapshots
+
+pytestmark = pytest.mark.xdist_group("snapshots")  # they share one
+RUN = nehalem.HERE + "/run"
+PROGRAM = nehalem.build_folder() + "/nhm-bochs"
+# User's and kernel's, exact and modelled: cycles depend on caches, TLBs, predictor and every address.
+EVENTS = "instructions:u,cycles:u,r010b:u,r20cb:u,r0149:u,instructions:k,cycles:k"
+COMMAND = f"perf stat -x, -e {EVENTS} -- sh -c 'chase memory; seq 2000 | sort -r | md5sum'"
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """A folder of snapshots that these tests share."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def machine(**kind):
+    return nehalem.Machine(add=(known.path("chase"),), **kind)
+
+
+def counts(guest):
+    result = guest.run(COMMAND, paranoid=-1)
+    assert result.status == 0, result
+    return result.stderr, result.stdout
+
+
+@pytest.fixture(scope="module")
+def snapshot(cache):
+    """What is counted after a boot that leaves a snapshot, and the snapshot."""
+    with nehalem.Guest(machine(), snapshot=True) as guest:
+        assert not guest.from_snapshot
+        with guest.fork() as other:
+            forked = counts(other)
+        return counts(guest), forked, snapshot_in(cache)
+
+
+def snapshot_in(cache):
+    """The one file of a cache."""
+    (name,) = os.listdir(cache / "nhmtap/machine")
+    return cache / "nhmtap/machine" / name
+
+
+def store_of(cache):
+    folder = cache / "nhmtap/machine"
+    return sorted(os.listdir(folder)) if folder.exists() else []
+
+
+# ------------------------------------------------------------------------ exactness
+
+
+def test_counts_are_the_same_by_boot_snapshot_and_fork(snapshot):
+    by_boot, by_fork, _ = snapshot
+    assert by_fork == by_boot
+    with nehalem.Guest(machine()) as plain:
+        assert counts(plain) == by_boot
+    for _ in range(3):
+        with nehalem.Guest(machine(), snapshot=True) as guest:
+            assert guest.from_snapshot
+            with guest.fork() as other:
+                assert counts(other) == by_boot
+            assert counts(guest) == by_boot
+
+
+def test_a_machine_of_several_processors_continues_from_a_snapshot(own_cache):
+    said = []
+    for _ in range(2):
+        with nehalem.Guest(machine(cores=2, threads=2, model="westmere"), snapshot=True) as guest:
+            said.append((guest.run("taskset 8 chase l2; cat /proc/uptime /proc/interrupts; nproc").stdout, guest.from_snapshot))
+    assert [from_snapshot for _, from_snapshot in said] == [False, True]
+    assert said[0][0] == said[1][0] and said[0][0].endswith("4\n")
+
+
+# ------------------------------------------------------------------------ which one serves
+
+
+def found(**kind):
+    """Whether a snapshot serves this machine."""
+    guest = types.SimpleNamespace(machine=machine(**kind), build=nehalem.build_folder(), program=lambda: PROGRAM)
+    with snapshots.opened() as store:
+        fd = snapshots.find(store, snapshots.key_of(guest))
+        if fd is not None:
+            os.close(fd)
+        return fd is not None
+
+
+
+@pytest.mark.parametrize("kind", [{"date": 1}, {"cores": 2}, {"memory": 1000}, {"cmdline": "a"}, {"model": "core2"}])
+def test_another_machine_has_another_snapshot(snapshot, kind):
+    assert found() and not found(**kind)
+
+
+def test_another_kernel_or_processor_of_the_host_has_another_snapshot(snapshot, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshots, "processor", lambda: ["flags: none"])
+        assert not found()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "uname", lambda: types.SimpleNamespace(release="1.0", version="#1"))
+        assert not found()
+    assert found()
+
+
+@contextlib.contextmanager
+def spoiled(path, how):
+    """A copy in the snapshot's place."""
+    kept = path.with_name("kept")
+    os.rename(path, kept)
+    try:
+        subprocess.run(["cp", "--sparse=always", kept, path], check=True)
+        how(path)
+        yield
+    finally:
+        os.replace(kept, path)
+
+
+FAULTS = {
+    "short": lambda path: os.truncate(path, os.path.getsize(path) - 1),
+    "short of its half": lambda path: os.truncate(path, os.path.getsize(path) // 2),
+    "empty": lambda path: os.truncate(path, 0),
+    "longer": lambda path: os.truncate(path, os.path.getsize(path) + 1),
+    "writable for others": lambda path: os.chmod(path, 0o666),
+    "another user's": lambda path: os.chown(path, 65534, 65534),
+    "a link": lambda path: (os.unlink(path), os.symlink("kept", path)),
+    "a folder": lambda path: (os.unlink(path), os.mkdir(path), os.rmdir(path)),
+    "text": lambda path: path.write_text("x" * 1000),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_file_that_is_not_whole_or_not_ones_own_is_refused(snapshot, fault):
+    with spoiled(snapshot[2], FAULTS[fault]):
+        assert not found()
+    assert found()
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(snapshot):
+    folder = snapshot[2].parent
+    folder.chmod(0o777)
+    try:
+        with snapshots.opened() as store:
+            assert store is None
+    finally:
+        folder.chmod(0o700)
+
+
+def test_a_torn_snapshot_is_made_anew_and_so_is_one_whose_files_have_changed(own_cache, tmp_path):
+    program = tmp_path / "true"
+    shutil.copy(known.path("probe"), program)
+    kind = nehalem.Machine(add=(str(program),))
+    spoil = [lambda: None, lambda: os.truncate(snapshot_in(own_cache), 1 << 20), lambda: os.utime(program)]
+    began = []
+    for change in spoil:
+        change()
+        with nehalem.Guest(kind, snapshot=True) as guest:
+            began.append(guest.from_snapshot)
+    with nehalem.Guest(kind, snapshot=True) as guest:
+        began.append(guest.from_snapshot)
+    assert began == [False, False, False, True]
+
+
+def test_an_image_that_cannot_be_continued_from_boots(snapshot, monkeypatch):
+    def destroy(path):
+        with open(path, "r+b") as f:
+            f.write(b"not it")
+
+    with spoiled(snapshot[2], destroy), nehalem.Guest(machine(), snapshot=True) as guest:
+        assert not guest.from_snapshot
+        assert guest.run("echo here").stdout == "here\n"
+
+
+# ------------------------------------------------------------------------ several, and ends
+
+
+def test_two_at_once_leave_one_snapshot_and_are_alike(own_cache):
+    said = []
+
+    def start():
+        with nehalem.Guest(nehalem.Machine(), snapshot=True) as guest:
+            said.append((guest.run("cat /proc/uptime /proc/interrupts").stdout, guest.from_snapshot))
+
+    for _ in range(2):
+        threads = [threading.Thread(target=start) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [from_snapshot for _, from_snapshot in said] == [False, False, True, True]
+    assert len({text for text, _ in said}) == 1
+    assert store_of(own_cache) == [snapshot_in(own_cache).name]
+
+
+@pytest.fixture
+def small_disk(own_cache):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=50m", "none", own_cache], check=True)
+    yield own_cache
+    subprocess.run(["umount", "-l", own_cache], check=True)
+
+
+@pytest.mark.parametrize("spare", [0, snapshots.SPARE])
+def test_on_a_full_disk_a_machine_boots_and_leaves_nothing(small_disk, monkeypatch, spare):
+    monkeypatch.setattr(snapshots, "SPARE", spare)
+    with nehalem.Guest(nehalem.Machine(), snapshot=True) as guest:
+        assert guest.run("echo here").stdout == "here\n"
+    assert store_of(small_disk) == []
+    assert os.statvfs(small_disk).f_bavail * 4096 > 49 << 20
+
+
+def write_and_die():
+    """A process that is killed while it writes a snapshot."""
+    pid = os.fork()
+    if not pid:
+        with snapshots.opened() as store, snapshots.fresh_file(store) as (fd, _, _):
+            os.write(fd, b"x" * 100000)
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def test_a_kill_while_a_snapshot_is_written_leaves_nothing(own_cache):
+    write_and_die()
+    assert store_of(own_cache) == []
+
+
+def test_what_a_kill_leaves_where_files_need_names_goes_with_the_next_snapshot(own_cache, monkeypatch):
+    monkeypatch.setattr(os, "O_TMPFILE", os.O_DIRECTORY)  # refused: a folder cannot be written
+    write_and_die()
+    assert len(store_of(own_cache)) == 1
+    with snapshots.opened() as store, snapshots.fresh_file(store) as (_, name, nameless):
+        snapshots.prune(store)
+        assert not nameless and store_of(own_cache) == [name]
+    assert store_of(own_cache) == []
+
+
+def test_the_snapshots_that_were_used_least_recently_go(own_cache, monkeypatch):
+    monkeypatch.setattr(snapshots, "LIMIT", 300000)
+    with snapshots.opened() as store:
+        for n in range(5):
+            path = own_cache / f"nhmtap/machine/{n}.machine"
+            path.write_bytes(b"x" * 100000)
+            os.utime(path, (n, n))
+        snapshots.prune(store)
+    # 100 KB take 25 blocks of 4 KiB, so two of them fit.
+    assert store_of(own_cache) == ["3.machine", "4.machine"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_no_machine_from_a_snapshot_survives_its_caller(snapshot, number):
+    command = [sys.executable, RUN, "--add", known.path("chase"), "--date", str(machine().date), "echo here; sleep 100000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.read(5) == b"here\n"
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as f:
+        (emulator,) = map(int, f.read().split())
+    with open(f"/proc/{emulator}/comm") as comm, open(f"/proc/{emulator}/cmdline") as line:
+        assert comm.read() == "nhm-bochs\n" and snapshots.RESTORER in line.read()
+    emulator = nehalem.Process(emulator)
+    process.send_signal(number)
+    process.communicate()
+    assert emulator.poll(240) is not None
+
+
+def test_no_snapshot_is_neither_used_nor_left(own_cache):
+    subprocess.run([sys.executable, RUN, "--no-snapshot", "true"], check=True)
+    assert store_of(own_cache) == []
+
+
+def test_the_callers_environment_is_not_in_a_snapshot(snapshot, own_cache, monkeypatch):
+    monkeypatch.setenv("SECRET", "a-word-that-nobody-else-says")
+    with nehalem.Guest(nehalem.Machine(), snapshot=True):
+        pass
+    assert b"-that-nobody-else-says" not in snapshot_in(own_cache).read_bytes()

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Machines that have booted, as files from which others continue.
+
+A snapshot is taken when a machine has booted and waits for its first command. It serves a machine
+that is the same in everything that the boot depends on: what was chosen about it, the files that
+were read, the host's kernel and processor. The first two tell machines apart; a snapshot whose files
+have changed since is replaced by the next.
+
+Snapshots are kept in a folder of the caller's own. Whatever is wrong there, a machine boots as if
+there were no snapshots.
+"""
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import stat
+import struct
+import subprocess
+import time
+import zlib
+
+LIMIT = 4 << 30  # bytes of all snapshots; those that were used least recently go
+SPARE = 1 << 30  # bytes that a snapshot leaves free on the disk
+MAGIC = b"nhm-snap"
+END = struct.Struct("<QQ8s")  # at the file's end: bytes of the description before it, of the file; MAGIC
+SUFFIX = ".machine"
+FRESH = ".new-"  # what is being written begins so
+RESTORER = "/nhm-restore"
+
+
+def folder():
+    """Where snapshots are kept, or None."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):
+        home = os.environ.get("HOME", "")
+        cache = "/var/cache" if os.geteuid() == 0 else home + "/.cache" if os.path.isabs(home) else ""
+    return cache + "/nhmtap/machine" if cache else None
+
+
+def is_own(status):
+    """Whether nobody but the caller can have written there."""
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+@contextlib.contextmanager
+def opened():
+    """The folder's descriptor, or None."""
+    path, fd = folder(), None
+    try:
+        if path:
+            with contextlib.suppress(OSError):
+                os.makedirs(path, 0o700, exist_ok=True)
+                fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        # Programs cannot be mapped from a file system that is mounted noexec.
+        usable = fd is not None and is_own(os.fstat(fd)) and not os.fstatvfs(fd).f_flag & os.ST_NOEXEC
+        yield fd if usable else None
+    finally:
+        if fd is not None:
+            os.close(fd)
+
+
+# ------------------------------------------------------------------------ what it depends on
+
+
+def processor():
+    """What /proc/cpuinfo says of the host's first processor, without what changes."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
+        first = f.read(8192).partition("\n\n")[0]
+    return [line for line in first.splitlines() if "MHz" not in line and "bogomips" not in line]
+
+
+def has_names(machine):
+    """Whether it names files, perhaps relative to the working folder."""
+    return bool(machine.add) or os.path.exists(machine.kernel)
+
+
+def key_of(guest):
+    """What is known before the boot. A snapshot has the same, or is another machine's."""
+    system = os.uname()
+    return {
+        "machine": {k: list(v) if isinstance(v, tuple) else v for k, v in vars(guest.machine).items()},
+        "folder": os.getcwd() if has_names(guest.machine) else "",
+        "emulator": guest.program(),
+        "build": guest.build,
+        "kernel": [system.release, system.version],
+        "processor": processor(),
+    }
+
+
+def name_of(key):
+    machine = key["machine"]
+    cpus = "x".join(str(machine[k]) for k in ("packages", "cores", "threads"))
+    text = json.dumps(key, sort_keys=True)
+    return f"{machine['model']}-{cpus}-{zlib.crc32(text.encode()):08x}{SUFFIX}"
+
+
+def state_of(path):
+    """What changes if a file is written or replaced."""
+    s = os.stat(path)
+    return [s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns]
+
+
+def mapped_files(pid):
+    with open(f"/proc/{pid}/maps") as f:
+        fields = [line.rstrip("\n").split(None, 5) for line in f]
+    return {f[5] for f in fields if len(f) == 6 and f[5].startswith("/")}
+
+
+def inputs_of(guest, began):
+    """The state of each file that the boot has read. ValueError: one has changed meanwhile."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    paths = {os.path.abspath(p) for p in guest.inputs} | mapped_files(guest.emulator.pid)
+    paths |= {f"{here}/{name}" for name in os.listdir(here) if name.endswith(".py")}
+    paths.add(guest.build + RESTORER)
+    states = {p: state_of(p) for p in sorted(paths) if not p.startswith(guest.folder + "/")}
+    if any(state[-1] >= began for state in states.values()):
+        raise ValueError
+    return states
+
+
+def have_not_changed(inputs):
+    try:
+        return all(state_of(path) == state for path, state in inputs.items())
+    except OSError:
+        return False
+
+
+# ------------------------------------------------------------------------ files
+
+
+def description_of(fd):
+    """What stands at the end of a snapshot. ValueError: it is none, or not a whole one."""
+    s = os.fstat(fd)
+    if not stat.S_ISREG(s.st_mode) or not is_own(s) or s.st_size < END.size:
+        raise ValueError
+    length, size, magic = END.unpack(os.pread(fd, END.size, s.st_size - END.size))
+    if magic != MAGIC or size != s.st_size or length > size - END.size:
+        raise ValueError
+    return json.loads(os.pread(fd, length, size - END.size - length))
+
+
+def find(store, key):
+    """The descriptor of the snapshot that serves this machine, or None."""
+    try:
+        fd = os.open(name_of(key), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=store)
+    except OSError:
+        return None
+    with contextlib.suppress(OSError, ValueError, KeyError, AttributeError, TypeError):
+        described = description_of(fd)
+        if described["key"] == key and have_not_changed(described["inputs"]):
+            os.utime(fd)  # for prune()
+            return fd
+    os.close(fd)
+    return None
+
+
+@contextlib.contextmanager
+def fresh_file(store):
+    """A new file without a name, or with one if the file system cannot do without; and its future name."""
+    name = f"{FRESH}{os.getpid()}-{time.monotonic_ns()}"
+    try:
+        fd, nameless = os.open(".", os.O_RDWR | os.O_TMPFILE, 0o600, dir_fd=store), True
+    except OSError:
+        fd, nameless = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=store), False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)  # prune() sees that somebody is writing it
+        yield fd, name, nameless
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=store)
+        os.close(fd)
+
+
+def is_left_behind(store, name):
+    """Whether nobody writes this file any more."""
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=store)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def prune(store):
+    """Removes what is beyond the limit, and what was left half-written."""
+    kept = []
+    for name in os.listdir(store):
+        with contextlib.suppress(OSError):
+            if name.startswith(FRESH) and is_left_behind(store, name):
+                os.unlink(name, dir_fd=store)
+            elif name.endswith(SUFFIX):
+                s = os.stat(name, dir_fd=store, follow_symlinks=False)
+                kept.append((s.st_mtime_ns, s.st_blocks * 512, name))
+    total = 0
+    for _, size, name in sorted(kept, reverse=True):
+        total += size
+        if total > LIMIT:
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=store)
+
+
+# ------------------------------------------------------------------------ machines
+
+
+def take_up(guest, stdout, stderr):
+    """Makes the guest one that continues from a snapshot; False if there is none that serves."""
+    with opened() as store:
+        image = None if store is None else find(store, key_of(guest))
+    if image is None:
+        return False
+    try:
+        with guest._files(stdout, stderr) as files:
+            streams = ",".join(map(str, files))
+            guest._spawn([guest.build + RESTORER, str(image), streams, str(os.getpid())], files, {}, image)
+    except OSError:
+        os.close(guest.statuses)
+        guest.requests.close()
+        return False
+    finally:
+        os.close(image)
+    if os.read(guest.statuses, 64):
+        return True
+    guest.close(keep=True)  # the next try makes these files again
+    return False
+
+
+def write(guest, store, key, began):
+    inputs = inputs_of(guest, began)
+    with fresh_file(store) as (fd, name, nameless):
+        settings = b"snapshot"
+        socket.send_fds(guest.requests, [struct.pack("<2I", len(settings), 0) + settings], [fd])
+        if os.read(guest.statuses, 64) != b"0\n":
+            return
+        described = json.dumps({"key": key, "inputs": inputs}).encode()
+        size = os.lseek(fd, 0, os.SEEK_END) + len(described) + END.size
+        os.write(fd, described + END.pack(len(described), size, MAGIC))
+        os.fdatasync(fd)  # else it could have a name, and after a crash no content
+        if nameless:
+            os.link(f"/proc/self/fd/{fd}", name, dst_dir_fd=store)
+        os.rename(name, name_of(key), src_dir_fd=store, dst_dir_fd=store)
+    prune(store)
+
+
+def keep(guest, began):
+    """Takes a snapshot of a guest that began to boot at this time (ns). Without space, there is none."""
+    with opened() as store, contextlib.suppress(OSError, ValueError):
+        if store is None or guest.machine.memory > guest.MOST_HELD:
+            return
+        space = os.fstatvfs(store)
+        if space.f_bavail * space.f_frsize >= SPARE:
+            write(guest, store, key_of(guest), began)

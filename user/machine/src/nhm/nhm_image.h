@@ -1,0 +1,40 @@
+/* The head of a snapshot's file, as nhm_snapshot.cc writes it and restore.c reads it: how a
+ * process continues from this file. The file's other pages are the process's memory. */
+
+#ifndef NHM_IMAGE_H
+#define NHM_IMAGE_H
+
+enum {
+	NHM_IMAGE_MAGIC = 0x314d484e, /* "NHM1" */
+	NHM_IMAGE_FILES = 64,
+	NHM_IMAGE_MAPS = 8192,
+	NHM_IMAGE_HUGE = 1 << 8 /* of a mapping: huge pages if the host has them */
+};
+
+/* What a function keeps for its caller, and where it returns to. */
+struct nhm_registers {
+	unsigned long rbx, rbp, r12, r13, r14, r15, rsp, rip;
+};
+
+struct nhm_descriptor {
+	int fd;
+	int file; /* its place in NHM_STREAMS; -1: none of these, /dev/null will do */
+};
+
+struct nhm_mapping {
+	unsigned long start, length;
+	unsigned long protection; /* PROT_..., NHM_IMAGE_HUGE */
+	unsigned long offset;	  /* in the file; 0: of zeros */
+};
+
+struct nhm_image {
+	unsigned long magic;
+	struct nhm_registers registers;
+	unsigned long fs;
+	unsigned long special; /* where the kernel's own pages (vvar, vdso) begin */
+	unsigned long nr_descriptors, nr_mappings;
+	struct nhm_descriptor descriptors[NHM_IMAGE_FILES];
+	struct nhm_mapping mappings[NHM_IMAGE_MAPS];
+};
+
+#endif
