@@ -50,6 +50,9 @@ def typed(request, tmp_path, dump):
     ("nhmtap profile --by comm,sym", "nhmtap profile --by comm,symbol"),
     ("nhmtap branch --format auto", "nhmtap branch --format autofdo"),
     ("nhmtap branch --sort mis", "nhmtap branch --sort mispredicted"),
+    ("nhmtap mach", "nhmtap machine"),
+    ("nhmtap machine --model westmere-e", "nhmtap machine --model westmere-ex"),
+    ("nhmtap stat --machine=sandybridge-", "nhmtap stat --machine=sandybridge-ep"),
     ("nhmtap explain --cpu westmere-ex", "nhmtap explain --cpu westmere-ex"),
     ("nhmtap mem --by cacheli", "nhmtap mem --by cacheline")])
 def test_a_shell_completes_a_line(typed, line, whole):

@@ -10,6 +10,7 @@ import pytest
 from records import NHMTAP
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+PROGRAM = os.environ.get("NHMTAP_FILE", NHMTAP)  # of a caller that is not root: callers.py
 COMMANDS = ["stat", "profile", "mem", "offcore", "branch", "analyze", "run", "list", "explain", "doctor"]
 DRIVER = """#!/bin/sh
 printf '%s\\n' "$NHM_BUILD" "$PWD" "$@"
@@ -102,7 +103,7 @@ def test_an_installed_program_finds_an_installed_machine(nhmtap, machine, tmp_pa
     subprocess.run(["make", "-C", ROOT, "-s", "install-machine", f"DESTDIR={tmp_path}/to", "prefix=/usr",
                     f"NHM_BUILD={machine}/built"], env=environment, check=True, stdout=subprocess.DEVNULL)
     (tmp_path / "to" / "usr" / "bin").mkdir()
-    shutil.copy(NHMTAP, tmp_path / "to" / "usr" / "bin" / "nhmtap")
+    shutil.copy(PROGRAM, tmp_path / "to" / "usr" / "bin" / "nhmtap")
     driver = tmp_path / "to" / "usr" / "lib" / "nhmtap" / "machine" / "run"
     assert driver.read_bytes() == open(f"{ROOT}/user/machine/run", "rb").read()
     driver.write_text(DRIVER)
@@ -117,7 +118,7 @@ def test_a_folder_without_a_driver_is_refused(asked, tmp_path):
 
 
 def test_a_program_without_a_machine_beside_it_says_how_to_get_one(nhmtap, tmp_path):
-    shutil.copy(NHMTAP, tmp_path / "nhmtap")
+    shutil.copy(PROGRAM, tmp_path / "nhmtap")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NHM")}
     said = nhmtap("machine", "true", env=environment, before=["sh", "-c", f'shift; exec {tmp_path}/nhmtap "$@"', "sh"])
     assert said.status == 2
@@ -133,7 +134,7 @@ def test_each_command_has_the_option(nhmtap, command):
 
 
 def words_of(*arguments, before=()):
-    return ["--here", *before, "--user", "root", "--", os.path.realpath(NHMTAP), *arguments]
+    return ["--here", *before, "--user", "root", "--", os.path.realpath(PROGRAM), *arguments]
 
 
 def test_the_command_line_is_run_again_without_the_option(asked):

@@ -21,29 +21,42 @@
 
 /* --- models and kernels ----------------------------------------------------------------------- */
 
-/* Calls `each` with the name of every kernel that is built. */
-static void kernels_each(const struct machine_place *place, void (*each)(const char *name, void *context),
-			 void *context)
+/* The names of the kernels that are built. */
+struct kernels {
+	struct dirent **entries;
+	int nr;
+};
+
+static bool is_built(const char *folder, const char *name)
 {
-	char *folder = xasprintf("%s/kernel", place->built);
-	struct dirent **entries = NULL;
-	int nr = scandir(folder, &entries, NULL, versionsort);
+	char *ready = xasprintf("%s/%s/boot.json", folder, name);
+	bool built = !access(ready, R_OK);
 
-	for (int i = 0; i < nr; i++) {
-		char *ready = xasprintf("%s/%s/boot.json", folder, entries[i]->d_name);
-
-		if (!access(ready, R_OK))
-			each(entries[i]->d_name, context);
-		free(ready);
-		free(entries[i]);
-	}
-	free(entries);
-	free(folder);
+	free(ready);
+	return built;
 }
 
-static void offer_name(const char *name, void *context)
+static struct kernels kernels_of(const struct machine_place *place)
 {
-	nearest_offer(context, name);
+	char *folder = xasprintf("%s/kernel", place->built);
+	struct kernels kernels = {0};
+	int nr = scandir(folder, &kernels.entries, NULL, versionsort);
+
+	for (int i = 0; i < nr; i++) {
+		if (is_built(folder, kernels.entries[i]->d_name))
+			kernels.entries[kernels.nr++] = kernels.entries[i];
+		else
+			free(kernels.entries[i]);
+	}
+	free(folder);
+	return kernels;
+}
+
+static void kernels_release(struct kernels *kernels)
+{
+	for (int i = 0; i < kernels->nr; i++)
+		free(kernels->entries[i]);
+	free(kernels->entries);
 }
 
 int machine_check_model(const char *option, const char *model, struct refusal *refusal)
@@ -65,37 +78,35 @@ int machine_check_model(const char *option, const char *model, struct refusal *r
 	return instead(refusal, "models: %s", known);
 }
 
-struct wanted_kernel {
-	const char *name;
-	bool found;
-	char known[300];
-	struct nearest nearest;
-};
-
-static void look_for_kernel(const char *name, void *context)
+static int refuse_kernel(const struct kernels *kernels, const char *name, struct refusal *refusal)
 {
-	struct wanted_kernel *wanted = context;
+	char near[200], known[300] = "";
+	struct nearest nearest;
 
-	wanted->found = wanted->found || !strcmp(name, wanted->name);
-	list_append(wanted->known, sizeof(wanted->known), name);
+	nearest_begin(&nearest, name, 3);
+	for (int i = 0; i < kernels->nr; i++) {
+		nearest_offer(&nearest, kernels->entries[i]->d_name);
+		list_append(known, sizeof(known), kernels->entries[i]->d_name);
+	}
+	refuse(refusal, STATUS_USAGE, "option --kernel '%.100s'", name);
+	because(refusal, "no such kernel is built, and there is no such file; built: %s", known);
+	if (nearest_print(&nearest, near, sizeof(near)))
+		return instead(refusal, "did you mean %s?", near);
+	return instead(refusal, "in the source tree: " SETUP);
 }
 
 /* A kernel's name, or the path of a bzImage or vmlinux. */
 static int check_kernel(const struct machine_place *place, const char *name, struct refusal *refusal)
 {
-	struct wanted_kernel wanted = {.name = name};
-	char near[200];
+	struct kernels kernels = kernels_of(place);
+	bool found = !access(name, R_OK);
 
-	kernels_each(place, look_for_kernel, &wanted);
-	if (wanted.found || !access(name, R_OK))
-		return 0;
-	nearest_begin(&wanted.nearest, name, 3);
-	kernels_each(place, offer_name, &wanted.nearest);
-	refuse(refusal, STATUS_USAGE, "option --kernel '%.100s'", name);
-	because(refusal, "no such kernel is built, and there is no such file; built: %s", wanted.known);
-	if (nearest_print(&wanted.nearest, near, sizeof(near)))
-		return instead(refusal, "did you mean %s?", near);
-	return instead(refusal, "in the source tree: " SETUP);
+	for (int i = 0; i < kernels.nr; i++)
+		found = found || !strcmp(kernels.entries[i]->d_name, name);
+	if (!found)
+		refuse_kernel(&kernels, name, refusal);
+	kernels_release(&kernels);
+	return found ? 0 : -1;
 }
 
 /* The emulator's limits: check() of machine/nehalem.py. */
@@ -235,31 +246,22 @@ static void print_model(size_t model, FILE *out)
 	fputs(model ? "\n" : " (the default)\n", out);
 }
 
-static void print_kernel(const char *name, void *context)
-{
-	fprintf(context, "  %s\n", name);
-}
-
-static void note_found(const char *name __attribute__((unused)), void *context)
-{
-	*(bool *)context = true;
-}
-
 void machine_print(const struct machine_place *place, FILE *out)
 {
-	bool any = false;
+	struct kernels kernels = kernels_of(place);
 
 	fprintf(out, "models (--model):\n");
 	for (size_t i = 0; machine_models[i]; i++)
 		print_model(i, out);
-	kernels_each(place, note_found, &any);
 	fprintf(out, "\nkernels (--kernel) that are built in %s:\n", place->built);
-	kernels_each(place, print_kernel, out);
-	if (!any)
+	for (int i = 0; i < kernels.nr; i++)
+		fprintf(out, "  %s\n", kernels.entries[i]->d_name);
+	if (!kernels.nr)
 		fputs("  none; make machine in the source tree builds two\n", out);
 	fputs("Further ones of Debian's, in the source tree: " SETUP ".\n"
 	      "--kernel takes the path of a bzImage or vmlinux as well.\n",
 	      out);
+	kernels_release(&kernels);
 }
 
 /* --- the driver ------------------------------------------------------------------------------- */
