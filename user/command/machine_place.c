@@ -89,7 +89,8 @@ static int refuse_kernel(const struct kernels *kernels, const char *name, struct
 		list_append(known, sizeof(known), kernels->entries[i]->d_name);
 	}
 	refuse(refusal, STATUS_USAGE, "option --kernel '%.100s'", name);
-	because(refusal, "no such kernel is built, and there is no such file; built: %s", known);
+	because(refusal, "no such kernel is built, and there is no such file; built: %s",
+		*known ? known : "none");
 	if (nearest_print(&nearest, near, sizeof(near)))
 		return instead(refusal, "did you mean %s?", near);
 	return instead(refusal, "in the source tree: " SETUP);
