@@ -49,3 +49,23 @@ def test_an_event_that_was_never_counted_says_why_in_each_activity(guest, reason
             assert "samples" not in record or record["samples"]["aggregated"] == 0
         if name in ("profile", "mem", "branch"):
             assert f"no samples: {record['why']}" in words, (name, words)
+
+
+@pytest.mark.parametrize("name, options, words", [
+    ("profile", "-e r01c4:u -c 1000000000", " times, and a sample comes every 1000000000 times"),
+    ("branch", "-e r01c4:u -c 1000000000", " times, and a sample comes every 1000000000 times"),
+    # The guest's memory takes less than that.
+    ("mem", "--side u --ldlat 60000 -c 101", "it ran, and no load took 60000 cycles or longer"),
+    ("mem", "--side u --ldlat 3 -c 1000000000", " times, and a sample comes every "),
+    # MMX operations, of which the program has none.
+    ("profile", "-e r0212:u -c 1009", "it ran, and did not occur"),
+])
+def test_an_event_that_was_counted_and_gave_no_sample_says_why(guest, name, options, words):
+    result = guest.run(f"nhmtap {name} {options} --format json -- steady short")
+    found = parse(result.stdout)
+    check_stream(found)
+    silent = [r for r in found if r["type"] == name]
+    assert silent and not any(r["samples"]["aggregated"] for r in silent)
+    for record in silent:
+        assert record["status"] == "counted" and words in record["no_samples"], record
+        assert f"no samples: {record['no_samples']}\n" in result.stderr

@@ -9,6 +9,7 @@
 #include "activity/missing.h"
 #include "activity/pacing.h"
 #include "activity/sampling.h"
+#include "activity/silence.h"
 #include "activity/warning.h"
 #include "activity/why.h"
 #include "aggregation/aggregation.h"
@@ -1010,13 +1011,45 @@ static void say_not_counted(const struct activity *activity, size_t i, const str
 	    why_not_counted(activity, i, count, why));
 }
 
+static struct silence silence_of(const struct activity *activity, size_t i, const struct count *count,
+				 const struct samples *samples, __u64 throttled)
+{
+	const struct state *state = activity->state;
+
+	return (struct silence){activity, &activity->plan.events.list[i], count, samples, state->causes[i],
+				throttled};
+}
+
+/* Says in the record why it has no samples, although the event was counted. */
+static void put_silence(const struct silence *silence, json_t *record)
+{
+	char why[SILENCE_SIZE];
+
+	if (silence_is(silence))
+		json_object_set_new(record, "no_samples", json_string(silence_why(silence, why)));
+}
+
+/* Says at the end why there was not a single sample. */
+static void say_silence(const struct activity *activity, size_t i, const struct count *count, __u64 throttled)
+{
+	const struct state *state = activity->state;
+	struct silence silence = silence_of(activity, i, count, &state->accounts[i], throttled);
+	char why[SILENCE_SIZE];
+
+	if (!count->running_ns)
+		say_not_counted(activity, i, count);
+	else if (silence_is(&silence))
+		say("nhmtap: %s: no samples: %s", silence.event->name, silence_why(&silence, why));
+}
+
 static int report_event(struct activity *activity, size_t i, bool last, struct reported *found,
 			struct sampled *sampled)
 {
 	struct state *state = activity->state;
 	const struct sampling *sampling = state->sampling;
 	put_fn put = sampling->put ? sampling->put : put_entries;
-	struct samples before = state->accounts[i], lost;
+	struct samples before = state->accounts[i], since;
+	struct silence silence;
 	struct count count;
 	json_t *record;
 	int err;
@@ -1033,6 +1066,10 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 	if (activity_cut(activity))
 		found->since.running_ns = 0;
 	record = interval_record(activity, sampled);
+	since = samples_since(&state->accounts[i], &before);
+	silence = silence_of(activity, i, &found->since, &since,
+			     found->reading.throttled - state->throttled[i]);
+	put_silence(&silence, record);
 	json_object_set_new(record, "samples", account_value(state, i, &before, &found->reading));
 	if (state->pacing)
 		pacing_put(state->pacing, i, record);
@@ -1045,11 +1082,11 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 		return err;
 	}
 	err = activity_write(activity, record);
-	if (last && !count.running_ns)
-		say_not_counted(activity, i, &count);
-	lost = samples_since(&state->accounts[i], &before);
+	if (last)
+		say_silence(activity, i, &count, found->reading.throttled);
 	if (!err)
-		err = warn_of_loss(activity, sampled->event->name, &lost, &found->reading, &state->warned[i]);
+		err = warn_of_loss(activity, sampled->event->name, &since, &found->reading,
+				   &state->warned[i]);
 	return err ? err
 		   : warn_of_keys(activity, sampled->event->name, found->reading.nr_shed,
 				  sampling_most_keys(activity), &state->told[i]);

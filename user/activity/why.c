@@ -145,9 +145,11 @@ static const char *why_not_enabled(const struct activity *activity)
 {
 	const struct target *target = &activity->plan.target;
 
-	return activity->was_off ? "counting was switched off (--delay, --control)"
-	       : target->cpus_given && !target_in_cgroups(target) ? "its CPU was offline"
-								  : TARGET_NEVER_RAN;
+	if (activity->was_off)
+		return "counting was switched off (--delay, --control)";
+	if (target_in_cgroups(target))
+		return CGROUPS_NEVER_RAN;
+	return target->cpus_given ? "its CPU was offline" : TARGET_NEVER_RAN;
 }
 
 const char *why_not_counted(const struct activity *activity, size_t i, const struct count *count,

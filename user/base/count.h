@@ -4,6 +4,7 @@
 #define NHMTAP_COUNT_H
 
 #include <stdbool.h>
+#include <string.h>
 #include <linux/types.h>
 
 /* A count with its times, which are sums over CPUs and threads. */
@@ -26,7 +27,14 @@ static inline bool count_is_estimate(const struct count *count)
 }
 
 /* Why nothing was counted of a target that has done nothing: then 0 is its count. */
-#define TARGET_NEVER_RAN "its target never ran"
+#define TARGET_NEVER_RAN  "its target never ran"
+#define CGROUPS_NEVER_RAN "nothing ran in its cgroups"
+
+/* Whether 0 is the count of what was not counted, by the reason. */
+static inline bool count_is_zero(const char *why)
+{
+	return !strcmp(why, TARGET_NEVER_RAN) || !strcmp(why, CGROUPS_NEVER_RAN);
+}
 
 /* The status of a count, as in records. */
 static inline const char *count_status(const struct count *count)

@@ -49,6 +49,7 @@ static bool is_measured(const char *name)
 		"why",	       "merged",	"cpus_missing",	 "together",
 		"truncated",   "entries",	"repeat",	 "description",
 		"formula",     "unit",		"part",		 "parts",
+		"no_samples",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -293,7 +293,7 @@ static int take_count(void *context, const struct row *row)
 	/* If it was not counted while its target ran, nobody knows its count: 0 would say that it did not
 	 * occur. */
 	if (!strcmp(string(row->values, "status"), "not_counted") &&
-	    strcmp(string(row->values, "why"), TARGET_NEVER_RAN)) {
+	    !count_is_zero(string(row->values, "why"))) {
 		json_decref(labels);
 		return 0;
 	}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Prints why an event of a fixed account has no samples: `silence CAUSE TABLE_FULL STACK_FAILED MISSED
+ * THROTTLED`. It occurred 5000 times, and a sample comes every 1000 times. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "activity/silence.h"
+#include "plan/rules.h"
+
+/* Of event/ and plan/: the event has no threshold and is no clock. */
+size_t rules_register(const struct event *event, const char *name, struct host *host, __u64 *value)
+{
+	return 0;
+}
+
+bool event_is_clock(const struct event *event)
+{
+	return false;
+}
+
+__u64 event_clock_period(const struct event *event)
+{
+	return 0;
+}
+
+__u64 event_distance(const struct event *event)
+{
+	return 1000;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct activity activity;
+	static const struct event event;
+	struct count count = {.value = 5000, .enabled_ns = 1, .running_ns = 1};
+	struct samples samples = {.expected = 5,
+				  .table_full = atoi(argv[2]),
+				  .stack_failed = atoi(argv[3]),
+				  .missed = atoi(argv[4])};
+	struct silence silence = {&activity, &event, &count, &samples, argv[1], atoi(argv[5])};
+	char text[SILENCE_SIZE];
+
+	puts(silence_is(&silence) ? silence_why(&silence, text) : "");
+	samples.aggregated = 1;
+	return silence_is(&silence);
+}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Why an event without samples has none, if they were lost: each cause of a loss has its own sentence. What can be
+made to happen in a run is in live/test_no_samples.py."""
+import os
+import subprocess
+
+import pytest
+
+from records import HERE
+
+USER = os.path.join(HERE, "..", "user")
+
+
+@pytest.fixture(scope="module")
+def why(tmp_path_factory):
+    path = tmp_path_factory.mktemp("silence") / "silence"
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-g", "-fsanitize=address,undefined",
+                    "-fno-sanitize-recover=undefined", "-I", USER, "-I", os.path.join(HERE, "..", "bpf"), "-o", path,
+                    os.path.join(HERE, "pure", "silence.c"), os.path.join(USER, "activity/silence.c")], check=True)
+    return lambda *account: subprocess.run([path, *map(str, account)], text=True, stdout=subprocess.PIPE,
+                                           check=True).stdout.strip()
+
+
+@pytest.mark.parametrize("cause, table_full, stack_failed, missed, throttled, words", [
+    ("handler_skipped", 5, 0, 0, 0, "all were lost: a table was full"),
+    ("handler_skipped", 0, 5, 0, 0, "the kernel returned no stack"),
+    ("handler_skipped", 0, 0, 5, 0, "the CPU was in another BPF program"),
+    ("timer_missed", 0, 0, 5, 0, "its ticks came late"),
+    ("pebs_unrecorded", 0, 0, 5, 0, "the CPU wrote no record of it"),
+    ("pebs_drained", 0, 0, 5, 0, "none of the CPU's records"),
+    ("pebs_collision", 0, 0, 5, 0, "none of the CPU's records"),
+    ("handler_skipped", 0, 0, 0, 3, "the kernel paused it"),
+    ("handler_skipped", 0, 0, 0, 0, "it occurred 5000 times, but on no CPU or thread the 1000 times"),
+])
+def test_samples_that_were_all_lost_say_to_what(why, cause, table_full, stack_failed, missed, throttled, words):
+    assert words in why(cause, table_full, stack_failed, missed, throttled)

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/silence.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "plan/rules.h"
+
+/* --- lost ------------------------------------------------------------------------------------- */
+
+static bool in_full_table(const struct silence *silence)
+{
+	return silence->samples->table_full;
+}
+
+static bool without_stack(const struct silence *silence)
+{
+	return silence->samples->stack_failed;
+}
+
+static bool missed(const struct silence *silence, const char *cause)
+{
+	return silence->samples->missed && !strcmp(silence->cause, cause);
+}
+
+static bool skipped(const struct silence *silence)
+{
+	return missed(silence, "handler_skipped");
+}
+
+static bool of_late_ticks(const struct silence *silence)
+{
+	return missed(silence, "timer_missed");
+}
+
+static bool unrecorded(const struct silence *silence)
+{
+	return missed(silence, "pebs_unrecorded");
+}
+
+static bool without_record(const struct silence *silence)
+{
+	return missed(silence, "pebs_drained") || missed(silence, "pebs_collision");
+}
+
+static bool throttled(const struct silence *silence)
+{
+	return silence->throttled;
+}
+
+/* --- never due -------------------------------------------------------------------------------- */
+
+/* The occurrences, or ns of a clock, from one sample to the next; 0: the kernel chooses them. */
+static __u64 distance(const struct silence *silence)
+{
+	return event_is_clock(silence->event) ? event_clock_period(silence->event)
+					      : event_distance(silence->event);
+}
+
+static bool on_excluded_side(const struct silence *silence)
+{
+	const struct perf_event_attr *attr = &silence->event->attr;
+
+	return event_is_clock(silence->event) && (attr->exclude_user || attr->exclude_kernel) &&
+	       (silence->samples->missed || silence->count->value >= distance(silence));
+}
+
+static bool elsewhere(const struct silence *silence)
+{
+	return silence->activity->plan.target.by_samples;
+}
+
+static bool none(const struct silence *silence)
+{
+	return !silence->count->value;
+}
+
+/* Sets the least latency of the loads that the event counts. */
+static bool has_threshold(const struct silence *silence, __u64 *cycles)
+{
+	return rules_register(silence->event, "load-latency threshold", &silence->activity->session->host,
+			      cycles) > 0;
+}
+
+static bool none_so_long(const struct silence *silence)
+{
+	__u64 cycles;
+
+	return none(silence) && has_threshold(silence, &cycles);
+}
+
+static bool clock_too_short(const struct silence *silence)
+{
+	return event_is_clock(silence->event) && silence->count->value < distance(silence);
+}
+
+static bool too_few(const struct silence *silence)
+{
+	return silence->count->value < distance(silence);
+}
+
+static bool spread(const struct silence *silence)
+{
+	return distance(silence);
+}
+
+static bool any(const struct silence *silence)
+{
+	return true;
+}
+
+/* The first reason that holds. A text may have a number of the occurrences, or of the threshold, and then the
+ * distance of samples. */
+static const struct silent_reason {
+	bool (*holds)(const struct silence *silence);
+	const char *text;
+} reasons[] = {
+	{in_full_table, "all were lost: a table was full"},
+	{without_stack, "all were lost: the kernel returned no stack"},
+	{on_excluded_side, "each tick fell on the side that is excluded"},
+	{skipped,
+	 "all were lost: at each of them the CPU was in another BPF program, in bpf(), or in the event's "
+	 "own interrupt, where the kernel skips programs"},
+	{of_late_ticks, "all were lost: its ticks came late or not at all, or were throttled"},
+	{unrecorded, "all were lost: the CPU wrote no record of it, which it does not do for every event"},
+	{without_record, "all were lost: the kernel passed on none of the CPU's records (PEBS)"},
+	{throttled, "the kernel paused it until its next tick, because it sampled too often"},
+	{elsewhere, "no sample fell in the cgroups that are measured"},
+	{none_so_long, "it ran, and no load took %llu cycles or longer"},
+	{none, "it ran, and did not occur"},
+	{clock_too_short, "it ran for %llu ns, and a sample comes every %llu ns"},
+	{too_few, "it occurred %llu times, and a sample comes every %llu times"},
+	{spread, "it occurred %llu times, but on no CPU or thread the %llu times that a sample takes"},
+	{any, "it occurred %llu times, fewer than the kernel chose for a sample at this frequency"},
+};
+
+bool silence_is(const struct silence *silence)
+{
+	return silence->count->running_ns && !silence->samples->aggregated;
+}
+
+static void print(char text[SILENCE_SIZE], const char *format, ...)
+{
+	va_list numbers;
+
+	va_start(numbers, format);
+	vsnprintf(text, SILENCE_SIZE, format, numbers);
+	va_end(numbers);
+}
+
+const char *silence_why(const struct silence *silence, char text[SILENCE_SIZE])
+{
+	unsigned long long number = silence->count->value;
+	__u64 cycles;
+	size_t i = 0;
+
+	while (!reasons[i].holds(silence))
+		i++;
+	if (none(silence) && has_threshold(silence, &cycles))
+		number = cycles;
+	print(text, reasons[i].text, number, (unsigned long long)distance(silence));
+	return text;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Why an event that was counted gave no sample: the same words in the records of all activities. What was not
+ * counted has its reason from why.h. */
+#ifndef NHMTAP_SILENCE_H
+#define NHMTAP_SILENCE_H
+
+#include "activity/activity.h"
+#include "base/count.h"
+#include "record/samples.h"
+
+#define SILENCE_SIZE 300
+
+/* What is known of an event without samples, of an interval or a run. */
+struct silence {
+	const struct activity *activity;
+	const struct event *event;
+	const struct count *count;
+	const struct samples *samples;
+	const char *cause; /* missed_cause() */
+	__u64 throttled;   /* how often the kernel paused it */
+};
+
+/* Whether the event was counted and there is no sample of it. */
+bool silence_is(const struct silence *silence);
+
+/* Writes why there is no sample. Returns `text`. */
+const char *silence_why(const struct silence *silence, char text[SILENCE_SIZE]);
+
+#endif
