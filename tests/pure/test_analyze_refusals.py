@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What nhmtap analyze refuses before anything is opened, on machines that exist only as files."""
+import json
+
 import pytest
 from hosts import NEHALEM, WITHOUT_PMU, cpuinfo
 
@@ -23,6 +25,8 @@ def test_a_cpu_without_a_tree_is_told_what_counts_there(nhmtap, host):
     (["--expect", "memory_bound<20parsecs"], "there is no number", "a number"),
     (["-r", "3", "--once"], "--once runs COMMAND once", "-r 5 -- COMMAND"),
     (["-r", "3", "-I", "100"], "--interval asks for more", "-r 5 -- COMMAND"),
+    (["-r", "3", "-D", "100"], "--delay counts a part", "-r 5 -- COMMAND"),
+    (["-r", "3", "-p", "1"], "no COMMAND that is measured", "-r 5 -- COMMAND"),
 ])
 def test_an_option_is_refused(nhmtap, host, options, why, remedy):
     error = refusal(nhmtap, 1, "analyze", host(NEHALEM), *options, "--", "true")
@@ -32,3 +36,28 @@ def test_an_option_is_refused(nhmtap, host, options, why, remedy):
 def test_a_limit_in_percent_suits_no_metric_that_is_none(nhmtap, host):
     error = refusal(nhmtap, 1, "stat", host(NEHALEM), "--expect", "ipc>80%", "--", "true")
     assert "'ipc' is no share in percent" in error["why"]
+
+
+@pytest.fixture
+def groups(nhmtap, host, tmp_path):
+    """A function that returns the events of each group that an activity of a session would count, without opening any."""
+    def run(*machine):
+        config = tmp_path / "config"
+        config.write_text(json.dumps({"activities": [{"name": "a", "command": "analyze", "all_cpus": True}]}))
+        result = nhmtap("run", "--check", host(*machine), config)
+        assert result.status == 0, result.err
+        found = {}
+        for record in result.records:
+            if record["type"] == "start" and record.get("activity") == "a":
+                for event in record["events"]:
+                    found.setdefault(event["group"], []).append(event)
+        return list(found.values())
+    return run
+
+
+@pytest.mark.parametrize("model", [0x1a, 0x2e, 0x25, 0x2c, 0x2f, 0x2a])
+def test_each_group_has_the_cycles_and_a_counter_for_each_event(groups, model):
+    for group in groups(NEHALEM, {"proc/cpuinfo": cpuinfo(model=model)}):
+        assert group[0]["name"] == "CPU_CLK_UNHALTED.THREAD"
+        counters = [event["counter"] for event in group]
+        assert len(set(counters)) == len(counters), group

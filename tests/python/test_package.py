@@ -339,3 +339,25 @@ def test_the_manuals_test_file_passes(tmp_path):
                               capture_output=True, text=True, cwd=tmp_path, env=environment)
         assert done.returncode == 0, done.stdout
         assert "passed" in done.stdout and "nhmtap: medians" in done.stdout
+
+
+# --- analyze --------------------------------------------------------------------------------------
+
+ANALYSIS = [{"type": "start"},
+            {"type": "analysis", "whole": "cycles", "verdict": [{"name": "far"}, {"name": "near"}], "part": 1, "parts": 2,
+             "shares": [{"name": "far", "description": "Far", "share": 0.5, "low": 0.25, "high": 0.75}]},
+            {"type": "analysis", "whole": "cycles", "part": 2, "parts": 2,
+             "shares": [{"name": "near", "description": "Near", "why": "it was not counted"}]},
+            {"type": "end", "command": {"exit_code": 3}}]
+
+
+def test_an_analysis_is_compared_by_its_bounds():
+    analysis = module.Analysis(programs.Done(ANALYSIS, 3, None, None))
+    assert (analysis.status, analysis.verdict, list(analysis)) == (3, ["far", "near"], ["far", "near"])
+    assert analysis["far"] < 0.8 and not analysis["far"] > 0.75 and float(analysis["far"]) == 0.5
+    with pytest.raises(module.CannotTell):
+        bool(analysis["far"] < 0.6)
+    with pytest.raises(module.CannotTell, match="it was not counted"):
+        float(analysis["near"])
+    with pytest.raises(KeyError, match="there are far, near"):
+        analysis["middle"]

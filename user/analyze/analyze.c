@@ -153,31 +153,41 @@ static void choose_group(struct activity *activity)
 	activity->plan.events.nr = tree_size(&analysis->tree, analysis->group);
 }
 
+/* Whether each execution is counted as a whole, with nothing else that goes on and on. */
+static bool is_whole(const struct activity *activity)
+{
+	const struct target *target = &activity->plan.target;
+
+	return target_is_command(target) || (target->cpus_given && !target_in_cgroups(target));
+}
+
+/* A command is run again if it is the only one that measures, and nothing else was asked for. */
+static __u64 repeats_of(const struct activity *activity)
+{
+	const struct options *options = activity->options;
+	const struct analyze_options *own = options->own;
+	const struct analysis *analysis = activity->state;
+
+	if (!activity->session->alone || !activity->session->command || !is_whole(activity) || own->once ||
+	    options->interval_ms || options->delay_ms)
+		return 0;
+	return WARMING + analysis->tree.groups.nr * (own->rounds ? own->rounds : ROUNDS);
+}
+
 static int check_repeats(const struct activity *activity, struct refusal *refusal)
 {
-	const struct analyze_options *own = activity->options->own;
+	const struct options *options = activity->options;
+	const struct analyze_options *own = options->own;
 
-	if (!own->rounds || (activity->session->command && !own->once && !activity->options->interval_ms))
+	if (!own->rounds || repeats_of(activity))
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --repeat");
 	because(refusal, own->once ? "--once runs COMMAND once"
-			 : activity->options->interval_ms
-				 ? "several executions are reported once, and --interval "
-				   "asks for more"
-				 : "there is no COMMAND to run again");
+			 : options->interval_ms
+				 ? "several executions are reported once, and --interval asks for more"
+			 : options->delay_ms ? "--delay counts a part of an execution"
+					     : "there is no COMMAND that is measured, to be run again");
 	return instead(refusal, "nhmtap analyze -r 5 -- COMMAND");
-}
-
-/* A command is run again, if it is the only one that measures and nothing else was asked for. */
-static __u64 repeats_of(const struct activity *activity)
-{
-	const struct analyze_options *own = activity->options->own;
-	const struct analysis *analysis = activity->state;
-
-	if (!activity->session->alone || !activity->session->command || own->once ||
-	    activity->options->interval_ms || activity->options->delay_ms)
-		return 0;
-	return WARMING + analysis->tree.groups.nr * (own->rounds ? own->rounds : ROUNDS);
 }
 
 static void say_repeats(const struct activity *activity)

@@ -17,17 +17,18 @@ A count is an estimate with a bound if its event shared a counter. A comparison 
 the bound raises CannotTell. An event that the machine does not have raises Refused, with the reason
 and a remedy.
 
-profile() returns the functions of a command with their shares, and mem() where its loads found
-their data. find() returns the program nhmtap that is run. The pytest plugin (nhmtap.plugin) adds a
-fixture with the same functions, the marker expect, baselines and reports; see its docstring.
+profile() returns the functions of a command with their shares, mem() where its loads found their
+data, and analyze() where its cycles go. find() returns the program nhmtap that is run. The pytest
+plugin (nhmtap.plugin) adds a fixture with the same functions, the marker expect, baselines and
+reports; see its docstring.
 """
 from .errors import CannotTell, Ended, Error, Refused, Timeout
 from .inprocess import Measurement, measure
 from .measured import Measured, over_repeats
 from .program import Program, find
-from .runs import Counts, Mem, Profile, Run, mem, profile, stat
+from .runs import Analysis, Counts, Mem, Profile, Run, analyze, mem, profile, stat
 from .version import __version__
 
-__all__ = ["CannotTell", "Counts", "Ended", "Error", "Measured", "Measurement", "Mem", "Profile",
-           "Program", "Refused", "Run", "Timeout", "__version__", "find", "measure", "mem",
+__all__ = ["Analysis", "CannotTell", "Counts", "Ended", "Error", "Measured", "Measurement", "Mem", "Profile",
+           "Program", "Refused", "Run", "Timeout", "__version__", "analyze", "find", "measure", "mem",
            "over_repeats", "profile", "stat"]

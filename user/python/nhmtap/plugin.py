@@ -10,7 +10,7 @@ The test runs `repeat` times with the same fixtures. The median is compared; its
 much the repeats differ. A limit within the bound is a failure ("cannot tell"). A name without a
 comparison ("instructions:u") is only measured and reported.
 
-The fixture nhmtap has the package's functions: nhmtap.stat(), .profile(), .mem(), .measure() and
+The fixture nhmtap has the package's functions: nhmtap.stat(), .profile(), .mem(), .analyze(), .measure() and
 .find(). Its measurements are reported as well.
 
 A test that needs what this machine can't measure is skipped (with --nhmtap-strict, it fails).
@@ -254,6 +254,12 @@ class Tool:
         self._collected.used = True
         return runs.mem(command, event, options, **more)
 
+    def analyze(self, command: Sequence[Any], options: Sequence[Any] = (), **more: Any) -> runs.Analysis:
+        """As nhmtap.analyze()."""
+        __tracebackhide__ = True
+        self._collected.used = True
+        return runs.analyze(command, options, **more)
+
     def measure(self, *names: str, options: Sequence[Any] = (),
                 program: Optional[str] = None) -> inprocess.Measurement:
         """As nhmtap.measure()."""
@@ -281,7 +287,7 @@ class Block(inprocess.Measurement):
 
 @pytest.fixture
 def nhmtap(request: pytest.FixtureRequest) -> Tool:
-    """nhmtap.stat(), .profile(), .mem(), .measure(), .find(): counts of commands and blocks."""
+    """nhmtap.stat(), .profile(), .mem(), .analyze(), .measure(), .find(): counts of commands and blocks."""
     return Tool(_collected(request.node))
 
 

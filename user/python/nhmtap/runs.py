@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs commands under nhmtap: stat, profile, mem."""
+"""Runs commands under nhmtap: stat, profile, mem, analyze."""
 from __future__ import annotations
 
 import os
@@ -175,6 +175,33 @@ class Mem(Samples):
                 yield source["source"], source
 
 
+class Analysis(Mapping[str, Measured]):
+    """Where the cycles go: analysis["memory_bound"] < 0.2. Shares are between 0 and 1. One that was not
+    measured has no value, and its reason. .verdict has the largest, and then each that may be larger.
+    .status, .stdout, .stderr and .records are as in Run."""
+
+    def __init__(self, done: programs.Done) -> None:
+        self.records, self.status = done.records, _status(done)
+        self.stdout, self.stderr = done.stdout, done.stderr
+        parts = [r for r in done.records if r.get("type") == "analysis"]
+        self.verdict: List[str] = [one["name"] for one in parts[0]["verdict"]] if parts else []
+        self._shares = {s["name"]: Measured(s["name"], {**s, "bound": {k: s[k] for k in ("low", "high") if k in s}},
+                                            s.get("share"))
+                        for part in parts for s in part["shares"]}
+
+    def __getitem__(self, name: str) -> Measured:
+        __tracebackhide__ = True
+        if name not in self._shares:
+            raise KeyError(f"{name} is no share; there are {', '.join(self._shares)}")
+        return self._shares[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shares)
+
+    def __len__(self) -> int:
+        return len(self._shares)
+
+
 def function_of(code: Mapping[str, Any]) -> str:
     """Returns the function of a piece of code, or its module if it has no name."""
     if "symbol" in code:
@@ -264,3 +291,11 @@ def mem(command: Sequence[Any], event: str = "", options: Sequence[Any] = (), *,
     arguments are as in profile()."""
     __tracebackhide__ = True
     return Mem(_run("mem", command, _options([("-e", event)], options), program, timeout, popen))
+
+
+def analyze(command: Sequence[Any], options: Sequence[Any] = (), *, program: Optional[str] = None,
+            timeout: Optional[float] = None, **popen: Any) -> Analysis:
+    """Runs a command under `nhmtap analyze`, several times, and returns where its cycles go as an
+    Analysis. The arguments are as in stat()."""
+    __tracebackhide__ = True
+    return Analysis(_run("analyze", command, _options([], options), program, timeout, popen))
