@@ -172,3 +172,44 @@ const char *calls_end(const json_t *entry, char *name, size_t size)
 	calls_name(&call, name + used, size - used);
 	return name;
 }
+
+const char *step_file(const struct step *step)
+{
+	const char *module = step->call ? text_of(step->call->frame, "module") : NULL;
+
+	return step->call && step->call->file ? step->call->file : module ?: "";
+}
+
+static void visit_words(const char *words, void (*visit)(void *of, const struct step *step), void *of)
+{
+	visit(of, &(struct step){.name = words});
+}
+
+static void visit_frame(const json_t *frame, void (*visit)(void *of, const struct step *step), void *of)
+{
+	char name[CALLS_NAME_MAX];
+
+	for (size_t i = calls_in(frame); i--;) {
+		struct call call = calls_at(frame, i);
+
+		visit(of, &(struct step){calls_name(&call, name, sizeof(name)), &call});
+	}
+}
+
+void calls_walk(const struct calls *calls, const json_t *entry,
+		void (*visit)(void *of, const struct step *step), void *of)
+{
+	const json_t *stack = json_object_get(entry, "stack");
+	const char *lost = text_of(entry, "stack_lost");
+	char words[2 * CALLS_NAME_MAX];
+
+	visit_words(calls_owner(entry, words, CALLS_NAME_MAX), visit, of);
+	if (lost) {
+		snprintf(words, sizeof(words), "[stack lost: %s]", lost);
+		visit_words(words, visit, of);
+	}
+	for (size_t i = json_array_size(stack); i--;)
+		visit_frame(calls_frame(calls, json_integer_value(json_array_get(stack, i))), visit, of);
+	if (calls_end(entry, words, sizeof(words)))
+		visit_words(words, visit, of);
+}

@@ -59,4 +59,18 @@ json_int_t calls_weight(const json_t *entry);
 /* The branch that the stack led to, as "main -> work". Returns name, or NULL if the entry is no branch. */
 const char *calls_end(const json_t *entry, char *name, size_t size);
 
+/* One of the texts that a stack is written as. */
+struct step {
+	const char *name; /* of a function as calls_name() writes it, of the owner, or words in brackets */
+	const struct call *call; /* NULL: it is no function */
+};
+
+/* The file of the step's source, or else of its code; "" if neither is known. */
+const char *step_file(const struct step *step);
+
+/* Calls `visit` for the owner of an entry, "[stack lost: ...]" if a part is missing, the functions from the
+ * outermost to the innermost, and the branch that the stack led to. */
+void calls_walk(const struct calls *calls, const json_t *entry,
+		void (*visit)(void *of, const struct step *step), void *of);
+
 #endif

@@ -11,22 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/calls.h"
-#include "output/output.h"
+#include "output/profiles.h"
 #include "output/text.h"
 
-static void add_frame(struct text *text, const json_t *frame)
+static void add_step(void *of, const struct step *step)
 {
-	char name[CALLS_NAME_MAX];
+	struct text *text = of;
 
-	for (size_t i = calls_in(frame); i--;) {
-		struct call call = calls_at(frame, i);
-
-		text_add(text, ";%s%s", calls_name(&call, name, sizeof(name)),
-			 calls_of_kernel(frame) ? "_[k]"
-			 : call.inlined		? "_[i]"
-						: "");
-	}
+	text_add(text, "%s%s%s", text->used ? ";" : "", step->name,
+		 !step->call			      ? ""
+		 : calls_of_kernel(step->call->frame) ? "_[k]"
+		 : step->call->inlined		      ? "_[i]"
+						      : "");
 }
 
 /* Adds to the weight of this line. */
@@ -38,18 +34,9 @@ static void add_line(json_t *lines, const char *line, json_int_t weight)
 
 static void add_entry(json_t *lines, const struct calls *calls, const json_t *entry)
 {
-	struct text line = {0}, *text = &line;
-	const json_t *stack = json_object_get(entry, "stack");
-	const char *lost = json_string_value(json_object_get(entry, "stack_lost"));
-	char owner[CALLS_NAME_MAX], end[2 * CALLS_NAME_MAX];
+	struct text line = {0};
 
-	text_add(text, "%s", calls_owner(entry, owner, sizeof(owner)));
-	if (lost)
-		text_add(text, ";[stack lost: %s]", lost);
-	for (size_t i = json_array_size(stack); i--;)
-		add_frame(text, calls_frame(calls, json_integer_value(json_array_get(stack, i))));
-	if (calls_end(entry, end, sizeof(end)))
-		text_add(text, ";%s", end);
+	calls_walk(calls, entry, add_step, &line);
 	add_line(lines, line.bytes, calls_weight(entry));
 	free(line.bytes);
 }
@@ -79,11 +66,7 @@ static int write_folded(struct stream *stream, const json_t *record)
 static int check_folded(const struct stream *stream, const struct options *options, size_t nr_events,
 			struct refusal *refusal)
 {
-	if (nr_events <= 1)
-		return 0;
-	refuse(refusal, STATUS_USAGE, "option --format folded with several events");
-	because(refusal, "it does not say of which event a stack is");
-	return instead(refusal, "name one event, or write json");
+	return profile_check_events("folded", nr_events, refusal);
 }
 
 static const struct format folded = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A profile in the format of pprof: profile.proto (here pprof.proto), gzipped. Each sample has several
- * values, such as the number of samples and the sum of their periods in the event's unit; see `measured`.
+ * values, such as the number of samples and the sum of their periods in the event's unit; see profiles.c.
  *
  * A file is mapped at different addresses in different processes, and records have offsets in files. So each
  * file gets a range of addresses of its own in the profile, in which its offsets lie. Addresses of the kernel
@@ -17,39 +17,10 @@
 #include "output/calls.h"
 #include "output/gzip.h"
 #include "output/member.h"
-#include "output/output.h"
+#include "output/profiles.h"
 #include "pprof.pb-c.h"
 
 #define RANGE_BITS 40 /* each file's range has 2^40 addresses: 1 TiB */
-
-/* A value of each sample, taken from a member of the entry. */
-struct measure {
-	const char *member, *type, *unit; /* type NULL: type and unit are the event's own */
-};
-
-#define MEASURES 4
-
-struct measured {
-	const char *type; /* type of the records */
-	bool traced;	  /* of a trace: its branches have no periods */
-	struct measure measures[MEASURES];
-};
-
-static const struct measured measured[] = {
-	{"profile", false, {{"samples", "samples", "count"}, {.member = "period"}}},
-	{"mem",
-	 false,
-	 {{"samples", "samples", "count"},
-	  {.member = "period"},
-	  {"latency_sum_period", "latency", "cycles"}}},
-	{"branch",
-	 false,
-	 {{"count", "branches", "count"},
-	  {"mispredicted", "mispredicted", "count"},
-	  {"mispredicted_period", "mispredicted_period", "count"},
-	  {.member = "period"}}},
-	{"branch", true, {{"count", "branches", "count"}, {"mispredicted", "mispredicted", "count"}}},
-};
 
 struct writing {
 	Pprof__Profile *profile;
@@ -331,14 +302,6 @@ static void add_entry(struct writing *writing, const json_t *entry)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-/* Whether the event, by its perf_event_attr, is one of the kernel's clocks, which count ns. */
-static bool is_clock(const json_t *attr)
-{
-	const char *config = string(attr, "config");
-
-	return integer(attr, "type") == 1 && (!strcmp(config, "0x0") || !strcmp(config, "0x1"));
-}
-
 /* The mean distance of two samples, in the unit of their periods. With a frequency the kernel varies the
  * period; a clock's is what the frequency asks for. */
 static int64_t period_of(const json_t *event, const json_t *entries)
@@ -350,7 +313,7 @@ static int64_t period_of(const json_t *event, const json_t *entries)
 
 	if (!frequency)
 		return integer(event, "sample_distance");
-	if (is_clock(attr))
+	if (recorded_clock(event))
 		return 1000000000 / frequency;
 	json_array_foreach(entries, i, entry) {
 		samples += integer(entry, json_object_get(entry, "count") ? "count" : "samples");
@@ -361,19 +324,16 @@ static int64_t period_of(const json_t *event, const json_t *entries)
 
 static void add_types(struct writing *writing, const json_t *event, const json_t *entries)
 {
-	const json_t *attr = json_object_get(event, "attr");
-	const char *type = is_clock(attr) ? "cpu" : string(event, "name");
-	const char *unit = is_clock(attr) ? "nanoseconds" : "count";
+	struct measure own = measure_of_event(&(struct measure){0}, event);
 	Pprof__Profile *profile = writing->profile;
 
 	for (size_t i = 0; i < MEASURES && writing->measures[i].member; i++) {
-		const struct measure *measure = &writing->measures[i];
+		struct measure measure = measure_of_event(&writing->measures[i], event);
 
 		APPEND(profile->sample_type, profile->n_sample_type,
-		       measure->type ? value_type(writing, measure->type, measure->unit)
-				     : value_type(writing, type, unit));
+		       value_type(writing, measure.type, measure.unit));
 	}
-	profile->period_type = value_type(writing, type, unit);
+	profile->period_type = value_type(writing, own.type, own.unit);
 	profile->period = period_of(event, entries);
 }
 
@@ -413,7 +373,7 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 	size_t i;
 
 	add_text(&writing, "");
-	add_types(&writing, json_array_get(json_object_get(stream->start, "events"), 0), entries);
+	add_types(&writing, profile_event(stream), entries);
 	add_comment(&writing, emulated_host(stream->start));
 	writing.profile->time_nanos = moment(record, "start_time");
 	writing.profile->duration_nanos = integer(record, "duration_ns");
@@ -430,17 +390,6 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 	json_decref(writing.functions);
 	json_decref(writing.locations);
 	return writing.profile;
-}
-
-/* NULL: the record has nothing for a profile. */
-static const struct measure *measures_of(const json_t *record)
-{
-	bool traced = json_object_get(record, "trace");
-
-	for (size_t i = 0; i < ARRAY_SIZE(measured); i++)
-		if (!strcmp(string(record, "type"), measured[i].type) && traced == measured[i].traced)
-			return measured[i].measures;
-	return NULL;
 }
 
 static int write_pprof(struct stream *stream, const json_t *record)
@@ -469,17 +418,7 @@ static int write_pprof(struct stream *stream, const json_t *record)
 static int check_pprof(const struct stream *stream, const struct options *options, size_t nr_events,
 		       struct refusal *refusal)
 {
-	if (nr_events > 1) {
-		refuse(refusal, STATUS_USAGE, "option --format pprof with several events");
-		because(refusal, "it does not say of which event a stack is");
-		return instead(refusal, "name one event, or write json");
-	}
-	if (!options->interval_ms || stream->sink.documents)
-		return 0;
-	refuse(refusal, STATUS_USAGE, "option --interval with --format pprof");
-	because(refusal, "a file of pprof's is one profile");
-	return instead(refusal,
-		       "write each to a file of its own, -o DIR/%%t.pb.gz, or leave the interval out");
+	return profile_check(stream, options, "pprof", ".pb.gz", nr_events, refusal);
 }
 
 static const struct format pprof = {

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Profiles in the formats of other tools' viewers, beside the records of the same run."""
+import collections
+import os
+import subprocess
+
+import pytest
+import records
+import speedscope
+from records import program
+
+CALLS = os.path.abspath(program("calls"))
+EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
+STEPS = ["graph=300", "deep=20,50", "kernel=100", "plain=30"]
+
+# Names that would end a text, a line or a string, or turn the order of characters around.
+HOSTILE = [b'quo"te', b"back\\slash", b"new\nline", b"tab\tin", b"<script>", "rtl\u202egnp".encode(), b"f" * 10000,
+           b"semi;colon", b"fn=(1) x", b"* star", b"(2)", b"+3 -4", b"bad\xff\xfe utf-8"]
+
+
+def run(nhmtap, folder, form, *options, command=(CALLS, *STEPS), name="profile", path=None):
+    """Returns the records of a run and the path of the file in this format."""
+    path = path or folder / f"x.{form}"
+    result = nhmtap(name, "-g", "-o", f"json={folder / 'x.jsonl'}", "-o", f"{form}={path}", *options, "--", *command)
+    assert result.status == 0, result.err
+    return records.parse((folder / "x.jsonl").read_text()), path
+
+
+def total(found, member, kind="profile"):
+    """The sum of a member over all entries of the records and what is not in any entry."""
+    parts = [r for r in found if r["type"] == kind]
+    return sum(e.get(member, 0) for r in parts for e in [*r["entries"], r.get("rest", {})])
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A program with a function for each hostile name. The i-th has i + 1 page faults. The names have the length of C's
+    names, which they replace in the table of symbols."""
+    folder = tmp_path_factory.mktemp("hostile")
+    names = [f"f{i}".ljust(len(name), "_") for i, name in enumerate(HOSTILE)]
+    source = ["#include <sys/mman.h>"]
+    for i, name in enumerate(names):
+        source.append(f"__attribute__((noinline)) void {name}(volatile char *p) {{ for (int i = 0; i <= {i}; i++) "
+                      f'p[i * 4096] = {i}; __asm__ volatile(""); }}')
+    pages = "mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)"
+    source += ["int main(void) { char *p;",
+               *[f"p = {pages}; madvise(p, 1 << 20, MADV_NOHUGEPAGE); {name}(p);" for name in names], "return 0; }"]
+    subprocess.run(["gcc", "-O1", "-fno-omit-frame-pointer", "-fno-ipa-icf", "-o", folder / "hostile", "-x", "c", "-"],
+                   input="\n".join(source), text=True, check=True)
+    content = (folder / "hostile").read_bytes()
+    for name, other in zip(names, HOSTILE):
+        content = content.replace(b"\0" + name.encode() + b"\0", b"\0" + other + b"\0")
+    (folder / "hostile").write_bytes(content)
+    return folder / "hostile"
+
+
+def test_speedscope_has_each_way_through_the_calls(nhmtap, tmp_path):
+    found, path = run(nhmtap, tmp_path, "speedscope", *EVERY_FAULT)
+    document = speedscope.read(path)
+    assert document["name"] == CALLS and [p["name"] for p in document["profiles"]] == ["samples", "page-faults"]
+    assert document["activeProfileIndex"] == 1 and document["profiles"][1]["endValue"] == total(found, "period")
+    ways = collections.Counter()
+    for stack, weight in speedscope.stacks(document, "page-faults"):
+        ways[stack[stack.index("main"):] if "main" in stack else stack[:1]] += weight
+        assert stack[0] == "calls"
+    assert ways["main", "graph", "left", "middle", "touch"] == 300
+    assert ways["main", "graph", "right", "middle", "touch"] == 600
+    assert ways["main", *["down"] * 20, "middle", "touch"] == 50
+
+
+def test_speedscope_takes_hostile_names(nhmtap, tmp_path, hostile):
+    found, path = run(nhmtap, tmp_path, "speedscope", *EVERY_FAULT, command=[hostile])
+    weights = collections.Counter()
+    for stack, weight in speedscope.stacks(speedscope.read(path), "page-faults"):
+        if "main" in stack and len(stack) - 1 > stack.index("main"):
+            weights[stack[stack.index("main") + 1]] += weight
+    assert set(range(1, len(HOSTILE) + 1)) <= set(weights.values())
+    assert sum(weights.values()) <= total(found, "period")
+    assert weights['quo"te'] == 1 and weights["<script>"] == 5
+
+
+def test_speedscope_tells_the_rest_and_the_unit_of_a_clock(nhmtap, tmp_path):
+    found, path = run(nhmtap, tmp_path, "speedscope", "-e", "cpu-clock:u", "-F", "999", "--by", "stack,comm", "--top", "1",
+                      command=(CALLS, "spin=300"))
+    document = speedscope.read(path)
+    samples, clock = document["profiles"]
+    assert (clock["name"], clock["unit"], samples["unit"]) == ("cpu", "nanoseconds", "none")
+    assert clock["endValue"] == total(found, "period") and samples["endValue"] == total(found, "samples")
+    assert len(clock["samples"]) <= 2
+
+
+def test_each_interval_is_a_document_for_speedscope(nhmtap, tmp_path):
+    found, _ = run(nhmtap, tmp_path, "speedscope", *EVERY_FAULT, "-I", "100",
+                   command=(CALLS, "graph=10", "spin=300", "graph=20"), path=tmp_path / "%t.json")
+    paths = list(tmp_path.glob("*.json"))
+    assert len(paths) == len([r for r in found if r["type"] == "profile" and r.get("part", 1) == 1]) >= 2
+    assert sum(speedscope.read(path)["profiles"][1]["endValue"] for path in paths) == total(found, "period") >= 90

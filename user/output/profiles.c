@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/profiles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "output/member.h"
+
+struct measured {
+	const char *type; /* type of the records */
+	bool traced;	  /* of a trace: its branches have no periods */
+	struct measure measures[MEASURES];
+};
+
+static const struct measured measured[] = {
+	{"profile", false, {{"samples", "samples", "count"}, {.member = "period"}}},
+	{"mem",
+	 false,
+	 {{"samples", "samples", "count"},
+	  {.member = "period"},
+	  {"latency_sum_period", "latency", "cycles"}}},
+	{"branch",
+	 false,
+	 {{"count", "branches", "count"},
+	  {"mispredicted", "mispredicted", "count"},
+	  {"mispredicted_period", "mispredicted_period", "count"},
+	  {.member = "period"}}},
+	{"branch", true, {{"count", "branches", "count"}, {"mispredicted", "mispredicted", "count"}}},
+};
+
+const struct measure *measures_of(const json_t *record)
+{
+	bool traced = json_object_get(record, "trace");
+
+	for (size_t i = 0; i < ARRAY_SIZE(measured); i++)
+		if (!strcmp(string(record, "type"), measured[i].type) && traced == measured[i].traced)
+			return measured[i].measures;
+	return NULL;
+}
+
+bool recorded_clock(const json_t *event)
+{
+	const json_t *attr = json_object_get(event, "attr");
+	const char *config = string(attr, "config");
+
+	return integer(attr, "type") == 1 && (!strcmp(config, "0x0") || !strcmp(config, "0x1"));
+}
+
+struct measure measure_of_event(const struct measure *measure, const json_t *event)
+{
+	bool clock = recorded_clock(event);
+
+	if (measure->type)
+		return *measure;
+	return (struct measure){measure->member, clock ? "cpu" : string(event, "name"),
+				clock ? "nanoseconds" : "count"};
+}
+
+size_t measure_main(const struct measure *measures)
+{
+	for (size_t i = 0; i < MEASURES && measures[i].member; i++)
+		if (!measures[i].type)
+			return i;
+	return 0;
+}
+
+const json_t *profile_event(const struct stream *stream)
+{
+	return json_array_get(json_object_get(stream->start, "events"), 0);
+}
+
+char *profile_title(const struct stream *stream)
+{
+	const json_t *emulated = emulated_host(stream->start);
+	const char *program = measured_program(stream->start);
+
+	if (!emulated)
+		return xstrdup(program ? program : "nhmtap");
+	return xasprintf("%.4000s (emulated machine: model %s, version %s)", program ? program : "nhmtap",
+			 string(emulated, "model"), string(emulated, "version"));
+}
+
+int profile_put_json(struct stream *stream, json_t *document)
+{
+	struct compact line = {0};
+	int err;
+
+	compact_add_value(&line, document);
+	json_decref(document);
+	compact_add(&line, "\n", 1);
+	err = sink_put(&stream->sink, line.text, line.used);
+	free(line.text);
+	return err;
+}
+
+int profile_check_events(const char *format, size_t nr_events, struct refusal *refusal)
+{
+	if (nr_events <= 1)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --format %s with several events", format);
+	because(refusal, "it does not say of which event a stack is");
+	return instead(refusal, "name one event, or write json");
+}
+
+int profile_check(const struct stream *stream, const struct options *options, const char *format,
+		  const char *ending, size_t nr_events, struct refusal *refusal)
+{
+	if (profile_check_events(format, nr_events, refusal))
+		return -1;
+	if (!options->interval_ms || stream->sink.documents)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --interval with --format %s", format);
+	because(refusal, "a file of %s's is one profile", format);
+	return instead(refusal, "write each to a file of its own, -o DIR/%%t%s, or leave the interval out",
+		       ending);
+}

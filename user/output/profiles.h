@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the formats share that write a whole profile for another tool's viewer. */
+#ifndef NHMTAP_PROFILES_H
+#define NHMTAP_PROFILES_H
+
+#include <jansson.h>
+
+#include "base/refusal.h"
+#include "output/output.h"
+
+/* A value of each sample, taken from a member of the entry. */
+struct measure {
+	const char *member, *type, *unit; /* type NULL: type and unit are the event's own */
+};
+
+#define MEASURES 4
+
+/* The values that the entries of a record have, at most MEASURES; the last one is followed by one without a
+ * member if there are fewer. NULL: the record has nothing for a profile. */
+const struct measure *measures_of(const json_t *record);
+
+/* The measure with its type and unit, which may point into the event (from the start record). */
+struct measure measure_of_event(const struct measure *measure, const json_t *event);
+
+/* The index of the measure that tells what samples stand for. */
+size_t measure_main(const struct measure *measures);
+
+/* Whether the event, from the start record, is one of the kernel's clocks, which count ns. */
+bool recorded_clock(const json_t *event);
+
+/* The event that the profile is of, from the start record. NULL: there is none. */
+const json_t *profile_event(const struct stream *stream);
+
+/* What was measured, and on which machine, for a title. The caller frees it. */
+char *profile_title(const struct stream *stream);
+
+/* Writes a document, which is consumed, as one line of JSON. Returns 0, or -errno of the sink. */
+int profile_put_json(struct stream *stream, json_t *document);
+
+/* Refuses several events, for a format that does not say of which event a stack is. Returns 0 or -1. */
+int profile_check_events(const char *format, size_t nr_events, struct refusal *refusal);
+
+/* The same, and refuses intervals unless each has a file of its own, whose name ends as `ending` says. */
+int profile_check(const struct stream *stream, const struct options *options, const char *format,
+		  const char *ending, size_t nr_events, struct refusal *refusal);
+
+#endif
