@@ -2,13 +2,15 @@
 """The limit on the memory of a session."""
 import json
 import os
+import subprocess
 
 import pytest
 
 import puppet
+import running
 from memory import LITTLE
 from puppet import Puppet
-from records import program
+from records import Result, program
 
 MIB = 1 << 20
 
@@ -90,6 +92,31 @@ def test_a_run_without_end_of_new_addresses_takes_64_mib_and_has_the_largest(nhm
     assert 3000 - lost <= sum(entry["samples"] for entry in result.entries() if entry["samples"] > 10) < 3200
 
 
+@pytest.mark.plain
+def test_several_activities_without_end_of_new_addresses_take_64_mib_together(nhmtap, tmp_path):
+    config, out = tmp_path / "config", tmp_path / "out"
+    sampled = {"event": "page-faults:u", "count": 1, "all_cpus": True, "interval_ms": 86400000, "top": 1000000}
+    keys = ["ip", "ip,pid", "symbol,ip", "ip,comm"]
+    config.write_text(json.dumps({"outputs": [{"path": str(out)}], "activities": [
+        {"name": by.replace(",", "-"), "command": "profile", "by": by, **sampled} for by in keys]}))
+    process = nhmtap.start("run", config)
+    running.wait_for(lambda: out.exists() and out.read_text().count('"type":"start"') > len(keys))
+    subprocess.run(["nice", "-n", "10", program("ips"), "100000"], check=True, stdout=subprocess.DEVNULL)
+    done = nhmtap.interrupt(process)
+    result = Result(done.status, out.read_text(), done.err)
+    # In addition, each activity has tables of its own that the kernel writes.
+    tables = len(keys) * os.cpu_count() * (9 << 19)
+    assert result.one("end", activity="session")["overhead"]["max_rss_bytes"] <= 32 * MIB + tables
+    for by in keys:
+        parts = [r for r in result.of("profile") if r["activity"] == by.replace(",", "-")]
+        entries = [e for r in parts for e in r["entries"]]
+        assert 1000 < len(entries) <= 12288 // len(keys)
+        account = next(r["samples"] for r in parts if "samples" in r)
+        rest = sum(r["rest"]["samples"] for r in parts if "rest" in r)
+        assert sum(e["samples"] for e in entries) + rest == account["aggregated"]
+        assert account["aggregated"] + sum(account["lost"].values()) == account["expected"] >= 100000
+
+
 N = 6000
 
 # For each key, a command that makes page faults with so many different values of it.
@@ -110,7 +137,7 @@ WITHOUT_END = {
 def test_of_keys_without_end_the_smaller_ones_are_summed_up_and_the_account_closes(nhmtap, tmp_path, command, key):
     """records.py checks that entries and rest are the samples, and that mem's sources are as many."""
     # What is needed is in the message of a refusal; each CPU has tables.
-    memory = (10 + os.cpu_count() if command == "profile" else 10 + 4 * os.cpu_count()) + (17 if "," in key else 0)
+    memory = (10 + os.cpu_count() if command == "profile" else 11 + 6 * os.cpu_count()) + (17 if "," in key else 0)
     result = nhmtap.into(tmp_path / "out", command, "-e", "page-faults:u", "-c", "1", "--by", key, "--memory", f"{memory}M",
                          "--format", "json", "--", *WITHOUT_END[key])
     first = result.of(command)[0]

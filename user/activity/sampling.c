@@ -34,7 +34,7 @@
 /* The period for reading the rings of a stream, so that samples are written soon. */
 #define STREAM_NS 20000000
 
-/* The most keys that the events of an activity keep together, and the most entries of their records. A run
+/* The most keys that the events of all activities keep together, and the most entries of their records. A run
  * without --memory stays within 64 MiB by these. Entries with stacks take more. */
 #define KEYS_MOST	   (1UL << 15)
 #define ENTRIES_MOST	   (3UL << 12)
@@ -438,13 +438,23 @@ static size_t share_bytes(const struct activity *activity)
 	return (double)want->share / want->most * most_bytes(activity);
 }
 
+/* The number of this run's events whose samples are aggregated, in all activities; those with stacks are as
+ * many as their keys take memory. */
+static size_t nr_sampled_in_run(const struct activity *activity)
+{
+	size_t all = activity->session->limits.parts[MEMORY_ENTRIES].most / most_bytes(activity);
+	size_t own = nr_sampled(activity);
+
+	return all > own ? all : own;
+}
+
 /* Number of entries of a record by the limit of memory: entries get at most half of it, and keys the rest. */
 static size_t entries_fitting(const struct activity *activity)
 {
 	size_t most = activity->options->call_graph ? STACK_ENTRIES_MOST : ENTRIES_MOST;
 
 	return activity->session->limits.memory ? share_bytes(activity) / 2 / entry_bytes(activity)
-						: most / nr_sampled(activity);
+						: most / nr_sampled_in_run(activity);
 }
 
 size_t sampling_most_keys(const struct activity *activity)
@@ -452,7 +462,8 @@ size_t sampling_most_keys(const struct activity *activity)
 	size_t left;
 
 	if (!activity->session->limits.memory)
-		return (activity->options->call_graph ? STACK_KEYS_MOST : KEYS_MOST) / nr_sampled(activity);
+		return (activity->options->call_graph ? STACK_KEYS_MOST : KEYS_MOST) /
+		       nr_sampled_in_run(activity);
 	left = share_bytes(activity) - sampling_most_entries(activity, SIZE_MAX) * entry_bytes(activity);
 	return left / key_bytes(activity) < MERGED_KEYS_MOST ? left / key_bytes(activity) : MERGED_KEYS_MOST;
 }

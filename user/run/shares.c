@@ -31,8 +31,6 @@ int sum_memory(struct run *run, struct refusal *refusal)
 	bool named = false; /* names of code are needed */
 	size_t program = PROGRAM_BYTES + cpus_count(&session->host.possible) * CPU_BYTES;
 
-	if (!limits->memory)
-		return 0;
 	for (size_t i = 0; i < MEMORY_PARTS; i++)
 		limits->parts[i].least = limits->parts[i].most = limits->parts[i].spare = 0;
 	limits_want(limits, MEMORY_PROGRAM, program, program);
@@ -72,10 +70,10 @@ int share_memory(struct run *run, struct refusal *refusal)
 	const struct memory_want *names = &limits->parts[MEMORY_NAMES],
 				 *unwinding = &limits->parts[MEMORY_UNWINDING];
 
-	if (!limits->memory)
-		return 0;
 	if (sum_memory(run, refusal))
 		return -1;
+	if (!limits->memory)
+		return 0;
 	limits_share(limits);
 	names_limit(session->names, names->share ? names->share - NAMES_READING : NAMES_LEAST,
 		    unwinding->share ? unwinding->share - (UNWIND_MEMORY_LEAST - UNWIND_BLOCK) : 0, true);
