@@ -14,6 +14,7 @@ fuzz_parsers_eh_frame = confined/eh_frame confined/unwind_rows unwind/table
 fuzz_parsers_elf      = $(addprefix naming/,image debug_file symbols spans order demangle) $(addprefix confined/,dwarf_image read_file lines)
 fuzz_parsers_events   = $(addprefix event/,parse spelling encoding unit unit_terms branch_filter) tables/compose
 fuzz_parsers_formula  = tables/formula
+fuzz_parsers_gopclntab = confined/gopclntab confined/unwind_rows unwind/table
 fuzz_parsers_maps     = $(addprefix naming/,maps symbols spans demangle)
 fuzz_parsers_notes    = naming/mappings
 fuzz_parsers_options  = option/option
@@ -78,6 +79,7 @@ fuzz_options         = -max_len=4096
 fuzz_options_events  = -max_len=512
 fuzz_options_elf     = -max_len=65536
 fuzz_options_eh_frame = -max_len=65536 -timeout=1
+fuzz_options_gopclntab = -max_len=65536 -timeout=5
 fuzz_options_records = -max_len=32768
 
 fuzz_run = NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host NHMTAP_FUZZ_FOLDER=$(abspath $(O))/fuzz/$*-folder $< $(fuzz_options)

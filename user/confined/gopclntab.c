@@ -340,6 +340,9 @@ static void read_function(struct go_parser *parser, size_t i)
 				       .end = text + number(table, entry + 2 * word, word),
 				       .distances = distances ? parser->distances + distances : 0};
 
+	/* Rows have addresses of 32 bits. */
+	if (function.end > parser->rows->high)
+		function.end = parser->rows->high;
 	function.role = role_of(parser, parser->names + number(table, at + word + NAME, 4), flags);
 	function.assembled = flags & ASSEMBLER || function.role == ROLE_SWITCHING;
 	if (function.end > function.begin)
@@ -350,6 +353,7 @@ void gopclntab_read(struct unwind_rows *rows, const struct gopclntab *table)
 {
 	const struct layout *layout = layout_of(table->bytes, table->size);
 	struct go_parser parser = {.rows = rows, .table = table, .layout = layout};
+	size_t before = rows->nr_rows;
 
 	if (!layout)
 		return;
@@ -360,6 +364,8 @@ void gopclntab_read(struct unwind_rows *rows, const struct gopclntab *table)
 	if (parser.names > table->size || parser.distances > table->size || parser.functions > table->size ||
 	    parser.nr > (table->size - parser.functions) / (layout->relative ? 8 : 16))
 		return;
-	for (size_t i = 0; i < parser.nr; i++)
+	/* Functions may share a list of distances, but of a linker's table each takes 40 bytes and more, and
+	 * has few rows. */
+	for (size_t i = 0; i < parser.nr && rows->nr_rows < before + table->size; i++)
 		read_function(&parser, i);
 }
