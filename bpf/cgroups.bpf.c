@@ -10,7 +10,10 @@
  *
  * A task that moves itself changes the current cgroup without a switch. Where a cgroup gets its first task,
  * or loses its last one, the program is run by the tracepoint cgroup_notify_populated: css_set_move_task(),
- * kernel/cgroup/cgroup.c, updates these before it moves the task, with interrupts disabled.
+ * kernel/cgroup/cgroup.c, updates these before it moves the task, with interrupts disabled. Where others stay
+ * in both cgroups, the first notice comes after the move, with interrupts disabled as well: the tracepoint
+ * cgroup_attach_task. What has been counted is then added to the cgroup that was current at the program's
+ * last run. If there was a switch since, that is not known, and the move is told as a switch that was missed.
  *
  * The kernel skips the program of an event while its CPU is inside another BPF program, or inside a bpf(2)
  * call that changes a map (bpf_prog_active), which may be preempted. The event still counts the switch, so
@@ -57,11 +60,10 @@ static __always_inline struct cgroup_sums *last_sums(__u32 cpu, enum cgroup_last
 	return bpf_map_lookup_elem(&sums, &index);
 }
 
-/* Returns the sums of the current cgroup. Takes a slot if it has none yet, and the slot CGROUP_OTHERS if none
+/* Returns the sums of a cgroup. Takes a slot if it has none yet, and the slot CGROUP_OTHERS if none
  * is free. */
-static __always_inline struct cgroup_sums *find_sums(__u32 cpu)
+static __always_inline struct cgroup_sums *find_sums(__u32 cpu, __u64 id)
 {
-	__u64 id = bpf_get_current_cgroup_id();
 	__u32 first = cpu * (nr_slots + CGROUP_LAST_SLOTS), hash = id * 0x9e3779b97f4a7c15ULL >> 32;
 	__u32 none = first + nr_slots + CGROUP_OTHERS, free = none;
 	struct cgroup_sums *at;
@@ -97,15 +99,16 @@ static __always_inline __u64 missed(struct cgroup_cpu *cpu, __u32 this_cpu, __u6
 	return since - seen;
 }
 
-/* Adds what has been counted since the last run to the current cgroup, or to CGROUP_MISSED if a switch was
- * missed. */
-static __always_inline void add_up(struct cgroup_cpu *cpu, __u32 this_cpu, __u64 seen)
+/* Adds what has been counted since the last run to a cgroup, or to CGROUP_MISSED if a switch was missed or
+ * `id` is CGROUP_NONE. */
+static __always_inline void add_up(struct cgroup_cpu *cpu, __u32 this_cpu, __u64 id, __u64 seen)
 {
-	__u64 without = missed(cpu, this_cpu, seen);
-	struct cgroup_sums *of = without ? last_sums(this_cpu, CGROUP_MISSED) : find_sums(this_cpu);
+	__u64 without = missed(cpu, this_cpu, seen) + (id == CGROUP_NONE);
+	struct cgroup_sums *of = without ? last_sums(this_cpu, CGROUP_MISSED) : find_sums(this_cpu, id);
 
 	cpu->seen += seen;
 	cpu->missed += without;
+	cpu->current = seen ? CGROUP_NONE : bpf_get_current_cgroup_id();
 	if (!of)
 		return;
 	for (__u32 i = 0; i < CGROUP_EVENTS_MOST; i++) {
@@ -131,7 +134,7 @@ int on_cgroup_switch(void *ctx __attribute__((unused)))
 	struct cgroup_cpu *cpu = bpf_map_lookup_elem(&cpus, &this_cpu);
 
 	if (cpu)
-		add_up(cpu, this_cpu, 1);
+		add_up(cpu, this_cpu, bpf_get_current_cgroup_id(), 1);
 	return 0;
 }
 
@@ -142,7 +145,21 @@ int add_until_now(void *ctx __attribute__((unused)))
 	struct cgroup_cpu *cpu = bpf_map_lookup_elem(&cpus, &this_cpu);
 
 	if (cpu)
-		add_up(cpu, this_cpu, 0);
+		add_up(cpu, this_cpu, bpf_get_current_cgroup_id(), 0);
+	return 0;
+}
+
+/* TP_PROTO(struct cgroup *dst_cgrp, const char *path, struct task_struct *task, bool threadgroup) */
+SEC("raw_tracepoint")
+int on_move(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 this_cpu = bpf_get_smp_processor_id();
+	struct cgroup_cpu *cpu = bpf_map_lookup_elem(&cpus, &this_cpu);
+
+	if (!cpu || (cpu->current ? cpu->current == bpf_get_current_cgroup_id()
+				  : ctx->args[2] != bpf_get_current_task()))
+		return 0;
+	add_up(cpu, this_cpu, cpu->current, 0);
 	return 0;
 }
 

@@ -239,6 +239,7 @@ struct cgroup_cpu {
 	__u64 seen;	/* switches that the program was run at */
 	__u64 missed;	/* switches that it was not run at */
 	__u64 switches; /* the count of the switch event at the program's last run */
+	__u64 current;	/* the current cgroup at that time; CGROUP_NONE: there was a switch */
 	struct counter_sum last[CGROUP_EVENTS_MOST];
 };
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Targets that come and go: cgroups given by a pattern, and containers given by their ids."""
+import contextlib
 import json
 import os
 import subprocess
+import sys
 import time
 
 import pytest
@@ -468,3 +470,49 @@ def test_samples_are_taken_where_the_folder_of_a_pattern_is_removed_and_made_aga
     lost = sum(result.one("end")["samples"]["lost"].values())
     assert 110 * 100 <= total(result) + lost and total(result) <= 110 * 120
     assert not [r for r in result.records if "cgroups_late" in r]
+
+
+MOVER = """
+import mmap, os, sys
+places = [os.open(f"{folder}/cgroup.procs", os.O_WRONLY) for folder in sys.argv[1:3]]
+def fault(pages):
+    with mmap.mmap(-1, pages * 4096) as memory:
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+        for page in range(pages):
+            memory[page * 4096] = 1
+os.write(places[0], b"0")
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(20):
+    for place, pages in zip(places, (200, 50)):
+        os.write(place, b"0")
+        fault(pages)
+os.write(places[0], b"0")
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("others", [False, True], ids=["alone", "among others"])
+@pytest.mark.parametrize("names", ["{0}/a,{0}/b", "{0}/*"])
+def test_what_a_task_causes_before_it_moves_itself_stays_where_it_was(nhmtap, cgroup, names, others):
+    path, folder = cgroup
+    inner = [f"{folder}/a", f"{folder}/b"]
+    with contextlib.ExitStack() as stack:
+        for place in inner:
+            os.mkdir(place)
+            if others:  # so that the kernel does not note that the cgroup has got its first task, or lost its last
+                stack.enter_context(Puppet(before=inside(place)))
+        mover = stack.enter_context(subprocess.Popen([sys.executable, "-c", MOVER, *inner], text=True, stdin=subprocess.PIPE,
+                                                     stdout=subprocess.PIPE))
+        assert mover.stdout.readline() == "ready\n"
+        process = nhmtap.attach("stat", "-e", "page-faults", "--for-each-cgroup", names.format(path))
+        mover.stdin.write("\n")
+        mover.stdin.flush()
+        assert mover.stdout.readline() == "done\n"
+        result = nhmtap.interrupt(process)
+        mover.communicate("\n")
+    for place, faults in (("a", 4000), ("b", 1000)):
+        count = result.one("count", cgroup=f"{path}/{place}")["value"]
+        # The interpreter itself may cause a few.
+        assert faults - missed(result, "page-faults") <= count <= faults + 20

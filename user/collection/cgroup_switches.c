@@ -15,6 +15,7 @@
 
 #include "aggregation/constants.h"
 #include "aggregation/object.h"
+#include "base/array.h"
 #include "base/memory.h"
 #include "shared.h"
 
@@ -34,7 +35,7 @@ struct cgroup_switches {
 	size_t sum_size, mapped_sums, mapped_cpus;
 	char *sums; /* mapped */
 	struct cgroup_cpu *cpus;
-	int moves; /* descriptor of the program at the moves of tasks; -1: it is not attached */
+	int moves[2]; /* descriptors of the programs at the moves of tasks; -1: it is not attached */
 	struct switch_event {
 		int fd, link; /* -1: it is not open */
 	} * of_cpu;
@@ -126,7 +127,7 @@ int cgroup_switches_open(struct cgroup_switches **result, size_t events, const s
 	switches->nr_cpus = cpus_end(&host->possible);
 	switches->slots = slots_of(events, switches->nr_cpus);
 	switches->stride = switches->slots + CGROUP_LAST_SLOTS;
-	switches->moves = -1;
+	switches->moves[0] = switches->moves[1] = -1;
 	switches->of_cpu = xcalloc(switches->nr_cpus, sizeof(*switches->of_cpu));
 	for (int cpu = 0; cpu < switches->nr_cpus; cpu++)
 		switches->of_cpu[cpu] = (struct switch_event){.fd = -1, .link = -1};
@@ -136,8 +137,9 @@ int cgroup_switches_open(struct cgroup_switches **result, size_t events, const s
 		cgroup_switches_close(switches);
 		return err;
 	}
-	switches->moves =
+	switches->moves[0] =
 		bpf_raw_tracepoint_open("cgroup_notify_populated", program_fd(switches, "add_until_now"));
+	switches->moves[1] = bpf_raw_tracepoint_open("cgroup_attach_task", program_fd(switches, "on_move"));
 	*result = switches;
 	return 0;
 }
@@ -152,8 +154,9 @@ void cgroup_switches_close(struct cgroup_switches *switches)
 		munmap(switches->sums, switches->mapped_sums);
 	if (switches->cpus)
 		munmap(switches->cpus, switches->mapped_cpus);
-	if (switches->moves >= 0)
-		close(switches->moves);
+	for (size_t i = 0; i < ARRAY_SIZE(switches->moves); i++)
+		if (switches->moves[i] >= 0)
+			close(switches->moves[i]);
 	bpf_object__close(switches->object);
 	free(switches->of_cpu);
 	free(switches);
