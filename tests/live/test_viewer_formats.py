@@ -4,6 +4,7 @@ import collections
 import os
 import subprocess
 
+import callgrind
 import pytest
 import records
 import speedscope
@@ -95,3 +96,39 @@ def test_each_interval_is_a_document_for_speedscope(nhmtap, tmp_path):
     paths = list(tmp_path.glob("*.json"))
     assert len(paths) == len([r for r in found if r["type"] == "profile" and r.get("part", 1) == 1]) >= 2
     assert sum(speedscope.read(path)["profiles"][1]["endValue"] for path in paths) == total(found, "period") >= 90
+
+
+def test_callgrind_annotate_finds_what_functions_cost(nhmtap, tmp_path):
+    found, path = run(nhmtap, tmp_path, "callgrind", *EVERY_FAULT)
+    totals, selves = callgrind.annotated(path)
+    _, inclusive = callgrind.annotated(path, "--inclusive=yes")
+    assert totals == total(found, "samples") == sum(selves.values())
+    assert selves["touch"] >= 300 + 600 + 50 + 30
+    assert inclusive["graph"] == 900 and inclusive["left"] == 300 and inclusive["right"] == 600
+
+
+def test_callgrind_has_the_lines_of_calls_and_counts_recursion_once(nhmtap, tmp_path):
+    found, path = run(nhmtap, tmp_path, "callgrind", *EVERY_FAULT)
+    events, summary, _, calls = callgrind.read(path)
+    assert events == ["samples", "page-faults"] and summary == [total(found, "samples"), total(found, "period")]
+    with open(os.path.join(os.path.dirname(__file__), "../programs/calls.c"), encoding="utf-8") as file:
+        source = file.read().splitlines()
+    lines, down = {}, 0
+    for (caller, line, callee), costs in calls.items():
+        if caller.module == CALLS and callee.name == "middle" and caller.name in ("left", "right"):
+            lines[source[line - 1].strip()] = costs
+        if caller.name == callee.name == "down":
+            down = max(down, costs[1])
+    assert lines == {"middle(n);": [300, 300], "middle(2 * n);": [600, 600]}
+    assert down == 50
+
+
+def test_callgrind_takes_hostile_names(nhmtap, tmp_path, hostile):
+    found, path = run(nhmtap, tmp_path, "callgrind", *EVERY_FAULT, command=[hostile])
+    _, summary, selves, _ = callgrind.read(path)
+    costs = {function.name: sum(x[1] for x in lines.values()) for function, lines in selves.items()
+             if function.module == str(hostile)}
+    assert summary[1] == total(found, "period")
+    assert costs['quo"te'] == 1 and costs["<script>"] == 5 and costs["fn=(1) x"] == 9 and costs["(2)"] == 11
+    assert set(range(1, len(HOSTILE) + 1)) <= set(costs.values())
+    assert callgrind.annotated(path)[0] == total(found, "samples")
