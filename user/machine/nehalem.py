@@ -12,7 +12,6 @@ need not depend on earlier commands either.
 import contextlib
 import copy
 import dataclasses
-import io
 import json
 import os
 import re
@@ -22,12 +21,9 @@ import signal
 import socket
 import struct
 import subprocess
-import tarfile
 import tempfile
 import time
 
-import guestimage
-import mkboot
 import snapshots
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -197,11 +193,13 @@ class Guest:
     MOST_HELD = RESIDENT
 
     def __init__(
-        self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=600, watch=None, snapshot=False
-    ):
+        self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=600, watch=None, snapshot=False,
+        paranoid=None,
+    ):  # fmt: skip
         """stdout, stderr: files that receive the guest's output as it is written;
         without them the output is kept for the Result. watch: called with the guest's folder
-        as soon as there is one. snapshot: continue from one, or leave one for the next."""
+        as soon as there is one. snapshot: continue from one, or leave one for the next.
+        paranoid: perf_event_paranoid from the start."""
         self.watch = watch
         self.machine = machine
         self.build = build or build_folder()
@@ -209,14 +207,18 @@ class Guest:
         self.notes = []  # what the user should know about the host's files
         self.inputs = []  # files that the boot reads
         with self._beginning():
-            self.from_snapshot = snapshot and snapshots.take_up(self, stdout, stderr)
-            if not self.from_snapshot:
-                self._boot(stdout, stderr, boot_timeout, snapshot)
+            self.from_snapshot = snapshot and snapshots.take_up(self, stdout, stderr, paranoid)
+            if self.from_snapshot:
+                self.paranoid = paranoid
+            else:
+                self._boot(stdout, stderr, boot_timeout, snapshot, paranoid)
 
-    def _boot(self, stdout, stderr, timeout, snapshot):
+    def _boot(self, stdout, stderr, timeout, snapshot, paranoid):
         began = time.time_ns()
         self._start(stdout, stderr)
         self._request(self._first_command(), timeout=timeout, what="the boot")
+        if paranoid is not None:
+            self.set_paranoid(paranoid, timeout)
         if snapshot:
             snapshots.keep(self, began)
 
@@ -298,6 +300,9 @@ class Guest:
     def fetch(self, *paths, timeout=300):
         """The named files and folders of the guest as a tarfile, or None. Paths are relative to
         /tmp, where the last command ran; /tmp is emptied when the next command begins."""
+        import io  # what only some runs need is imported where it is: the start of a run is short
+        import tarfile
+
         self._truncate(2)
         names = [os.path.normpath(os.path.join("/tmp", p)).lstrip("/") for p in paths]
         # Who asks says what is missing; tar's errors would be the last command's.
@@ -414,6 +419,8 @@ class Guest:
         self.close()
 
     def _start(self, stdout, stderr):
+        import mkboot
+
         m, folder, build = self.machine, self.folder, self.build
         for needed in ("nhm-bochs", "base.cpio", "boot.img"):
             if not os.path.exists(f"{build}/{needed}"):
@@ -524,6 +531,8 @@ class Guest:
 
     def _kernel(self):
         """The folder of the machine's kernel, prepared for boot.S."""
+        import mkboot
+
         name = self.machine.kernel
         folder = f"{self.build}/kernel/{name}"
         if name in kernels(self.build):
@@ -541,6 +550,8 @@ class Guest:
         return folder
 
     def _make_initrd(self, kernel):
+        import guestimage
+
         out = self.folder + "/initrd"
         shutil.copyfile(self.build + "/base.cpio", out)
         archive = guestimage.Archive(out + ".top", self.machine.rounded)

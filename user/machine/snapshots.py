@@ -75,12 +75,13 @@ def has_names(machine):
     return bool(machine.add) or os.path.exists(machine.kernel)
 
 
-def key_of(guest):
+def key_of(guest, paranoid):
     """What is known before the boot. A snapshot has the same, or is another machine's."""
     system = os.uname()
     return {
         "machine": {k: list(v) if isinstance(v, tuple) else v for k, v in vars(guest.machine).items()},
         "folder": os.getcwd() if has_names(guest.machine) else "",
+        "paranoid": paranoid,
         "emulator": guest.program(),
         "build": guest.build,
         "kernel": [system.release, system.version],
@@ -205,10 +206,10 @@ def prune(store):
 # ------------------------------------------------------------------------ machines
 
 
-def take_up(guest, stdout, stderr):
+def take_up(guest, stdout, stderr, paranoid):
     """Makes the guest one that continues from a snapshot; False if there is none that serves."""
     with opened() as store:
-        image = None if store is None else find(store, key_of(guest))
+        image = None if store is None else find(store, key_of(guest, paranoid))
     if image is None:
         return False
     try:
@@ -251,4 +252,4 @@ def keep(guest, began):
             return
         space = os.fstatvfs(store)
         if space.f_bavail * space.f_frsize >= SPARE:
-            write(guest, store, key_of(guest), began)
+            write(guest, store, key_of(guest, guest.paranoid), began)
