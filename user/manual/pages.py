@@ -227,7 +227,8 @@ def machine():
     """Returns the sections of the machine's README that concern who measures with it."""
     with open(os.path.join(HERE, "../machine/README.md"), encoding="utf-8") as file:
         sections = re.split(r"^(?=## )", file.read(), flags=re.M)
-    return "".join(section for section in sections if section.startswith(("## Modelled", "## Accuracy")))
+    concerned = ("## A command as if", "## Snapshots", "## Modelled", "## Accuracy")
+    return "".join(section for section in sections if section.startswith(concerned))
 
 
 # --- pages ---------------------------------------------------------------------------------------------
