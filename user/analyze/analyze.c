@@ -239,16 +239,19 @@ static void analyze_describe(struct activity *activity, json_t *start)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
+static const struct known_share *share_named(const struct tree *tree, const char *name)
+{
+	const struct known_share *share = tree->shares, *end = share + tree->nr_shares;
+
+	while (name && share && share < end && strcmp(share->name, name))
+		share++;
+	return name && share < end ? share : NULL;
+}
+
 static bool is_part_of(const struct tree *tree, const struct known_share *share, const char *name)
 {
-	while (share && strcmp(share->name, name)) {
-		const char *parent = share->parent;
-
-		share = NULL;
-		for (size_t i = 0; parent && i < tree->nr_shares; i++)
-			if (!strcmp(tree->shares[i].name, parent))
-				share = &tree->shares[i];
-	}
+	while (share && strcmp(share->name, name))
+		share = share_named(tree, share->parent);
 	return share;
 }
 
