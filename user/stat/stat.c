@@ -58,8 +58,7 @@ static int stat_check(struct activity *activity, struct refusal *refusal)
 #define MOVED                                                                                                \
 	"a task that is moved while it runs takes along to its new cgroup what its CPU has counted since "   \
 	"it "                                                                                                \
-	"last went over from one cgroup to another, unless it moves itself, as the first of a cgroup or "    \
-	"the last of one"
+	"last went over from one cgroup to another, unless it moves itself"
 
 static void stat_describe(struct activity *activity, json_t *start)
 {
