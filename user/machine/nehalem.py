@@ -216,7 +216,8 @@ class Guest:
     def _boot(self, stdout, stderr, timeout, snapshot, paranoid):
         began = time.time_ns()
         self._start(stdout, stderr)
-        self._request(self._first_command(), timeout=timeout, what="the boot")
+        if self._request(self._first_command(), timeout=timeout, what="the boot"):
+            raise Trouble(f"the guest cannot see the host's files\n{self.console()}")
         if paranoid is not None:
             self.set_paranoid(paranoid, timeout)
         if snapshot:
@@ -427,6 +428,9 @@ class Guest:
                 raise NotBuilt(f"{build}/{needed} is missing; `make machine` builds it")
         check(m)
         kernel = self._kernel()
+        if m.tree and not os.path.isdir(kernel + "/tree-modules"):
+            raise NoKernel(f"{m.kernel}: a kernel that sees the host's files needs its modules; take one of "
+                           f"{', '.join(kernels(self.build))}")  # fmt: skip
         initrd_size = self._make_initrd(kernel)
         if m.memory << 20 < mkboot.INITRD + 2 * initrd_size + (64 << 20):
             raise BadRequest(f"{m.memory} MiB of memory for {initrd_size >> 20} MiB of files")
