@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (config_read(&request, path, NULL, &refusal)) {
+	if (config_read(&request, path, NULL, false, &refusal)) {
 		if (!refusal.asked[0] || !refusal.why[0])
 			abort();
 	} else if (config_read_again(&again, &request, &refusal)) {
