@@ -78,7 +78,7 @@ char *profile_title(const struct stream *stream)
 
 	if (!emulated)
 		return xstrdup(program ? program : "nhmtap");
-	return xasprintf("%.4000s (emulated machine: model %s, version %s)", program ? program : "nhmtap",
+	return xasprintf("%s (emulated machine: model %s, version %s)", program ? program : "nhmtap",
 			 string(emulated, "model"), string(emulated, "version"));
 }
 
