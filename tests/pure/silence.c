@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "activity/silence.h"
+#include "record/samples.h"
 #include "plan/rules.h"
 
 /* Of event/ and plan/: the event has no threshold and is no clock. */

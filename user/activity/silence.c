@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "plan/rules.h"
+#include "record/samples.h"
 
 /* --- lost ------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
 
 #include "activity/activity.h"
 #include "base/count.h"
-#include "record/samples.h"
 
 #define SILENCE_SIZE 300
 

@@ -28,6 +28,20 @@ static const char *type_name(__u32 type)
 	return type < ARRAY_SIZE(names) ? names[type] : NULL;
 }
 
+/* What is true of each event of its kind is not worth a line on stderr, as event->note is. */
+static void put_note(json_t *value, const struct event *event)
+{
+	static const char several[] = "several may occur at once, so a PEBS record may take more than one, "
+				      "and nothing tells how many: its "
+				      "count, periods and distance are what there is at least";
+	char note[sizeof(event->note) + sizeof(several) + 2];
+
+	snprintf(note, sizeof(note), "%s%s%s", event->note, event->note[0] && event->at_least ? "; " : "",
+		 event->at_least ? several : "");
+	if (note[0])
+		json_object_set_new(value, "note", value_text(note, sizeof(note)));
+}
+
 /* Adds the members of perf_event_attr; most only if not zero. Encodings are in hex. */
 static void put_attr(json_t *value, const struct perf_event_attr *attr)
 {
@@ -87,8 +101,7 @@ json_t *event_value(const struct event *event, const struct host *host)
 	}
 	if (event->msr)
 		json_object_set_new(value, "source", json_string("msr"));
-	if (event->note[0])
-		json_object_set_new(value, "note", value_text(event->note, sizeof(event->note)));
+	put_note(value, event);
 	if (event->never[0])
 		json_object_set_new(value, "not_counted", value_text(event->never, sizeof(event->never)));
 	if (event->unit[0])

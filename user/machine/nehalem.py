@@ -217,7 +217,8 @@ class Guest:
         began = time.time_ns()
         self._start(stdout, stderr)
         if self._request(self._first_command(), timeout=timeout, what="the boot"):
-            raise Trouble(f"the guest cannot see the host's files\n{self.console()}")
+            what = "see the host's files" if self.machine.tree else "run a program"
+            raise Trouble(f"the guest cannot {what}\n{self.console()}")
         if paranoid is not None:
             self.set_paranoid(paranoid, timeout)
         if snapshot:
@@ -225,7 +226,7 @@ class Guest:
 
     def _first_command(self):
         if not self.machine.tree:
-            return [b"true"]
+            return [b"/bin/true"]  # PATH has what was added first
         kernel = self._kernel()
         modules = [f"/lib/tree-modules/{m}.ko" for m in in_order(kernel + "/tree-modules")]
         # The drivers that udev would load.

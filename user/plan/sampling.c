@@ -60,10 +60,6 @@ static void plan_distance(struct event *event, const struct host *host)
 		return;
 	event->beyond = kernel->beyond_period;
 	event->at_least = event->beyond && occurs_several_at_once(&event->attr, kernel);
-	if (event->at_least)
-		event_note(event,
-			   "several may occur at once, so a PEBS record may take more than one, and nothing "
-			   "tells how many: its count, periods and distance are what there is at least");
 	if (event->attr.freq || !event->beyond)
 		return;
 	snprintf(why, sizeof(why), "%s", event_reason_of(event, "sample_period"));
