@@ -74,8 +74,8 @@ def test_a_session_says_the_same(nhmtap, tmp_path):
     config.write_text(json.dumps({"activities": [
         {"name": "faults", "command": "stat", "event": "page-faults"},
         {"name": "cpu", "command": "profile", "event": "cpu-clock"}]}))
-    result = nhmtap("run", "-v", config, "--", "true")
-    assert in_order(noted(result), "^opened page-faults:", "^opened cpu-clock:", "runs true$", "^ending: exited$")
+    result = nhmtap("run", "-v", config, "--", program("puppet"), "spin=200", "exit=0")
+    assert in_order(noted(result), "^opened page-faults:", "^opened cpu-clock:", "runs .*/puppet$", "^ending: exited$")
 
 
 def test_the_version_names_libraries_and_what_the_kernel_has(nhmtap):
