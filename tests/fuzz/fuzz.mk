@@ -53,6 +53,7 @@ $(O)/fuzz/%: tests/fuzz/%.c $(fuzz_objects)
 	$(call say,FUZZ,$@)
 	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -fprofile-instr-generate -o $@ $(filter-out %.h,$^) $(libs) $(fuzz_link_$*)
 $(O)/fuzz/tables $(O)/fuzz/pmu_events: tests/fuzz/files.h
+$(O)/fuzz/eh_frame $(O)/fuzz/gopclntab: tests/fuzz/unwinding.h
 
 # The target plays the part of the worker process that it calls.
 fuzz_link_worker = $(addprefix -Wl$(comma)--wrap=,posix_spawn syscall packet_send packet_receive place_open_debug)

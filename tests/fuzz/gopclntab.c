@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "confined/gopclntab.h"
-#include "confined/unwind_rows.h"
-#include "unwind/table.h"
+#include "unwinding.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -52,28 +51,9 @@ static void make_header(unsigned char *bytes, size_t size, const struct chosen *
 	put(bytes + first + 32, chosen->functions % size);
 }
 
-/* As unwind.bpf.h expects: the rows of a page ascend, and the first is at the page's start. */
-static void check(const struct unwind_table *table, size_t bytes)
-{
-	if (table->nr_rows > 4 * bytes + 256 || table->nr_rules > 65536)
-		abort();
-	for (size_t i = 0; i < table->nr_pages; i++) {
-		const struct unwind_page *page = &table->pages[i];
-
-		if (!page->nr || page->first > table->nr_rows || page->nr > table->nr_rows - page->first ||
-		    table->rows[page->first] & UNWIND_PAGE_MASK)
-			abort();
-		for (size_t row = page->first + 1; row < page->first + page->nr; row++)
-			if ((table->rows[row] & UNWIND_PAGE_MASK) <=
-			    (table->rows[row - 1] & UNWIND_PAGE_MASK))
-				abort();
-	}
-}
-
 static void read_table(const unsigned char *bytes, size_t size)
 {
 	struct gopclntab section = {.size = size - gopclntab_find(bytes, size), .text = 0x1000, .code = code};
-	struct unwind_table table = {0};
 	struct unwind_rows rows;
 
 	section.bytes = bytes + size - section.size;
@@ -82,13 +62,7 @@ static void read_table(const unsigned char *bytes, size_t size)
 		abort();
 	unwind_rows_begin(&rows, 0x1000, 0x180000);
 	gopclntab_read(&rows, &section);
-	if (!unwind_rows_finish(&rows, 0x1100, &table)) {
-		check(&table, size);
-		for (__u64 address = 0; address < 0x190000; address += 0x777)
-			unwind_table_at(&table, address);
-	}
-	unwind_rows_release(&rows);
-	unwind_table_release(&table);
+	finish_table(&rows, 4 * size + 256);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
