@@ -92,18 +92,15 @@ static bool is_share(const struct host *host, const char *name)
 static int plan_expectations(struct plan *plan, const struct texts *texts, const struct host *host,
 			     struct refusal *refusal)
 {
-	struct expectations *expectations = &plan->expectations;
-
-	expectations->list = xcalloc(texts->nr + 1, sizeof(*expectations->list));
 	for (size_t i = 0; i < texts->nr; i++) {
-		struct expectation *expectation = &expectations->list[i];
+		struct expectation *expectation =
+			expectations_add(&plan->expectations, texts->list[i], refusal);
 
-		if (expectation_parse(expectation, texts->list[i], refusal))
+		if (!expectation)
 			return -1;
 		if (!is_share(host, expectation->name))
 			return refuse_share(host, expectation, refusal);
 		expectation->of_metric = true;
-		expectations->nr++;
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 
 static const char *const operators[] = {
 	[LESS] = "<", [AT_MOST] = "<=", [MORE] = ">", [AT_LEAST] = ">=", [EQUAL] = "==",
@@ -73,7 +74,7 @@ static const char *find_operator(const char *text, size_t *length)
 	return begin;
 }
 
-int expectation_parse(struct expectation *expectation, const char *text, struct refusal *refusal)
+static int parse(struct expectation *expectation, const char *text, struct refusal *refusal)
 {
 	size_t length, name, i = 0;
 	const char *at = find_operator(text, &length);
@@ -96,6 +97,19 @@ int expectation_parse(struct expectation *expectation, const char *text, struct 
 					  name ? "the name is too long" : "it names nothing");
 	snprintf(expectation->name, sizeof(expectation->name), "%.*s", (int)name, text);
 	return 0;
+}
+
+struct expectation *expectations_add(struct expectations *expectations, const char *text,
+				     struct refusal *refusal)
+{
+	struct expectation *added;
+
+	expectations->list = xrealloc(expectations->list, (expectations->nr + 1) * sizeof(*added));
+	added = &expectations->list[expectations->nr];
+	if (parse(added, text, refusal))
+		return NULL;
+	expectations->nr++;
+	return added;
 }
 
 const char *expectation_operator(const struct expectation *expectation)

@@ -24,8 +24,10 @@ struct expectations {
 
 enum outcome { MET, FAILED, CANNOT_TELL };
 
-/* Parses the text and sets all members except of_metric and place. Returns 0, or -1 with the refusal. */
-int expectation_parse(struct expectation *expectation, const char *text, struct refusal *refusal);
+/* Parses the text, without of_metric and place, and appends it to the list, which the caller frees. Returns
+ * the expectation, valid until the next one is appended, or NULL with the refusal. */
+struct expectation *expectations_add(struct expectations *expectations, const char *text,
+				     struct refusal *refusal);
 
 /* The operator of the comparison: "<=". */
 const char *expectation_operator(const struct expectation *expectation);

@@ -19,16 +19,13 @@ static bool names_metric(const struct host *host, const char *name)
 int expect_parse(struct plan *plan, const struct texts *texts, const struct host *host,
 		 struct refusal *refusal)
 {
-	struct expectations *expectations = &plan->expectations;
-
-	expectations->list = xcalloc(texts->nr + 1, sizeof(*expectations->list));
 	for (size_t i = 0; i < texts->nr; i++) {
-		struct expectation *expectation = &expectations->list[i];
+		struct expectation *expectation =
+			expectations_add(&plan->expectations, texts->list[i], refusal);
 
-		if (expectation_parse(expectation, texts->list[i], refusal))
+		if (!expectation)
 			return -1;
 		expectation->of_metric = names_metric(host, expectation->name);
-		expectations->nr++;
 	}
 	return 0;
 }
