@@ -52,11 +52,13 @@ def test_a_command_is_given_to_the_driver_word_for_word(asked):
 
 def test_what_the_machine_is_to_be_is_given_to_the_driver(asked):
     words = asked("machine", "--model", "westmere", "--cpus", "2", "--threads", "2", "--packages", "2", "--memory", "512",
-                  "--kernel", "6.1", "--out", "a", "--out=b", "--root", "--", "true")
+                  "--kernel", "6.1", "--out", "a", "--out=b", "--root", "--date", "now", "--vary", "7", "--no-snapshot", "--", "true")
     options = words[1:words.index("--")]
+    options.remove("--no-snapshot")
     pairs = sorted(zip(options[::2], options[1::2]))
     assert pairs == sorted([("--model", "westmere"), ("--cpus", "2"), ("--threads", "2"), ("--packages", "2"),
-                            ("--memory", "512"), ("--kernel", "6.1"), ("--out", "a"), ("--out", "b"), ("--user", "root")])
+                            ("--memory", "512"), ("--kernel", "6.1"), ("--out", "a"), ("--out", "b"), ("--user", "root"),
+                            ("--date", "now"), ("--vary", "7")])
 
 
 def test_without_a_command_it_is_the_callers_shell(asked):
@@ -73,6 +75,9 @@ def test_without_a_command_it_is_the_callers_shell(asked):
     (["--kernel", "6.2", "true"], "option --kernel '6.2': no such kernel is built, and there is no such file; built: 6.1. "
                                   "Next: did you mean 6.1?"),
     (["--kernel", "unfinished", "true"], "setup NAME:SUITE"),
+    (["--date", "never", "true"], "option --date 'never': it is neither now, nor today, nor seconds since 1970"),
+    (["--date", "86399", "true"], "from 86400 on. Next: --date now"),
+    (["--vary", "4294967296", "true"], "option --vary '4294967296': it takes a whole number from 0 to 4294967295"),
     (["--list", "true"], "option --list with a command: it only shows what there is. Next: leave out one of them."),
     (["--cpu", "2", "--lisp"], "option '--lisp': nhmtap machine has no such option. Next: did you mean --list?"),
 ])
@@ -130,7 +135,7 @@ def test_a_program_without_a_machine_beside_it_says_how_to_get_one(nhmtap, tmp_p
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_the_option(nhmtap, command):
-    assert "--machine[=MODEL]" in nhmtap(command, "--help").out
+    assert "--machine[=MODEL[,cpus=N…]]" in nhmtap(command, "--help").out
 
 
 def words_of(*arguments, before=()):
@@ -146,6 +151,34 @@ def test_the_command_line_is_run_again_without_the_option(asked):
     assert asked("doctor", "--machine", "--selftest") == words_of("doctor", "--selftest")
     assert asked("branch", "--machine=ep", "--machine=ex", "x") == words_of("branch", "x", before=["--model", "ex"])
     assert asked("profile", "-e", "--machine", "--machine", "x") == words_of("profile", "-e", "--machine", "x")
+
+
+@pytest.mark.parametrize("chosen, before", [
+    ("westmere,cpus=2", ["--model", "westmere", "--cpus", "2"]),
+    ("threads=2,packages=2,memory=512", ["--packages", "2", "--threads", "2", "--memory", "512"]),
+    ("model=ex,kernel=6.1,date=now,vary=3,no-snapshot", ["--model", "ex", "--kernel", "6.1", "--date", "now", "--vary", "3",
+                                                         "--no-snapshot"]),
+    ("no-snapshot", ["--no-snapshot"]),
+    ("cpus=1,cpus=4", ["--cpus", "4"]),
+])
+def test_the_machine_of_a_command_is_chosen_in_one_word(asked, chosen, before):
+    assert asked("stat", f"--machine={chosen}", "x") == words_of("stat", "x", before=before)
+
+
+@pytest.mark.parametrize("chosen, said", [
+    ("ep,cpu=2", "with 'cpu': there is no such choice. Next: --machine=MODEL,cpus=2; it takes model, cpus,"),
+    ("ep,cpus", "with 'cpus': its value is missing"),
+    ("ep,", "with '': there is no such choice"),
+    ("ep,cpus=", "with cpus '': it takes a whole number from 1 to 16"),
+    ("ep,cpus=-1", "with cpus '-1': it takes a whole number from 1 to 16"),
+    ("ep,memory=99999999999999999999", "with memory '99999999999999999999': it takes a whole number from 128 to 65536"),
+    ("no-snapshot=1", "with 'no-snapshot': it takes no value"),
+    ("cpus=3,packages=2", "the cores of a package must be a power of two"),
+    ("kernel=6.2", "option --kernel '6.2': no such kernel is built"),
+    ("model=eq", "no model 'eq'. Next: did you mean ep, ex?"),
+])
+def test_a_choice_that_there_is_not_is_refused(asked, chosen, said):
+    assert said in asked("stat", f"--machine={chosen}", "x", status=1)
 
 
 def test_files_that_records_go_to_are_written_back(asked, tmp_path):

@@ -121,6 +121,15 @@ def test_one_run_has_no_variance(nhmtap):
     assert not {"variance", "stddev", "stddev_of_mean"} & set(summary)
 
 
+def test_repeats_that_count_the_same_say_so(nhmtap):
+    """A time of the measured task is never twice the same to the nanosecond; a run of true has no major fault."""
+    said = nhmtap("stat", "-e", "major-faults,task-clock", "-r", "3", "--format", "table", "--", "true").out.splitlines()
+    assert any(line.split() == ["0", "major-faults", "(identical", "in", "3", "runs)"] for line in said)
+    assert any("task-clock  (mean of 3, standard deviation " in line for line in said)
+    once = nhmtap("stat", "-e", "major-faults", "-r", "1", "--format", "table", "--", "true").out
+    assert "identical" not in once
+
+
 def test_a_duration_is_that_of_each_repeat(nhmtap):
     result = nhmtap("stat", "-e", "cs", "-r", "2", "--duration", "0.2", "--", "sleep", "1000")
     first, second = result.of("count")

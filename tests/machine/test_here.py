@@ -300,6 +300,23 @@ def test_folder_environment_user_and_mask_are_those_of_here(run, tmp_path):
     assert run("sh", "-c", script, folder=tmp_path, env={"ONE": "a b"})[1] == expected.stdout
 
 
+def test_the_clock_can_be_set(run):
+    set_to = here.Surroundings(clock=4102444800)
+    assert run("date", "-u", "+%Y", surroundings=set_to)[1] == "2100\n"
+
+
+VARIES = "cat /proc/sys/kernel/random/uuid; echo $$; grep stack /proc/self/maps"
+
+
+def test_numbers_vary_what_is_the_same_in_all_other_runs(run):
+    """There are no random addresses in these: the stack ends where the address space does."""
+    usual, again, one, one_again, other = (
+        run("sh", "-c", VARIES, surroundings=here.Surroundings(number=n))[1].splitlines() for n in (None, None, 1, 1, 2))
+    assert usual == again and one == one_again
+    assert "-7ffffffff000 " in usual[2]
+    assert all(len(set(line)) == 3 for line in zip(usual, one, other))
+
+
 def test_what_the_guest_cannot_reach_is_not_named_to_it(run):
     assert run("sh", "-c", 'echo "$SSH_AUTH_SOCK|$DISPLAY"', env={"SSH_AUTH_SOCK": "/run/x", "DISPLAY": ":0"})[1] == "|\n"
 
@@ -510,8 +527,8 @@ def whole(tmp_path_factory):
     script = """
         echo new > kept/new; rm kept/gone; rm -r anew; mkdir anew; echo y > anew/y
         rm link; mkdir link; echo z > link/z
-        echo lost > lost; echo one > one; exit 9"""
-    command = [sys.executable, RUN, "--here", "--out", "kept", "--out", "anew", "--out", "link", "--out", "one",
+        echo lost > lost; echo one > one; echo colon > a:b; exit 9"""
+    command = [sys.executable, RUN, "--here", "--out", "kept", "--out", "anew", "--out", "link", "--out", "one", "--out", "a:b",
                "--", "sh", "-c", script]  # fmt: skip
     env = dict(os.environ, TMPDIR=str(scratch))
     result = subprocess.run(command, cwd=work, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -522,6 +539,6 @@ def test_out_keeps_what_was_written_and_nothing_else(whole):
     work, scratch, result = whole
     assert (result.returncode, result.stderr) == (9, "")
     files = {str(p.relative_to(work)): p.read_text() for p in work.rglob("*") if p.is_file()}
-    assert files == {"kept/old": "old", "kept/new": "new\n", "anew/y": "y\n", "link/z": "z\n", "one": "one\n"}
+    assert files == {"kept/old": "old", "kept/new": "new\n", "anew/y": "y\n", "link/z": "z\n", "one": "one\n", "a:b": "colon\n"}
     assert os.listdir(work / "other") == []  # not through the link that was there before
     assert os.listdir(scratch) == []

@@ -10,15 +10,16 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 from fifos import open_fifo
 from puppet import command
 from records import HERE, NHMTAP
-from suites import PACKAGE
+from suites import PACKAGE, validate
 
 import nhmtap as module
-from nhmtap import program as programs
+from nhmtap import plugin, program as programs, table
 from nhmtap.runs import Counts
 
 MANUAL = pathlib.Path(HERE, "..", "user", "manual", "nhmtap-python.md")
@@ -361,3 +362,27 @@ def test_an_analysis_is_compared_by_its_bounds():
         float(analysis["near"])
     with pytest.raises(KeyError, match="there are far, near"):
         analysis["middle"]
+
+
+# --- emulated machines ------------------------------------------------------------------------------
+
+
+def test_what_an_emulated_machine_counted_is_named_so():
+    """In the record of a test, in its table, and apart from baselines of a real CPU of this model."""
+    said = []
+    reporter = types.SimpleNamespace(hasmarkup=False, section=said.append, write=lambda text, **_: said.append(text),
+                                     write_line=lambda text, **_: said.append(text), _tw=types.SimpleNamespace(fullwidth=80))
+    host = {"cpu": {"model_name": "X5570"}, "kernel": "6.1"}
+    machines, records = [], []
+    for more in ({}, {"emulated": {"model": "ep", "version": "0123456789ab"}}):
+        collected = plugin.Collected()
+        collected.note_machine([{"type": "start", "host": host | more}])
+        machines.append(collected.machine)
+        records.append(collected.record("test_it"))
+        validate("test", records[-1] | {"result": "passed"})
+    assert machines == [("X5570", "6.1"), ("X5570, emulated (ep)", "6.1")]
+    assert "emulated" not in records[0] and records[1]["emulated"]["version"] == "0123456789ab"
+    counted = {"event": "cycles", "outcome": "measured", "runs": [1], "median": 1}
+    table.Table(reporter, [records[1] | {"events": [counted]}], False).write()
+    assert said[-2:] == ["on X5570, emulated (ep), Linux 6.1",
+                         "emulated machine (ep, version 0123456789ab): cycles and latencies are a model's"]

@@ -28,12 +28,7 @@ static void make_line(struct driver_line *line, const struct options *options)
 	const struct machine_options *own = options->own;
 
 	driver_line_begin(line);
-	driver_line_add_option(line, "--model", own->kind.model);
-	driver_line_add_option(line, "--kernel", own->kind.kernel);
-	driver_line_add_number(line, "--packages", own->kind.packages);
-	driver_line_add_number(line, "--cpus", own->kind.cores);
-	driver_line_add_number(line, "--threads", own->kind.threads);
-	driver_line_add_number(line, "--memory", own->kind.memory);
+	driver_line_add_kind(line, &own->kind);
 	driver_line_add_option(line, "--user", own->root ? "root" : NULL);
 	for (size_t i = 0; i < own->out.nr; i++)
 		driver_line_add_option(line, "--out", own->out.list[i]);
@@ -78,18 +73,28 @@ static int run(const struct options *options, struct refusal *refusal)
 static const struct option_row rows[] = {
 	{0, "model", "NAME", OPTION_TEXT, OWN(struct machine_options, kind.model), .words = machine_models,
 	 .help = "the processor (default ep, a Nehalem-EP); --list shows all"},
-	{0, "cpus", "N", OPTION_NUMBER, OWN(struct machine_options, kind.cores), .least = 1, .most = 16,
-	 .help = "cores of a package (default 1)"},
-	{0, "threads", "N", OPTION_NUMBER, OWN(struct machine_options, kind.threads), .least = 1, .most = 2,
-	 .help = "threads of a core, 1 or 2 (default 1)"},
-	{0, "packages", "N", OPTION_NUMBER, OWN(struct machine_options, kind.packages), .least = 1, .most = 2,
-	 .help = "packages, 1 or 2 (default 1)"},
+	{0, "cpus", "N", OPTION_NUMBER, OWN(struct machine_options, kind.cores), .least = 1,
+	 .most = MACHINE_CORES_MOST, .help = "cores of a package (default 1)"},
+	{0, "threads", "N", OPTION_NUMBER, OWN(struct machine_options, kind.threads), .least = 1,
+	 .most = MACHINE_THREADS_MOST, .help = "threads of a core, 1 or 2 (default 1)"},
+	{0, "packages", "N", OPTION_NUMBER, OWN(struct machine_options, kind.packages), .least = 1,
+	 .most = MACHINE_PACKAGES_MOST, .help = "packages, 1 or 2 (default 1)"},
 	{0, "kernel", "NAME|FILE", OPTION_TEXT, OWN(struct machine_options, kind.kernel),
 	 .help = "a kernel that is built (default 6.1), or a bzImage or vmlinux"},
-	{0, "memory", "MIB", OPTION_NUMBER, OWN(struct machine_options, kind.memory), .least = 128,
-	 .most = 65536,
+	{0, "memory", "MIB", OPTION_NUMBER, OWN(struct machine_options, kind.memory),
+	 .least = MACHINE_MEMORY_LEAST, .most = MACHINE_MEMORY_MOST,
 	 .help = "its memory (default 2048); below 512 there are no transparent huge pages, above 2048 it is "
 		 "slow"},
+	{0, "date", "SECONDS|now|today", OPTION_TEXT, OWN(struct machine_options, kind.date),
+	 .help = "its clock at boot: seconds since 1970, this moment, or the last midnight (default "
+		 "2030-01-01, "
+		 "so that each day's runs are the same)"},
+	{0, "vary", "NUMBER", OPTION_TEXT, OWN(struct machine_options, kind.vary),
+	 .help = "addresses, random numbers, pids and when the clock ticks are others with each NUMBER "
+		 "(default: "
+		 "the same in all runs, and no random addresses)"},
+	{0, "no-snapshot", NULL, OPTION_FLAG, OWN(struct machine_options, kind.no_snapshot),
+	 .help = "boot; neither continue from a machine that has booted before nor keep this one"},
 	{0, "out", "PATH", OPTION_TEXTS, OWN(struct machine_options, out),
 	 .help = "afterwards write this file or folder back here; other changes are thrown away; repeatable"},
 	{0, "root", NULL, OPTION_FLAG, OWN(struct machine_options, root),

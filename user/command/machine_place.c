@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -131,12 +132,144 @@ static int check_topology(const struct machine_kind *kind, struct refusal *refus
 	return 0;
 }
 
+/* The kernel's clock can't be set to less than the machine has run. */
+#define DATE_LEAST 86400
+
+/* The driver passes dates and numbers on as 32 bits. */
+static bool is_number(const char *text, unsigned long long least)
+{
+	char *end;
+	unsigned long long number = strtoull(text, &end, 10);
+
+	return text[0] >= '0' && text[0] <= '9' && !*end && number >= least && number < 1ULL << 32;
+}
+
+static int check_date(const char *date, struct refusal *refusal)
+{
+	if (!strcmp(date, "now") || !strcmp(date, "today") || is_number(date, DATE_LEAST))
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --date '%.60s'", date);
+	because(refusal, "it is neither now, nor today, nor seconds since 1970, from %d on", DATE_LEAST);
+	return instead(refusal, "--date now");
+}
+
+static int check_number(const char *number, struct refusal *refusal)
+{
+	if (is_number(number, 0))
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --vary '%.60s'", number);
+	because(refusal, "it takes a whole number from 0 to 4294967295");
+	return instead(refusal, "--vary 1");
+}
+
 int machine_check_kind(const struct machine_kind *kind, const struct machine_place *place,
 		       struct refusal *refusal)
 {
-	if (check_topology(kind, refusal))
+	if (check_topology(kind, refusal) || (kind->date && check_date(kind->date, refusal)) ||
+	    (kind->vary && check_number(kind->vary, refusal)))
 		return -1;
 	return kind->kernel ? check_kernel(place, kind->kernel, refusal) : 0;
+}
+
+/* --- what --machine=… says -------------------------------------------------------------------- */
+
+#define KIND(member) offsetof(struct machine_kind, member)
+
+#define TEXT(member)		    KIND(member), 0, 0, false
+#define NUMBER(member, least, most) KIND(member), least, most, false
+#define FLAG(member)		    KIND(member), 0, 0, true
+
+/* The options of nhmtap machine that --machine takes as well. `most` is 0 of what is no number. */
+static const struct {
+	const char *name;
+	size_t offset;
+	__u64 least, most;
+	bool is_flag;
+} kind_words[] = {
+	{"model", TEXT(model)},
+	{"cpus", NUMBER(cores, 1, MACHINE_CORES_MOST)},
+	{"threads", NUMBER(threads, 1, MACHINE_THREADS_MOST)},
+	{"packages", NUMBER(packages, 1, MACHINE_PACKAGES_MOST)},
+	{"memory", NUMBER(memory, MACHINE_MEMORY_LEAST, MACHINE_MEMORY_MOST)},
+	{"kernel", TEXT(kernel)},
+	{"date", TEXT(date)},
+	{"vary", TEXT(vary)},
+	{"no-snapshot", FLAG(no_snapshot)},
+};
+
+static int refuse_word(const char *word, struct refusal *refusal, const char *why)
+{
+	char known[200] = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(kind_words); i++)
+		list_append(known, sizeof(known), kind_words[i].name);
+	refuse(refusal, STATUS_USAGE, "option --machine with '%.100s'", word);
+	because(refusal, "%s", why);
+	return instead(refusal, "--machine=MODEL,cpus=2; it takes %s", known);
+}
+
+static int set_number(size_t i, const char *value, __u64 *number, struct refusal *refusal)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(value, &end, 10);
+	if (value[0] >= '0' && value[0] <= '9' && !*end && !errno && *number >= kind_words[i].least &&
+	    *number <= kind_words[i].most)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --machine with %s '%.60s'", kind_words[i].name, value);
+	because(refusal, "it takes a whole number from %llu to %llu", kind_words[i].least,
+		kind_words[i].most);
+	return instead(refusal, "nhmtap help machine describes it");
+}
+
+static int set_word(struct machine_kind *kind, size_t i, const char *value, struct refusal *refusal)
+{
+	void *place = (char *)kind + kind_words[i].offset;
+
+	if (kind_words[i].is_flag != !value)
+		return refuse_word(kind_words[i].name, refusal,
+				   value ? "it takes no value" : "its value is missing");
+	if (kind_words[i].is_flag)
+		*(bool *)place = true;
+	else if (kind_words[i].most)
+		return set_number(i, value, place, refusal);
+	else
+		*(const char **)place = value;
+	return 0;
+}
+
+static int read_word(struct machine_kind *kind, char *word, struct refusal *refusal)
+{
+	char *equals = strchr(word, '=');
+
+	if (equals)
+		*equals = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(kind_words); i++)
+		if (!strcmp(word, kind_words[i].name))
+			return set_word(kind, i, equals ? equals + 1 : NULL, refusal);
+	return refuse_word(word, refusal, "there is no such choice");
+}
+
+/* The first word may be a model's name alone. */
+static bool is_model(const char *word)
+{
+	return !strchr(word, '=') && strcmp(word, "no-snapshot") != 0;
+}
+
+int machine_read_kind(const char *text, struct machine_kind *kind, struct refusal *refusal)
+{
+	char *at, *word;
+
+	*kind = (struct machine_kind){.text = xstrdup(text)};
+	at = kind->text;
+	for (bool first = true; (word = strsep(&at, ",")); first = false) {
+		if (first && is_model(word))
+			kind->model = word;
+		else if (read_word(kind, word, refusal))
+			return -1;
+	}
+	return kind->model ? machine_check_model("--machine", kind->model, refusal) : 0;
 }
 
 /* --- places ----------------------------------------------------------------------------------- */
@@ -288,6 +421,20 @@ void driver_line_add_number(struct driver_line *line, const char *option, __u64 
 
 	snprintf(text, sizeof(text), "%llu", value);
 	driver_line_add_option(line, option, value ? text : NULL);
+}
+
+void driver_line_add_kind(struct driver_line *line, const struct machine_kind *kind)
+{
+	driver_line_add_option(line, "--model", kind->model);
+	driver_line_add_option(line, "--kernel", kind->kernel);
+	driver_line_add_number(line, "--packages", kind->packages);
+	driver_line_add_number(line, "--cpus", kind->cores);
+	driver_line_add_number(line, "--threads", kind->threads);
+	driver_line_add_number(line, "--memory", kind->memory);
+	driver_line_add_option(line, "--date", kind->date);
+	driver_line_add_option(line, "--vary", kind->vary);
+	if (kind->no_snapshot)
+		driver_line_add(line, "--no-snapshot");
 }
 
 void driver_line_begin(struct driver_line *line)

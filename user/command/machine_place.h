@@ -3,6 +3,7 @@
 #ifndef NHMTAP_MACHINE_PLACE_H
 #define NHMTAP_MACHINE_PLACE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <linux/types.h>
 
@@ -18,8 +19,22 @@ struct machine_place {
 /* What a machine is to be. 0 and NULL: the driver's default. */
 struct machine_kind {
 	const char *model, *kernel;
+	const char *date; /* of its clock at boot */
+	const char *vary; /* the number that decides about addresses, random numbers and pids */
 	__u64 packages, cores, threads, memory;
+	bool no_snapshot; /* boot it, and keep nothing of it */
+	char *text;	  /* the copy of machine_read_kind() that the above point into, or NULL */
 };
+
+#define MACHINE_CORES_MOST    16
+#define MACHINE_THREADS_MOST  2
+#define MACHINE_PACKAGES_MOST 2
+#define MACHINE_MEMORY_LEAST  128
+#define MACHINE_MEMORY_MOST   65536
+
+/* Reads "[MODEL][,NAME=VALUE]…", what --machine=… says. The caller frees kind->text, also after a refusal.
+ * Returns 0, or -1 with the refusal. */
+int machine_read_kind(const char *text, struct machine_kind *kind, struct refusal *refusal);
 
 /* Refuses a model that there is not, with the nearest names. `option` is the option that named it. Returns 0,
  * or -1 with the refusal. */
@@ -51,6 +66,7 @@ void driver_line_begin(struct driver_line *line);
 void driver_line_add(struct driver_line *line, const char *word);
 void driver_line_add_option(struct driver_line *line, const char *option, const char *value);
 void driver_line_add_number(struct driver_line *line, const char *option, __u64 value);
+void driver_line_add_kind(struct driver_line *line, const struct machine_kind *kind);
 void driver_line_release(struct driver_line *line);
 
 /* Replaces this process by the driver. Returns only if that fails: -1 with the refusal. */

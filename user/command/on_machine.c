@@ -150,19 +150,12 @@ static bool is_of(const struct texts *texts, const char *word)
 	return false;
 }
 
-/* The model that the last --machine names, NULL if it names none. */
-static const char *model_of(const struct options *options)
+/* What the last --machine says. */
+static int read_kind(const struct options *options, struct machine_kind *kind, struct refusal *refusal)
 {
 	const char *equals = strchr(options->machine.list[options->machine.nr - 1], '=');
 
-	return equals ? equals + 1 : NULL;
-}
-
-static int check_model(const struct options *options, struct refusal *refusal)
-{
-	const char *model = model_of(options);
-
-	return model ? machine_check_model("--machine", model, refusal) : 0;
+	return equals ? machine_read_kind(equals + 1, kind, refusal) : 0;
 }
 
 static int take_program(struct driver_line *line, struct refusal *refusal)
@@ -183,13 +176,13 @@ static int take_program(struct driver_line *line, struct refusal *refusal)
 
 /* On the machine nhmtap is run by root, who may measure everything. As root of the machine one may read no
  * more of this host's files than before. */
-static int make_line(struct driver_line *line, const struct options *options, int argc, char **argv,
-		     struct refusal *refusal)
+static int make_line(struct driver_line *line, const struct machine_kind *kind, const struct options *options,
+		     int argc, char **argv, struct refusal *refusal)
 {
 	bool config = !strcmp(options->command->name, "run") && options->nr_rest;
 
 	driver_line_begin(line);
-	driver_line_add_option(line, "--model", model_of(options));
+	driver_line_add_kind(line, kind);
 	driver_line_add_option(line, "--user", "root");
 	if (check_options(options, refusal) || take_outputs(line, options, refusal) ||
 	    (config && take_config(line, options, refusal)))
@@ -205,12 +198,15 @@ static int make_line(struct driver_line *line, const struct options *options, in
 
 int on_machine(const struct options *options, int argc, char **argv, struct refusal *refusal)
 {
+	struct machine_kind kind = {0};
 	struct driver_line line = {0};
 	struct machine_place place;
 
-	if (!check_model(options, refusal) && !make_line(&line, options, argc, argv, refusal) &&
-	    !machine_find(&place, refusal) && !machine_check_built(&place, "option --machine", refusal))
+	if (!read_kind(options, &kind, refusal) && !make_line(&line, &kind, options, argc, argv, refusal) &&
+	    !machine_find(&place, refusal) && !machine_check_built(&place, "option --machine", refusal) &&
+	    !machine_check_kind(&kind, &place, refusal))
 		machine_execute(&place, &line, refusal);
 	driver_line_release(&line);
+	free(kind.text);
 	return refusal->status;
 }

@@ -4,6 +4,7 @@
 The guest must have been made with Machine(tree=...), so that it sees the host's files.
 """
 import contextlib
+import dataclasses
 import os
 import pwd
 import select
@@ -324,7 +325,18 @@ class Carrier:
         self._signal(signal.SIGCONT)
 
 
-def order(command, user, env, terminal, given):
+@dataclasses.dataclass(frozen=True)
+class Surroundings:
+    """What of the guest is other than in all runs, if anything is."""
+
+    clock: int = None  # seconds since 1970
+    number: int = None  # decides about addresses, random numbers and pids
+
+    def words(self):
+        return self.clock is not None, self.clock or 0, self.number is not None, self.number or 0
+
+
+def order(command, user, env, terminal, given, surroundings=Surroundings()):
     """What src/guest/here.c reads."""
     uid, gid, groups = identity(user)
     kind = kind_of_input()
@@ -334,9 +346,9 @@ def order(command, user, env, terminal, given):
     strings = b"".join(os.fsencode(s) + b"\0" for s in (os.getcwd(), *command, *variables))
     terminals = sum(1 << fd for fd in range(3) if given[fd] and (fd or kind == FROM_STREAM))
     fixed = struct.pack(
-        "<15I20s3I", uid, gid, len(groups), umask(), terminals, are_one_file(1, 2), kind,
+        "<15I20s7I", uid, gid, len(groups), umask(), terminals, are_one_file(1, 2), kind,
         offset & 0xFFFFFFFF, offset >> 32, rows, columns, iflag, oflag, cflag, lflag, control,
-        len(command), len(variables), len(strings),
+        len(command), len(variables), len(strings), *surroundings.words(),
     )  # fmt: skip
     return fixed + struct.pack(f"<{len(groups)}I", *groups) + strings
 
@@ -358,7 +370,7 @@ def request(strings, data, settings):
     return struct.pack("<2I", len(first), len(message)) + first + message
 
 
-def run(guest, command, terminal, user=None, env=(), timeout=None, settings=nehalem.Settings()):
+def run(guest, command, terminal, user=None, env=(), timeout=None, settings=nehalem.Settings(), surroundings=Surroundings()):
     """Runs a command in the guest; returns its status."""
     given = [is_terminal(fd) for fd in range(3)]
     carrier = Carrier(guest, terminal, timeout)
@@ -367,7 +379,8 @@ def run(guest, command, terminal, user=None, env=(), timeout=None, settings=neha
             carrier.send(b"stdin=/proc/%d/fd/0" % os.getpid())
             for path in likely_paths(command):
                 carrier.send(b"know=" + os.fsencode(path))
-            carrier.outgoing += request(["here", "run"], order(command, user, env, terminal, given), settings)
+            ordered = order(command, user, env, terminal, given, surroundings)
+            carrier.outgoing += request(["here", "run"], ordered, settings)
             terminal.make_raw()
             return carrier.follow(signals)
         finally:

@@ -437,7 +437,8 @@ class Guest:
             raise BadRequest(f"{m.memory} MiB of memory for {initrd_size >> 20} MiB of files")
         cmdline = f"{CMDLINE} {m.cmdline}".strip()
         if m.tree:
-            cmdline += f" memmap={m.tree}M!{TREE:#x}"
+            # Addresses change how many instructions a program takes: what they are aligned to, for instance.
+            cmdline += f" memmap={m.tree}M!{TREE:#x} norandmaps"
         if len(cmdline) > 2000:
             raise BadRequest("the kernel's command line is too long")
         with open(kernel + "/boot.json") as f:

@@ -90,10 +90,27 @@ static void count_table(struct text *text, const struct stream *stream, const js
 		text_add(text, "\n");
 }
 
-static void summary_table(struct text *text, const struct stream *stream, const json_t *record)
+/* Ends a line with what the repeated executions had in common. */
+static void add_spread(struct text *text, const json_t *record)
 {
 	double mean = json_number_value(json_object_get(record, "mean"));
 	double stddev = json_number_value(json_object_get(record, "stddev"));
+	json_t *least = json_object_get(record, "min");
+	long long counted = integer(record, "counted");
+
+	if (counted > 1 && json_equal(least, json_object_get(record, "max"))) {
+		text_add(text, "  (identical in %lld runs)\n", counted);
+		return;
+	}
+	text_add(text, "  (mean of %lld", counted);
+	if (json_object_get(record, "stddev"))
+		text_add(text, ", standard deviation %.2f%%", mean ? 100 * stddev / fabs(mean) : 0);
+	text_add(text, ")\n");
+}
+
+static void summary_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	double mean = json_number_value(json_object_get(record, "mean"));
 	bool derived = json_object_get(record, "metric");
 	char number[40] = "not counted";
 
@@ -107,10 +124,7 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 			 string(record, "unit"));
 	else
 		text_add(text, "%24s %-6s %s", number, string(record, "unit"), string(record, "event"));
-	text_add(text, "  (mean of %lld", (long long)integer(record, "counted"));
-	if (json_object_get(record, "stddev"))
-		text_add(text, ", standard deviation %.2f%%", mean ? 100 * stddev / fabs(mean) : 0);
-	text_add(text, ")\n");
+	add_spread(text, record);
 }
 
 /* Labels of metrics that are shown next to the count that they explain. A metric that is not here is shown

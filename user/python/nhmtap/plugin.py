@@ -139,6 +139,7 @@ class Collected:
         self.marked = list(marked)  # names that the marker measures
         self.series: Dict[str, Series] = {}
         self.machine = ("", "")
+        self.emulated: Optional[Dict[str, str]] = None
         self.expectations: List[Dict[str, Any]] = []
         self.used = False
         self._taken: Dict[str, int] = {}
@@ -189,12 +190,16 @@ class Collected:
         for record in records:
             if record["type"] == "start" and "host" in record:
                 host = record["host"]
-                self.machine = (host.get("cpu", {}).get("model_name", ""), host.get("kernel", ""))
+                self.emulated = host.get("emulated")
+                # A name of its own, so that no baseline of a real CPU is compared with a model's.
+                kind = f", emulated ({self.emulated['model']})" if self.emulated else ""
+                self.machine = (host.get("cpu", {}).get("model_name", "") + kind, host.get("kernel", ""))
 
     def record(self, test: str) -> Record:
         """Returns the record for --nhmtap-json (test.schema.json)."""
+        emulated = {"emulated": self.emulated} if self.emulated else {}
         return {"type": "test", "schema_version": SCHEMA_VERSION, "test": test,
-                "cpu": self.machine[0], "kernel": self.machine[1],
+                "cpu": self.machine[0], "kernel": self.machine[1], **emulated,
                 "events": [_event_record(series) for series in self.series.values()],
                 "expectations": self.expectations}
 

@@ -81,6 +81,9 @@ class Table:
         machines = dict.fromkeys((r["cpu"], r["kernel"]) for r in self.records)
         for cpu, kernel in machines:
             self.reporter.write_line(f"on {cpu}, Linux {kernel}")
+        emulated = dict.fromkeys((e["model"], e["version"]) for r in self.records if (e := r.get("emulated")))
+        for model, version in emulated:
+            self.reporter.write_line(f"emulated machine ({model}, version {version}): cycles and latencies are a model's")
         empty = {e["event"].split(" #")[0]: e["empty_block"] for r in self.records
                  for e in r["events"] if e.get("empty_block") is not None}
         if empty:

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <grp.h>
+#include <linux/random.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -31,6 +32,7 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PORT_BASE = 0xCE0, PORT_FLUSH = 0xCE4, PORT_WORD = 0xCE7, PORT_REQUEST = 0xCE8, PORT_EVENT = 0xCEC };
@@ -51,6 +53,8 @@ struct order {
 	uint32_t flags[4]; /* of the terminal: input, output, control, local */
 	uint8_t control[20];
 	uint32_t arguments, variables, bytes;
+	uint32_t sets_clock, clock; /* whether the clock is set, and to how many seconds since 1970 */
+	uint32_t varies, number; /* whether what is fixed in other runs is another with each number */
 };
 
 /* A stream that is carried to the host, or from it. */
@@ -440,6 +444,41 @@ static int run(const struct order *o)
 	return WIFSIGNALED(r.status) ? 128 + WTERMSIG(r.status) : WEXITSTATUS(r.status);
 }
 
+/* ---------------------------------------------------------------- what is fixed unless asked for */
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	write(fd, text, strlen(text));
+	close(fd);
+}
+
+/* Addresses, random numbers, pids, and the phase of the clock's ticks. The number decides about all of them. */
+static int vary(uint32_t number)
+{
+	char text[16];
+	int pool = open("/dev/urandom", O_RDWR | O_CLOEXEC);
+
+	if (write(pool, &number, sizeof(number)) != sizeof(number) || ioctl(pool, RNDRESEEDCRNG))
+		return complain("/dev/urandom");
+	read(pool, &number, sizeof(number));
+	close(pool);
+	write_file("/proc/sys/kernel/randomize_va_space", "2");
+	snprintf(text, sizeof(text), "%u", 300 + number % 30000);
+	write_file("/proc/sys/kernel/ns_last_pid", text);
+	for (volatile uint32_t passes = number % 1000000; passes; passes--)
+		;
+	return 0;
+}
+
+static int set_up(const struct order *o)
+{
+	if (o->sets_clock && clock_settime(CLOCK_REALTIME, &(struct timespec){.tv_sec = o->clock}))
+		return complain("the clock");
+	return o->varies ? vary(o->number) : 0;
+}
+
 static int print_if_replaced(const char *path, const struct stat *s, int kind, struct FTW *where)
 {
 	char value[2];
@@ -478,6 +517,8 @@ int main(int argc, char **argv)
 		return nftw(argv[2], print_if_replaced, 32, FTW_PHYS) != 0;
 	if (iopl(3) || !(o = read_order()))
 		return complain("the order");
+	if (set_up(o))
+		return 125;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN); /* at the end of the terminal, whose session this process leads */
 	return lay_out() ? 125 : run(o);
