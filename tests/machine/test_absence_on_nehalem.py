@@ -69,3 +69,26 @@ def test_an_event_that_was_counted_and_gave_no_sample_says_why(guest, name, opti
     for record in silent:
         assert record["status"] == "counted" and words in record["no_samples"], record
         assert f"no samples: {record['no_samples']}\n" in result.stderr
+
+
+@pytest.mark.parametrize("options", ["--filter ind_call", "--filter ind_call,ind_jmp -g", "--filter ind_call --by function,comm -I 20"])
+def test_samples_without_a_branch_that_the_filter_lets_through_say_so(guest, options):
+    """The program makes no indirect calls or jumps."""
+    allowed = options.split()[1]
+    result = guest.run(f"nhmtap branch -e BR_INST_EXEC.ANY:u -c 1009 {options} -o json=/tmp/json -o table=/tmp/table "
+                       "-- steady short; cat /tmp/table; echo @; cat /tmp/json")
+    table, records = result.stdout.split("@\n", 1)
+    found = parse(records)
+    check_stream(found)
+    hollow = [r for r in found if r["type"] == "branch"]
+    words = f"no entries: none of the branches that --filter {allowed} lets through was taken before a sample\n"
+    assert any(r["samples"]["aggregated"] for r in hollow)
+    for record in hollow:
+        assert not record["entries"] and not record["branches"]["delivered"]
+        assert ("no_entries" in record) == bool(record["samples"]["aggregated"])
+    assert words in table and result.stderr.count(words) == 1, result
+
+
+def test_samples_with_branches_say_nothing_of_missing_ones(guest):
+    result = guest.run("nhmtap branch -e BR_INST_EXEC.ANY:u -c 1009 --filter any --format json -- steady short")
+    assert all("no_entries" not in r for r in parse(result.stdout)) and "no entries" not in result.stderr

@@ -71,6 +71,7 @@ struct state {
 	__u64 *unwritten;		   /* per event: samples that the output had no room for */
 	__u64 *throttled;		   /* per event: times throttled so far */
 	bool *warned, *told;		   /* per event: see warn_of_loss(), warn_of_keys() */
+	bool *filled;			   /* per event: some samples brought something: see empty() */
 	size_t *left;			   /* per event: keys that the last early naming left unnamed */
 	bool *filling;			   /* per event: its tables should be emptied */
 	void **gathered;		   /* per event: entries named early; NULL: none */
@@ -115,6 +116,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->throttled = xcalloc(state->nr, sizeof(*state->throttled));
 	state->warned = xcalloc(state->nr, sizeof(*state->warned));
 	state->told = xcalloc(state->nr, sizeof(*state->told));
+	state->filled = xcalloc(state->nr, sizeof(*state->filled));
 	state->left = xcalloc(state->nr, sizeof(*state->left));
 	state->filling = xcalloc(state->nr, sizeof(*state->filling));
 	state->gathered = xcalloc(state->nr, sizeof(*state->gathered));
@@ -1040,6 +1042,24 @@ static void put_silence(const struct silence *silence, json_t *record)
 		json_object_set_new(record, "no_samples", json_string(silence_why(silence, why)));
 }
 
+/* Says in the record why its samples brought nothing, and after the last one if none of the run did. */
+static void put_emptiness(const struct activity *activity, size_t i, __u64 samples, json_t *record, bool last)
+{
+	const struct state *state = activity->state;
+	const struct sampling *sampling = state->sampling;
+	char text[SILENCE_SIZE];
+	const char *why = sampling->empty ? sampling->empty(activity, record, text) : NULL;
+
+	if (!why) {
+		state->filled[i] = true;
+		return;
+	}
+	if (samples)
+		json_object_set_new(record, "no_entries", json_string(why));
+	if (last && !state->filled[i] && state->accounts[i].aggregated)
+		say("nhmtap: %s: no entries: %s", activity->plan.events.list[i].name, why);
+}
+
 /* Says at the end why there was not a single sample. */
 static void say_silence(const struct activity *activity, size_t i, const struct count *count, __u64 throttled)
 {
@@ -1087,6 +1107,7 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 	if (sampling->complete)
 		sampling->complete(activity, sampled, record);
 	put(activity, record, sampled->layout, &found->reading);
+	put_emptiness(activity, i, since.aggregated, record, last);
 	err = sampling->ahead ? write_ahead(activity, record, sampling->ahead) : 0;
 	if (err) {
 		json_decref(record);
@@ -1197,6 +1218,7 @@ void sampling_release(struct activity *activity)
 	free(state->throttled);
 	free(state->warned);
 	free(state->told);
+	free(state->filled);
 	free(state->left);
 	free(state->filling);
 	free(state->causes);

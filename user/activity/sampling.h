@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "activity/activity.h"
+#include "activity/silence.h"
 #include "aggregation/aggregation.h"
 #include "base/refusal.h"
 #include "collection/counters.h"
@@ -62,6 +63,9 @@ struct sampling {
 	unsigned int names; /* names of these addresses, unless --by has names: of enum code_detail */
 	const struct code_key *code_keys; /* keys of --by that are names; NULL: there are none */
 	bool knows_throttling;		  /* its program counts how often the event was throttled */
+	/* Returns why the samples of a record brought no entry, or NULL if they brought one. The text is
+	 * constant, or written to `text`. NULL instead of the function: each sample is one of an entry. */
+	const char *(*empty)(const struct activity *activity, const json_t *record, char text[SILENCE_SIZE]);
 	/* complete() adds members that only this command's records have. follow() writes other records after
 	 * those of all `nr` events. Both may be NULL. */
 	void (*complete)(const struct activity *activity, const struct sampled *sampled, json_t *record);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* nhmtap branch: which branches are taken, by the last branch records of samples or by a trace. */
+#include <stdio.h>
 #include <string.h>
 
 #include "activity/activity.h"
@@ -110,6 +111,21 @@ static void put_sampled(const struct activity *activity, json_t *record, const s
 	put_branches(activity, record, sampling_gathered(activity, layout), reading);
 }
 
+/* Why samples came without branches: what the LBR was to record did not happen before them. */
+static const char *without_branches(const struct activity *activity, const json_t *record,
+				    char text[SILENCE_SIZE])
+{
+	const char *filter = activity->options->filter;
+
+	if (json_integer_value(json_object_get(json_object_get(record, "branches"), "delivered")))
+		return NULL;
+	if (!filter)
+		return "the CPU's branch records were empty at each sample";
+	snprintf(text, SILENCE_SIZE,
+		 "none of the branches that --filter %s lets through was taken before a sample", filter);
+	return text;
+}
+
 static void *begin(const struct activity *activity, struct codes *codes, const struct layout *layout)
 {
 	return new_branches(activity, codes, layout);
@@ -215,6 +231,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.aggregation = "branch",
 		.reads_stacks = true,
 		.put = put_sampled,
+		.empty = without_branches,
 		.gathering = &gathering,
 		.places = true,
 		.names = CODE_SYMBOL,
@@ -225,6 +242,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.aggregation = "branch_stacks",
 		.reads_stacks = true,
 		.put = put_sampled,
+		.empty = without_branches,
 		.gathering = &gathering,
 		.ahead = "frames",
 		.places = true,

@@ -49,7 +49,7 @@ static bool is_measured(const char *name)
 		"why",	       "merged",	"cpus_missing",	 "together",
 		"truncated",   "entries",	"repeat",	 "description",
 		"formula",     "unit",		"part",		 "parts",
-		"no_samples",
+		"no_samples",  "no_entries",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -51,6 +51,8 @@ void row_of_status(struct text *text, const json_t *record)
 			 string(record, "why"));
 	if (*string(record, "no_samples"))
 		text_add(text, "# no samples: %s\n", string(record, "no_samples"));
+	if (*string(record, "no_entries"))
+		text_add(text, "# no entries: %s\n", string(record, "no_entries"));
 }
 
 const char *row_name(const json_t *record, char *buffer, size_t size)
