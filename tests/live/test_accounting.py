@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from puppet import Puppet, command, pinned, profile_while_stopped, touched, wait_asleep
-from records import held, program
+from records import held, parse, program
 
 SLOTS = 8192  # of each generation of a CPU's table: TABLE_SLOTS in bpf/shared.h
 
@@ -306,3 +306,24 @@ def test_reading_often_loses_nothing(nhmtap, milliseconds):
     skipped = result.one("end")["samples"]["lost"]["handler_skipped"]
     # bpf() calls of other processes may cost some samples, which are counted.
     assert found + skipped >= 200000 and skipped < 200
+
+
+@pytest.mark.parametrize("command_, options", [("profile", ["-c", "10"]), ("profile", ["-c", "9999", "-I", "20"]),
+                                               ("profile", ["-c", "7", "--cpu-share", "90%"]), ("mem", ["-c", "10", "--stream"])])
+def test_ticks_stand_for_the_least_distance_that_the_kernel_gives_a_clock(nhmtap, tmp_path, command_, options):
+    """perf_swevent_start_hrtimer(), kernel/events/core.c, raises shorter periods to 10000 ns."""
+    result = nhmtap(command_, "-e", "task-clock", *options, "-o", f"json={tmp_path}/json", "--", *command("spin=100", "exit=0"))
+    assert result.status == 0, result.err
+    found = parse((tmp_path / "json").read_text())
+    assert found[0]["events"][0]["sample_distance"] == 10000
+    records = [r for r in found if r["type"] == command_]
+    entries = [e for r in records for e in r["entries"]] + [r for r in found if r["type"] == "sample"]
+    assert entries and all(e["period"] >= 10000 * e.get("samples", 1) for e in entries)
+    stood_for = sum(e["period"] for r in records for e in [*r["entries"], r.get("rest", {"period": 0})])
+    records = [r for r in records if "value" in r]  # not the further parts of a record
+    value = sum(r["value"] for r in records)
+    lost = sum(r["samples"]["expected"] - r["samples"]["aggregated"] for r in records)
+    if "--cpu-share" not in options:
+        uncertain = max(r["samples"]["uncertainty"] for r in records)
+        assert stood_for == 10000 * sum(r["samples"]["aggregated"] for r in records)
+        assert abs(value - stood_for - 10000 * lost) <= 10000 * (uncertain + 1)

@@ -9,9 +9,6 @@
 #include "base/memory.h"
 #include "collection/sample_cost.h"
 
-/* The kernel raises shorter periods of a clock to this: perf_swevent_start_hrtimer(),
- * kernel/events/core.c. */
-#define CLOCK_PERIOD_LEAST 10000ULL
 /* The longest periods that are set: a second for clocks, and what a Nehalem's counter takes at
  * once: 31 bits. */
 #define CLOCK_PERIOD_MOST 1000000000ULL
@@ -212,8 +209,6 @@ static void plan_event(struct paced_event *event, const struct event *planned)
 			: event->frequency ? attr->sample_freq
 					   : event_distance(planned);
 	event->asked = event->opened;
-	if (event->clock && event->asked < CLOCK_PERIOD_LEAST)
-		event->asked = CLOCK_PERIOD_LEAST;
 	/* Samples of inherited copies report their own period. Make it differ from the period that the event
 	 * was opened with, which samples of the event itself keep reporting. */
 	if (event->clock && attr->inherit && event->asked == event->opened)

@@ -74,5 +74,7 @@ bool event_is_clock(const struct event *event)
 
 __u64 event_clock_period(const struct event *event)
 {
-	return event->attr.freq ? 1000000000 / event->attr.sample_freq : event->attr.sample_period;
+	__u64 period = event->attr.freq ? 1000000000 / event->attr.sample_freq : event->attr.sample_period;
+
+	return period < CLOCK_PERIOD_LEAST ? CLOCK_PERIOD_LEAST : period;
 }

@@ -47,7 +47,7 @@ struct event {
 	bool sampling_given;  /* the text says period= or freq= */
 	__u64 beyond;  /* events that a sample takes beyond the kernel's period: see event_distance() */
 	bool at_least; /* so many or more: what occurs several at once may lose more of them in a record */
-	__u64 least;   /* the driver raises shorter periods to this; 0: it does not */
+	__u64 least;   /* the kernel raises shorter periods to this; 0: it does not */
 
 	struct reason {
 		const char *field; /* a member of perf_event_attr */
@@ -97,8 +97,12 @@ __u64 event_distance(const struct event *event);
 /* Whether the event is one of the kernel's clocks, whose count and period are in ns. */
 bool event_is_clock(const struct event *event);
 
-/* The period of a clock event in ns, to which the kernel converts a frequency: perf_swevent_init_hrtimer(),
- * kernel/events/core.c. */
+/* The kernel raises shorter periods of a clock to this: perf_swevent_start_hrtimer(), kernel/events/core.c.
+ */
+#define CLOCK_PERIOD_LEAST 10000ULL
+
+/* The ns from tick to tick of a clock. The kernel converts a frequency to a period:
+ * perf_swevent_init_hrtimer(), kernel/events/core.c. */
 __u64 event_clock_period(const struct event *event);
 
 #endif

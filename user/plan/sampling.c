@@ -45,6 +45,19 @@ static bool occurs_several_at_once(const struct perf_event_attr *attr, const str
 	return attr->config & of_cycles || (attr->config & CONFIG_SELECT) == 0x3c || (rule && rule->several);
 }
 
+/* A clock's samples are as far apart as its ticks, which have a least distance. */
+static void plan_ticks(struct event *event)
+{
+	char why[64];
+
+	event->least = CLOCK_PERIOD_LEAST;
+	if (event->attr.freq || event->attr.sample_period >= event->least)
+		return;
+	snprintf(why, sizeof(why), "%s", event_reason_of(event, "sample_period"));
+	event_reason(event, "sample_period", "%s; the kernel's clocks tick every %llu ns or less often", why,
+		     event->least);
+}
+
 /* Has samples as far apart as asked: a precise one takes more events than its period (event_distance()). If
  * the driver does not take a period that is so much shorter, the samples are farther apart. */
 static void plan_distance(struct event *event, const struct host *host)
@@ -53,6 +66,8 @@ static void plan_distance(struct event *event, const struct host *host)
 	__u64 asked = event->attr.sample_period;
 	char why[64];
 
+	if (event_is_clock(event))
+		plan_ticks(event);
 	if (!kernel || !is_of_core(event))
 		return;
 	event->least = kernel->lowest_period < X86_PERIOD_LEAST ? X86_PERIOD_LEAST : kernel->lowest_period;
