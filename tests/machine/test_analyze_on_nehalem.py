@@ -15,9 +15,9 @@ COST = {"l2": 10 - 4, "llc": 38 - 4, "memory": 190 - 4}
 SHARE = {"l2": "l2_bound", "llc": "l3_bound", "memory": "dram_bound"}
 
 
-def analyze(guest, command, *options, before="true", status=0):
+def analyze(guest, command, *options, before="true", status=0, where="--no-where"):
     """The records of an analysis of this line of a shell."""
-    done = guest.run(f"{before} && nhmtap analyze -q --format json {' '.join(options)} -- {command}")
+    done = guest.run(f"{before} && nhmtap analyze -q {where} --format json {' '.join(options)} -- {command}")
     assert status in (None, done.status), str(done)
     records = parse("".join(f"{line}\n" for line in done.stdout.splitlines() if line.startswith("{")))
     check_stream(records)
@@ -140,3 +140,33 @@ def test_cpus_are_analyzed_by_interval_while_groups_take_turns(guest):
     assert len(analyses) == 2 and all("start_time" in record for record in analyses)
     share = merged([record for record in records if record["type"] == "analysis"][-2:])["shares"]["l3_bound"]
     assert share["low"] <= share["share"] <= share["high"]
+
+
+# --- where ----------------------------------------------------------------------------------------
+
+def sampled(analysis, name):
+    """Of a share, the part of the samples that each place in the code has: its function, or those of an edge."""
+    return {(place["symbol"], place["to"]["symbol"]) if "to" in place else place["symbol"]: place["share"]
+            for place in analysis["shares"][name]["where"] if "symbol" in place}
+
+
+def test_the_load_that_waits_for_memory_is_named(guest):
+    analysis = merged(analyze(guest, "chase memory", where="--where 1"))
+    assert sampled(analysis, "dram_bound")["chase_site"] >= 0.98
+    assert "MEM_UNCORE_RETIRED.LOCAL_DRAM:pp" in analysis["shares"]["dram_bound"]["sampled"]["by"]
+    assert [name for name, share in analysis["shares"].items() if "sampled" in share] == ["dram_bound"]
+
+
+def test_the_branches_that_nobody_can_foresee_are_named_by_their_edges(guest):
+    """`coin`, and the call through a register, which goes to either of two functions."""
+    edges = sampled(merged(analyze(guest, "graph", where="--where 2")), "branch_mispredicts")
+    assert set(list(edges)[:3]) == {("coin", "coin_to"), ("main_x", "c"), ("main_x", "d")}
+
+
+def test_cpus_are_watched_as_long_again_to_find_the_code(guest):
+    records = analyze(guest, "", "-a", "--duration", "0.2", before="(while :; do chase memory; done) & true",
+                      where="--where 2", status=None)
+    assert records[-1]["type"] == "end"
+    share = merged(records)["shares"]["dram_bound"]
+    assert share["where"][0]["symbol"] == "chase_site" and share["sampled"]["samples"] > 0
+

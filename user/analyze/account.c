@@ -221,7 +221,7 @@ static bool has_parts(const struct account *account, size_t i)
 	return false;
 }
 
-static bool is_leaf(const struct account *account, size_t i)
+bool account_is_leaf(const struct account *account, size_t i)
 {
 	return !account->list[i].known->beside && !has_parts(account, i);
 }
@@ -249,14 +249,14 @@ static void judge(struct account *account, const struct measured_share *measured
 	size_t first = NOWHERE;
 
 	for (size_t i = 0; i < account->nr; i++)
-		if (is_leaf(account, i) && account->list[i].there &&
+		if (account_is_leaf(account, i) && account->list[i].there &&
 		    (first == NOWHERE || account->list[i].share > account->list[first].share))
 			first = i;
 	if (first == NOWHERE)
 		return;
 	account->verdict[account->nr_verdict++] = first;
 	for (size_t i = 0; i < account->nr; i++)
-		if (i != first && is_leaf(account, i) &&
+		if (i != first && account_is_leaf(account, i) &&
 		    potential(account, measured, nr, i) >= account->list[first].low)
 			account->verdict[account->nr_verdict++] = i;
 }

@@ -52,6 +52,9 @@ void account_make(struct account *account, const struct known_share *known, size
 		  const struct measured_share *measured);
 void account_release(struct account *account);
 
+/* Whether a share has no parts, and is no other view of what shares have. */
+bool account_is_leaf(const struct account *account, size_t i);
+
 /* The share of this name; NULL if there is none. */
 const struct accounted_share *account_find(const struct account *account, const char *name);
 

@@ -8,6 +8,7 @@
 #include "activity/start.h"
 #include "activity/tally.h"
 #include "analyze/analysis_record.h"
+#include "analyze/where.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/nearest.h"
@@ -25,6 +26,8 @@
 struct analyze_options {
 	__u64 rounds; /* -r, 0 if not given */
 	bool once;    /* --once */
+	__u64 where;  /* --where, 0 if not given */
+	bool no_where;
 	struct texts expect;
 };
 
@@ -35,6 +38,7 @@ struct analysis {
 	size_t group;	   /* the group of this execution; all if there are no repeats */
 	struct moments *ratios;
 	struct moments duration;
+	struct moments whole; /* of an execution */
 };
 
 /* --- the plan --------------------------------------------------------------------------------- */
@@ -187,17 +191,27 @@ static int check_repeats(const struct activity *activity, struct refusal *refusa
 	return instead(refusal, "nhmtap analyze -r 5 -- COMMAND");
 }
 
+static __u64 most_sampled(const struct analyze_options *own)
+{
+	return own->where ? own->where : WHERE_DEFAULT;
+}
+
 static void say_repeats(const struct activity *activity)
 {
+	const struct analyze_options *own = activity->options->own;
 	const struct analysis *analysis = activity->state;
+	char samples[80] = "";
 
-	if (!activity->options->quiet)
-		say("nhmtap: the command is run %llu times: once to warm up, and %llu times for each of %zu "
-		    "groups "
-		    "of events; --once runs it once",
-		    activity->options->repeats,
-		    (activity->options->repeats - WARMING) / analysis->tree.groups.nr,
-		    analysis->tree.groups.nr);
+	if (activity->options->quiet)
+		return;
+	if (!own->no_where)
+		snprintf(samples, sizeof(samples), ", then up to %llu times to sample the largest shares",
+			 most_sampled(own));
+	say("nhmtap: the command is run %llu times: once to warm up, and %llu times for each of %zu groups "
+	    "of "
+	    "events%s; --once runs it once",
+	    activity->options->repeats, (activity->options->repeats - WARMING) / analysis->tree.groups.nr,
+	    analysis->tree.groups.nr, samples);
 }
 
 static int analyze_check(struct activity *activity, struct refusal *refusal)
@@ -316,6 +330,55 @@ static void put_when(struct activity *activity, json_t *record, const struct tal
 	activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
 }
 
+/* --- where it is ------------------------------------------------------------------------------ */
+
+/* Whether the same can be run or watched once more, and nothing else goes on meanwhile. */
+static bool may_look_again(const struct activity *activity)
+{
+	const struct options *options = activity->options;
+	const struct analyze_options *own = options->own;
+
+	return !own->no_where && activity->session->alone && !own->once && !options->interval_ms &&
+	       !options->delay_ms && !activity->session->ended_by &&
+	       (is_repeated(activity) || (!activity->session->command && options->duration_s > 0));
+}
+
+/* The event that a share's command samples, without modifiers. Returns buffer, which is empty if it names
+ * none. */
+static char *located_event(const struct known_share *known, char *buffer, size_t size)
+{
+	const char *event = known->locate ? strstr(known->locate, "-e ") : NULL;
+
+	snprintf(buffer, size, "%.*s", event ? (int)strcspn(event + 3, " :") : 0, event ? event + 3 : "");
+	return buffer;
+}
+
+/* How often it occurs. If it is not counted, about as often as what the share counts. */
+static double occurrences_of(const struct measured_run *counted, const struct known_share *known,
+			     const struct measured_share *measured)
+{
+	char name[128];
+	double occurred = measure_event(counted, located_event(known, name, sizeof(name)));
+
+	return occurred || !measured || !measured->there ? occurred : counted->whole * measured->value;
+}
+
+static void find_where(struct activity *activity, const struct measured_run *counted,
+		       const struct account *account, const struct measured_share *measured, json_t *record)
+{
+	const struct analyze_options *own = activity->options->own;
+	struct occurrences occurrences = {.whole = counted->whole,
+					  .shares = xcalloc(account->nr + 1, sizeof(*occurrences.shares))};
+
+	for (size_t i = 0; i < account->nr; i++)
+		occurrences.shares[i] = occurrences_of(counted, account->list[i].known,
+						       i < counted->tree->nr_shares ? &measured[i] : NULL);
+	where_add(activity, account, &occurrences, most_sampled(own), record);
+	free(occurrences.shares);
+}
+
+/* --- the record of an interval ---------------------------------------------------------------- */
+
 /* Writes the account of what was counted, and with `last` whether it is as expected. */
 static int write_account(struct activity *activity, const struct measured_run *counted,
 			 const struct tally_row *row, bool last)
@@ -337,6 +400,8 @@ static int write_account(struct activity *activity, const struct measured_run *c
 	account_make(&account, tree->shares, tree->nr_shares, measured);
 	record = analysis_record(tree, &account, checked);
 	put_when(activity, record, row);
+	if (last && may_look_again(activity))
+		find_where(activity, counted, &account, measured, record);
 	err = activity_write(activity, record);
 	for (size_t e = 0; last && !err && e < activity->plan.expectations.nr; e++)
 		err = report_share(activity, &account, &activity->plan.expectations.list[e]);
@@ -363,6 +428,7 @@ static void add_execution(struct activity *activity)
 {
 	struct analysis *analysis = activity->state;
 	struct count *counts;
+	double whole;
 
 	if (activity->session->repeat <= WARMING)
 		return;
@@ -372,6 +438,8 @@ static void add_execution(struct activity *activity)
 		memcpy(counts + tree_first(&analysis->tree, analysis->group), analysis->tally.rows[0].now,
 		       tree_size(&analysis->tree, analysis->group) * sizeof(*counts));
 	measure_add(&analysis->tree, counts, analysis->ratios);
+	if (!tree_whole(&analysis->tree, analysis->group, counts, false, &whole))
+		moments_add(&analysis->whole, whole);
 	free(counts);
 }
 
@@ -394,6 +462,7 @@ static int analyze_report(struct activity *activity, bool last)
 		struct measured_run counted = {
 			.tree = &analysis->tree, .counts = row->since, .turns = &row->interval_turns};
 
+		tree_whole(&analysis->tree, 0, row->since, true, &counted.whole);
 		if (tally_has(&analysis->tally, row))
 			err = write_account(activity, &counted, row, last);
 	}
@@ -421,7 +490,8 @@ static int analyze_finish(struct activity *activity, json_t *end)
 
 	if (!analysis || !analysis->duration.n)
 		return 0;
-	counted = (struct measured_run){.tree = &analysis->tree, .ratios = analysis->ratios};
+	counted = (struct measured_run){
+		.tree = &analysis->tree, .ratios = analysis->ratios, .whole = analysis->whole.mean};
 	return write_account(activity, &counted, NULL, true);
 }
 
@@ -467,6 +537,13 @@ static const struct option_row rows[] = {
 	 .help = "run COMMAND until each group of events was counted in N executions (default 3)"},
 	{0, "once", NULL, OPTION_FLAG, OWN(struct analyze_options, once), .line_only = true,
 	 .help = "run COMMAND once; the groups of events take turns"},
+	{0, "where", "N", OPTION_NUMBER, OWN(struct analyze_options, where), .least = 1, .most = 20,
+	 .line_only = true,
+	 .help = "afterwards run COMMAND again, or watch as long again with --duration, to sample the code "
+		 "of the "
+		 "N largest shares (default 3)"},
+	{0, "no-where", NULL, OPTION_FLAG, OWN(struct analyze_options, no_where), .line_only = true,
+	 .help = "only count: do not sample the code of the largest shares"},
 	{0, "expect", "EXPR", OPTION_TEXTS, OWN(struct analyze_options, expect),
 	 .help = "exit 4 unless it holds; repeatable: 'memory_bound<20%'"},
 	{0},

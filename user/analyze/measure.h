@@ -16,10 +16,14 @@ struct measured_run {
 		*ratios; /* per event: its share of the whole, over the executions that counted it */
 	const struct count *counts; /* per event, of one run */
 	const struct turns *turns;  /* the readings that they are the sums of */
+	double whole;		    /* the whole of a run, or of an execution on average; 0: not known */
 };
 
 /* Adds what an execution has counted: `counts` of all events, those of other groups with no time. */
 void measure_add(const struct tree *tree, const struct count *counts, struct moments *ratios);
+
+/* How often an event occurred in a run, or in an execution on average; 0: not known. */
+double measure_event(const struct measured_run *counted, const char *name);
 
 /* Measures a share. */
 void measure_share(const struct measured_run *counted, size_t share, struct measured_share *measured);

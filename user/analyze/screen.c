@@ -121,6 +121,51 @@ static void add_verdict(struct text *text, const json_t *record)
 	}
 }
 
+static void add_code(struct text *text, const json_t *code)
+{
+	char symbol[200], file[200];
+
+	row_cell(json_object_get(code, "symbol") ? json_object_get(code, "symbol")
+						 : json_object_get(code, "module"),
+		 symbol, sizeof(symbol));
+	text_add(text, "%s", symbol);
+	if (!json_object_get(code, "file"))
+		return;
+	row_cell(json_object_get(code, "file"), file, sizeof(file));
+	text_add(text, " %s:%lld", file, (long long)integer(code, "line"));
+}
+
+static void add_place(struct text *text, const json_t *place)
+{
+	text_add(text, "  %6.1f%%  ", 100 * real_of(place, "share"));
+	add_code(text, place);
+	if (json_object_get(place, "to")) {
+		text_add(text, " -> ");
+		add_code(text, json_object_get(place, "to"));
+	}
+	text_add(text, "\n");
+}
+
+/* The code that the shares come from, as far as it was sampled. */
+static void add_where(struct text *text, const json_t *shares)
+{
+	json_t *share, *place;
+	size_t i, p;
+
+	json_array_foreach(shares, i, share) {
+		const json_t *sampled = json_object_get(share, "sampled");
+
+		if (!sampled)
+			continue;
+		text_add(text, "\nwhere %s is, by %lld samples (%s):\n", string(share, "name"),
+			 (long long)integer(sampled, "samples"), string(sampled, "by"));
+		if (*string(sampled, "why"))
+			text_add(text, "  not found: %s\n", string(sampled, "why"));
+		json_array_foreach(json_object_get(share, "where"), p, place)
+			add_place(text, place);
+	}
+}
+
 static void add_identities(struct text *text, const json_t *record)
 {
 	json_t *identity;
@@ -154,6 +199,7 @@ static void analysis_table(struct text *text, const struct stream *stream, const
 		text_add(text, "%zu parts of less than %.1f%% are left out\n", left_out, 100 * SHOWN_LEAST);
 	add_identities(text, record);
 	add_verdict(text, record);
+	add_where(text, shares);
 }
 
 REGISTER_TABLE(analysis, analysis_table);

@@ -218,6 +218,13 @@ size_t tree_first(const struct tree *tree, size_t group)
 	return first;
 }
 
+int tree_place(const struct tree *tree, const char *name)
+{
+	int group = group_of(tree, name);
+
+	return group < 0 ? -1 : (int)groups_place(&tree->groups, group, name);
+}
+
 /* --- values ----------------------------------------------------------------------------------- */
 
 static size_t group_at(const struct tree *tree, size_t place)
@@ -239,8 +246,8 @@ static int take_count(const struct count *count, bool estimates, double *value)
 	return 0;
 }
 
-static int whole_of_group(const struct tree *tree, size_t group, const struct count *counts, bool estimates,
-			  double *value)
+int tree_whole(const struct tree *tree, size_t group, const struct count *counts, bool estimates,
+	       double *value)
 {
 	const struct counted_formula *whole = &tree->wholes[group];
 	double inputs[whole->formula.nr_inputs + 1];
@@ -257,7 +264,7 @@ int tree_event(const struct tree *tree, size_t place, const struct count *counts
 {
 	double whole;
 
-	if (whole_of_group(tree, group_at(tree, place), counts, estimates, &whole) ||
+	if (tree_whole(tree, group_at(tree, place), counts, estimates, &whole) ||
 	    take_count(&counts[place], estimates, ratio))
 		return -1;
 	*ratio /= whole;

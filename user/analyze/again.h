@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Runs nhmtap once more, with another of its commands: the target of an activity is sampled after it was
+ * counted. What samples is that command, as the user would run it. */
+#ifndef NHMTAP_AGAIN_H
+#define NHMTAP_AGAIN_H
+
+#include <jansson.h>
+
+#include "activity/activity.h"
+
+#define AGAIN_WORDS 24
+
+/* A command of nhmtap with its options. */
+struct again {
+	char *words[AGAIN_WORDS];
+	size_t nr;
+};
+
+/* Adds a word, which it then owns. There must be room for it. */
+void again_add(struct again *again, char *word);
+void again_release(struct again *again);
+
+/* Runs it on the activity's target, and waits for its end. Returns the list of its records, a new reference;
+ * or NULL with the reason in `why`. A signal that ends the session is passed on, and noted in
+ * session->ended_by. */
+json_t *again_run(struct activity *activity, const struct again *again, char *why, size_t size);
+
+#endif

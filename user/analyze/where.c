@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analyze/where.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/again.h"
+#include "analyze/spots.h"
+#include "base/array.h"
+#include "base/memory.h"
+#include "output/member.h"
+#include "record/record.h"
+
+/* A share below this is not worth another run. */
+#define SAMPLED_LEAST 0.05
+
+/* So many samples tell a part of 5 % from nothing. Where they would be denser than one in so many cycles,
+ * they are fewer: the kernel's code that takes a sample is counted too. */
+#define SAMPLES_WANTED 1000
+#define SAMPLES_LEAST  100
+#define CYCLES_BETWEEN 5000
+
+/* Entries of each share. */
+#define ENTRIES_MOST 5
+
+/* --- what samples ----------------------------------------------------------------------------- */
+
+/* How the records of a command are read. */
+struct sampler {
+	const char *command;
+	const char *extra[4]; /* options beside those of the share */
+	const char *record;   /* the type of the records */
+	const char *weight;   /* what an entry stands for */
+	const char *code, *to;
+	double thinned; /* samples are taken of one in so many of what the share counts, or of more if < 1 */
+};
+
+static const struct sampler samplers[] = {
+	{"profile", {"--by", "line"}, "profile", "period", "code", NULL, 1},
+	/* Each sample brings 16 branches, few of which are mispredicted. */
+	{"branch", {NULL}, "branch", "mispredicted_period", "from", "to", 10},
+	/* The PMU tags only some of the loads. */
+	{"mem", {NULL}, "shared_line", "period", "code", NULL, 0.1},
+};
+
+static const struct sampler *sampler_of(const char *locate)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(samplers); i++)
+		if (!strncmp(locate, samplers[i].command, strlen(samplers[i].command)))
+			return &samplers[i];
+	return NULL;
+}
+
+static double samples_wanted(double whole)
+{
+	return fmax(SAMPLES_LEAST, fmin(SAMPLES_WANTED, whole / CYCLES_BETWEEN));
+}
+
+/* An event that is precise is asked for with the address of its own instruction, where the PMU can tell it.
+ */
+static char *word_of(const char *word, size_t length, struct host *host)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+	bool precise = length > 2 && !strncmp(word + length - 2, ":p", 2);
+
+	return xasprintf("%.*s%s", (int)length, word, precise && pmu && pmu->max_precise >= 2 ? "p" : "");
+}
+
+/* Adds the words of the share's command, but for the stacks, which are for people. */
+static void add_located(struct again *again, const char *locate, struct host *host)
+{
+	for (const char *word = locate; *word;) {
+		size_t length = strcspn(word, " ");
+
+		if (length != 2 || strncmp(word, "-g", 2))
+			again_add(again, word_of(word, length, host));
+		word += length + (word[length] == ' ');
+	}
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
+
+static void take_code(json_t *place, const json_t *code)
+{
+	static const char *const members[] = {"symbol", "module", "file", "line"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		if (json_object_get(code, members[i]))
+			json_object_set(place, members[i], json_object_get(code, members[i]));
+}
+
+static json_t *place_value(const json_t *entry, const struct sampler *sampler)
+{
+	const json_t *to = sampler->to ? json_object_get(entry, sampler->to) : NULL;
+	json_t *place = json_object();
+
+	take_code(place, json_object_get(entry, sampler->code));
+	if (to) {
+		json_t *target = json_object();
+
+		take_code(target, to);
+		json_object_set_new(place, "to", target);
+	}
+	return place;
+}
+
+/* Adds the entries of a record, if it is of the command's type. */
+static void add_record(struct spots *spots, const json_t *record, const struct sampler *sampler)
+{
+	json_t *entry;
+	size_t i;
+
+	if (strcmp(string(record, "type"), sampler->record))
+		return;
+	spots->all += json_number_value(json_object_get(json_object_get(record, "rest"), sampler->weight));
+	json_array_foreach(json_object_get(record, "entries"), i, entry)
+		spots_add(spots, place_value(entry, sampler),
+			  json_number_value(json_object_get(entry, sampler->weight)));
+}
+
+/* --- a share ---------------------------------------------------------------------------------- */
+
+static char *command_text(const struct again *again)
+{
+	char *text, *all = xstrdup(again->words[0]);
+
+	for (size_t i = 1; i < again->nr; i++) {
+		text = xasprintf("%s %s", all, again->words[i]);
+		free(all);
+		all = text;
+	}
+	return all;
+}
+
+static json_int_t samples_in(const json_t *record)
+{
+	const json_t *samples = json_object_get(record, "samples");
+
+	return strcmp(string(record, "type"), "end") ? integer(samples, "aggregated") : 0;
+}
+
+static void put_places(json_t *share, json_t *sampled, const json_t *records, const struct sampler *sampler)
+{
+	json_int_t samples = 0;
+	struct spots spots;
+	json_t *record, *list;
+	size_t i;
+
+	spots_begin(&spots);
+	json_array_foreach(records, i, record) {
+		samples += samples_in(record);
+		add_record(&spots, record, sampler);
+	}
+	list = spots_end(&spots, ENTRIES_MOST);
+	json_object_set_new(sampled, "samples", json_integer(samples));
+	if (list)
+		json_object_set_new(share, "where", list);
+	else
+		json_object_set_new(sampled, "why", json_string("no sample was of it"));
+}
+
+static void sample(struct activity *activity, const struct known_share *known, double occurrences,
+		   double whole, json_t *share)
+{
+	const struct sampler *sampler = sampler_of(known->locate);
+	struct again again = {.nr = 0};
+	json_t *sampled = json_object(), *records;
+	char *text, why[300];
+
+	add_located(&again, known->locate, &activity->session->host);
+	for (size_t i = 0; sampler->extra[i]; i++)
+		again_add(&again, xstrdup(sampler->extra[i]));
+	if (occurrences > 0) {
+		again_add(&again, xstrdup("-c"));
+		again_add(&again, xasprintf("%llu", period_for(occurrences * sampler->thinned,
+							       samples_wanted(whole))));
+	}
+	text = command_text(&again);
+	json_object_set_new(sampled, "by", json_string(text));
+	free(text);
+	records = again_run(activity, &again, why, sizeof(why));
+	if (records)
+		put_places(share, sampled, records, sampler);
+	else
+		json_object_set_new(sampled, "why", value_text(why, sizeof(why)));
+	json_decref(records);
+	json_object_set_new(share, "sampled", sampled);
+	again_release(&again);
+}
+
+/* --- the shares ------------------------------------------------------------------------------- */
+
+static bool is_sampled(const struct account *account, size_t i)
+{
+	const struct accounted_share *share = &account->list[i];
+
+	return share->there && share->share >= SAMPLED_LEAST && share->known->locate &&
+	       account_is_leaf(account, i) && sampler_of(share->known->locate);
+}
+
+/* The largest share that is sampled and smaller than `below`, or as large and later; account->nr: none. */
+static size_t next_largest(const struct account *account, const bool *taken)
+{
+	size_t most = account->nr;
+
+	for (size_t i = 0; i < account->nr; i++)
+		if (!taken[i] && is_sampled(account, i) &&
+		    (most == account->nr || account->list[i].share > account->list[most].share))
+			most = i;
+	return most;
+}
+
+static json_t *share_in(const json_t *record, const char *name)
+{
+	json_t *share;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "shares"), i, share)
+		if (!strcmp(string(share, "name"), name))
+			return share;
+	return NULL;
+}
+
+void where_add(struct activity *activity, const struct account *account,
+	       const struct occurrences *occurrences, __u64 most, json_t *record)
+{
+	bool *taken = xcalloc(account->nr + 1, sizeof(*taken));
+	size_t i;
+
+	while (most-- && !activity->session->ended_by && (i = next_largest(account, taken)) < account->nr) {
+		taken[i] = true;
+		sample(activity, account->list[i].known, occurrences->shares[i], occurrences->whole,
+		       share_in(record, account->list[i].known->name));
+	}
+	free(taken);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which code the largest shares of an account come from. For each, the target is run or watched again while
+ * the command that the share names (its `locate`) samples it. */
+#ifndef NHMTAP_WHERE_H
+#define NHMTAP_WHERE_H
+
+#include <jansson.h>
+
+#include "activity/activity.h"
+#include "analyze/account.h"
+
+/* How many shares are sampled, unless it is asked otherwise. */
+#define WHERE_DEFAULT 3
+
+/* How often things occur in a run, about; 0: nobody knows. */
+struct occurrences {
+	double whole;	/* cycles */
+	double *shares; /* what is sampled for each of the account's shares */
+};
+
+/* Adds `sampled` and `where` to the shares of an analysis record, for at most `most` of the account's
+ * shares. */
+void where_add(struct activity *activity, const struct account *account,
+	       const struct occurrences *occurrences, __u64 most, json_t *record);
+
+#endif
