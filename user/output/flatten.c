@@ -153,7 +153,7 @@ static int take_entry(const struct flattening *flattening, const json_t *entry, 
 					     "systemd.unit",
 					     NULL};
 	const json_t *record = flattening->record;
-	struct row row = {.keys = json_object(), .values = json_object()};
+	struct row row = {.keys = json_object(), .values = json_object(), .from = entry ? entry : record};
 	int err;
 
 	for (size_t i = 0; entry && shared[i]; i++)
@@ -164,7 +164,7 @@ static int take_entry(const struct flattening *flattening, const json_t *entry, 
 	}
 	if (rest)
 		json_object_set_new(row.keys, "rest", json_true());
-	add_members(&row, flattening, entry ? entry : record);
+	add_members(&row, flattening, row.from);
 	err = flattening->take(flattening->context, &row);
 	json_decref(row.keys);
 	json_decref(row.values);

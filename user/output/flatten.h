@@ -12,6 +12,7 @@ struct row {
 	json_t *keys;	     /* the key of the series: {name: text, number or boolean} */
 	json_t *values;	     /* other measured values */
 	const json_t *value; /* the value that can be summed up; NULL if there is none */
+	const json_t *from;  /* the entry, `rest` or record that it was made of */
 };
 
 /*

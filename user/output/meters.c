@@ -410,7 +410,7 @@ static bool take_rejected(const struct taking *taking)
 		return false;
 	labels = labels_of(taking);
 	json_object_set(labels, "output", json_object_get(taking->record, "output"));
-	add(taking, "rejected_points", "Data points that a server has rejected.", labels,
+	add(taking, "rejected_points", "Data points and profiles that a server has rejected.", labels,
 	    json_integer_value(rejected));
 	return true;
 }

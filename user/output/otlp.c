@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "output/member.h"
 #include "output/meters.h"
+#include "output/otlp_resource.h"
 #include "output/output.h"
 #include "record/compact.h"
 
@@ -59,17 +60,11 @@ static json_t *attributes_of(const json_t *labels)
 	return attributes;
 }
 
-/* Adds the attributes that OpenTelemetry requires of every resource, where the user has not set them. */
 static json_t *resource_of(const struct stream *stream)
 {
-	json_t *own = json_copy(json_object_get(stream->start, "resource")), *attributes;
+	json_t *resource = otlp_resource(stream), *attributes = attributes_of(resource);
 
-	own = own ? own : json_object();
-	if (!json_object_get(own, "service.name"))
-		json_object_set_new(own, "service.name", json_string("nhmtap"));
-	json_object_set_new(own, "service.instance.id", json_string(stream->run_id));
-	attributes = attributes_of(own);
-	json_decref(own);
+	json_decref(resource);
 	return json_pack("{s:o}", "attributes", attributes);
 }
 

@@ -302,26 +302,6 @@ static void add_entry(struct writing *writing, const json_t *entry)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-/* The mean distance of two samples, in the unit of their periods. With a frequency the kernel varies the
- * period; a clock's is what the frequency asks for. */
-static int64_t period_of(const json_t *event, const json_t *entries)
-{
-	const json_t *attr = json_object_get(event, "attr");
-	json_int_t frequency = integer(attr, "sample_freq"), samples = 0, period = 0;
-	json_t *entry;
-	size_t i;
-
-	if (!frequency)
-		return integer(event, "sample_distance");
-	if (recorded_clock(event))
-		return 1000000000 / frequency;
-	json_array_foreach(entries, i, entry) {
-		samples += integer(entry, json_object_get(entry, "count") ? "count" : "samples");
-		period += integer(entry, "period");
-	}
-	return samples ? period / samples : 0;
-}
-
 static void add_types(struct writing *writing, const json_t *event, const json_t *entries)
 {
 	struct measure own = measure_of_event(&(struct measure){0}, event);
@@ -334,7 +314,7 @@ static void add_types(struct writing *writing, const json_t *event, const json_t
 		       value_type(writing, measure.type, measure.unit));
 	}
 	profile->period_type = value_type(writing, own.type, own.unit);
-	profile->period = period_of(event, entries);
+	profile->period = profile_period(event, entries);
 }
 
 static void add_comment(struct writing *writing, const json_t *emulated)

@@ -71,6 +71,24 @@ const json_t *profile_event(const struct stream *stream)
 	return json_array_get(json_object_get(stream->start, "events"), 0);
 }
 
+json_int_t profile_period(const json_t *event, const json_t *entries)
+{
+	const json_t *attr = json_object_get(event, "attr");
+	json_int_t frequency = integer(attr, "sample_freq"), samples = 0, period = 0;
+	json_t *entry;
+	size_t i;
+
+	if (!frequency)
+		return integer(event, "sample_distance");
+	if (recorded_clock(event))
+		return 1000000000 / frequency;
+	json_array_foreach(entries, i, entry) {
+		samples += integer(entry, json_object_get(entry, "count") ? "count" : "samples");
+		period += integer(entry, "period");
+	}
+	return samples ? period / samples : 0;
+}
+
 char *profile_title(const struct stream *stream)
 {
 	const json_t *emulated = emulated_host(stream->start);
@@ -104,15 +122,21 @@ int profile_check_events(const char *format, size_t nr_events, struct refusal *r
 	return instead(refusal, "name one event, or write json");
 }
 
-int profile_check(const struct stream *stream, const struct options *options, const char *format,
-		  const char *ending, size_t nr_events, struct refusal *refusal)
+int profile_check_intervals(const struct stream *stream, const struct options *options, const char *format,
+			    const char *ending, struct refusal *refusal)
 {
-	if (profile_check_events(format, nr_events, refusal))
-		return -1;
 	if (!options->interval_ms || stream->sink.documents)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --interval with --format %s", format);
 	because(refusal, "a file of %s's is one profile", format);
 	return instead(refusal, "write each to a file of its own, -o DIR/%%t%s, or leave the interval out",
 		       ending);
+}
+
+int profile_check(const struct stream *stream, const struct options *options, const char *format,
+		  const char *ending, size_t nr_events, struct refusal *refusal)
+{
+	if (profile_check_events(format, nr_events, refusal))
+		return -1;
+	return profile_check_intervals(stream, options, format, ending, refusal);
 }

@@ -31,6 +31,10 @@ bool recorded_clock(const json_t *event);
 /* The event that the profile is of, from the start record. NULL: there is none. */
 const json_t *profile_event(const struct stream *stream);
 
+/* The mean distance of two samples, in the unit of their periods; 0 if there is none. With a frequency the
+ * kernel varies the period; a clock's is what the frequency asks for. */
+json_int_t profile_period(const json_t *event, const json_t *entries);
+
 /* What was measured, and on which machine, for a title. The caller frees it. */
 char *profile_title(const struct stream *stream);
 
@@ -40,7 +44,11 @@ int profile_put_json(struct stream *stream, json_t *document);
 /* Refuses several events, for a format that does not say of which event a stack is. Returns 0 or -1. */
 int profile_check_events(const char *format, size_t nr_events, struct refusal *refusal);
 
-/* The same, and refuses intervals unless each has a file of its own, whose name ends as `ending` says. */
+/* Refuses intervals unless each has a file of its own, whose name ends as `ending` says. Returns 0 or -1. */
+int profile_check_intervals(const struct stream *stream, const struct options *options, const char *format,
+			    const char *ending, struct refusal *refusal);
+
+/* Both of these. */
 int profile_check(const struct stream *stream, const struct options *options, const char *format,
 		  const char *ending, size_t nr_events, struct refusal *refusal);
 

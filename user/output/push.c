@@ -15,6 +15,7 @@
 #include <curl/curl.h>
 #include <jansson.h>
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/late.h"
 #include "base/memory.h"
@@ -176,33 +177,18 @@ static void make_ingest(struct push *push, const struct document *document)
 	set_body(push, document->bytes, document->size);
 }
 
-static void put_base64(FILE *out, const char *bytes, size_t size)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < size; i += 3) {
-		size_t left = size - i;
-		unsigned int three = (unsigned char)bytes[i] << 16 |
-				     (left > 1 ? (unsigned char)bytes[i + 1] << 8 : 0) |
-				     (left > 2 ? (unsigned char)bytes[i + 2] : 0);
-
-		fputc(digits[three >> 18], out);
-		fputc(digits[three >> 12 & 63], out);
-		fputc(left > 1 ? digits[three >> 6 & 63] : '=', out);
-		fputc(left > 2 ? digits[three & 63] : '=', out);
-	}
-}
-
 /* Parca, WriteRawRequest of parca.profilestore.v1alpha1 as JSON. */
 static void make_raw(struct push *push, const struct document *document)
 {
+	char *profile = base64_text(document->bytes, document->size);
 	FILE *out = xopen_memstream(&push->body.bytes, &push->body.size);
 
 	fputs("{\"series\":[{\"labels\":{\"labels\":[{\"name\":\"__name__\",\"value\":\"nhmtap\"}]},"
 	      "\"samples\":[{"
 	      "\"rawProfile\":\"",
 	      out);
-	put_base64(out, document->bytes, document->size);
+	fputs(profile, out);
+	free(profile);
 	fputs("\"}]}]}", out);
 	xclose_memstream(out);
 	add_header(push, "Content-Type", "application/json");
@@ -465,6 +451,19 @@ static const char *first_line(struct push *push, char *buffer, size_t size)
 
 /* --- what a server of OTLP takes of a request ------------------------------------------------- */
 
+#define OTLP	      "otlp"
+#define OTLP_PROFILES "otlp-profiles"
+
+static bool of_otlp(const struct push *push)
+{
+	return !strncmp(push->format, OTLP, strlen(OTLP));
+}
+
+static bool of_profiles(const struct push *push)
+{
+	return !strncmp(push->format, OTLP_PROFILES, strlen(OTLP_PROFILES));
+}
+
 static void note_rejected(struct push *push, const struct document *document, long long points,
 			  const char *message, size_t length)
 {
@@ -480,8 +479,9 @@ static void note_rejected(struct push *push, const struct document *document, lo
 	snprintf(rejected->message, sizeof(rejected->message), "%.*s", (int)(length < 300 ? length : 300),
 		 message);
 	if (!push->told)
-		say("nhmtap: %s takes only a part of what it is sent: %lld data points are rejected: %s",
-		    push->url, points, length ? rejected->message : "it does not say why");
+		say("nhmtap: %s takes only a part of what it is sent: %lld %s are rejected: %s", push->url,
+		    points, of_profiles(push) ? "profiles" : "data points",
+		    length ? rejected->message : "it does not say why");
 	push->told = true;
 }
 
@@ -497,7 +497,8 @@ static void read_json(struct push *push, const struct document *document)
 {
 	json_t *answer = json_loadb(push->answer, push->answered, 0, NULL);
 	const json_t *part = either(answer, "partialSuccess", "partial_success");
-	const json_t *points = either(part, "rejectedDataPoints", "rejected_data_points");
+	const json_t *points = of_profiles(push) ? either(part, "rejectedProfiles", "rejected_profiles")
+						 : either(part, "rejectedDataPoints", "rejected_data_points");
 	const json_t *message = either(part, "errorMessage", "error_message");
 
 	note_rejected(push, document,
@@ -541,7 +542,8 @@ static bool read_field(struct wire *wire, unsigned long long *key, unsigned long
 	return true;
 }
 
-/* ExportMetricsServiceResponse: partial_success = 1, with rejected_data_points = 1 and error_message = 2. */
+/* ExportMetricsServiceResponse: partial_success = 1, with rejected_data_points = 1 and error_message = 2.
+ * ExportProfilesServiceResponse has rejected_profiles = 1 instead. */
 static void read_protobuf(struct push *push, const struct document *document)
 {
 	const unsigned char *answer = (const unsigned char *)push->answer;
@@ -564,7 +566,7 @@ static void read_answer(struct push *push, const struct document *document)
 {
 	char *type = NULL;
 
-	if (strcmp(push->format, "otlp"))
+	if (!of_otlp(push))
 		return;
 	curl_easy_getinfo(push->easy, CURLINFO_CONTENT_TYPE, &type);
 	if (type && strstr(type, "protobuf"))

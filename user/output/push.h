@@ -17,7 +17,7 @@ struct push;
 /* What a server of OTLP has not taken of requests that it has accepted (partialSuccess). */
 struct push_rejected {
 	unsigned long long answers;   /* number of answers that told so */
-	unsigned long long points;    /* data points */
+	unsigned long long points;    /* data points, or profiles */
 	char message[301];	      /* that of the last answer; any bytes */
 	struct timespec since, until; /* the interval of the documents, CLOCK_REALTIME */
 };

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Profiles for OpenTelemetry, read back by a reader made from the published fields."""
+import collections
+import json
+import os
+
+import otlp_profiles
+import pytest
+from otlp import Receiver
+from puppet import command
+from records import Result, program
+from sessions import Session, faults
+
+CALLS = os.path.abspath(program("calls"))
+EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
+STEPS = ["graph=300", "deep=20,50", "plain=30"]
+PATH = "/v1development/profiles"
+
+
+def run(nhmtap, folder, *options, activity="profile", steps=STEPS):
+    """Returns the records of a run, and its message in protobuf and in JSON."""
+    nested, binary, text = (folder / name for name in ("nested", "x.pb", "x.json"))
+    result = nhmtap(activity, "-o", nested, "-o", f"otlp-profiles={binary}", "-o", f"otlp-profiles-json={text}",
+                    *options, "--", CALLS, *steps)
+    assert result.status == 0, result.err
+    line, = text.read_text().splitlines()
+    return (Result(0, nested.read_text(), ""), otlp_profiles.read(binary.read_bytes()), otlp_profiles.read(line))
+
+
+def without_ids(message):
+    for profile in message.profiles:
+        profile.ClearField("profile_id")
+    for attribute in message.data.resource_profiles[0].resource.attributes:
+        if attribute.key == "service.instance.id":
+            attribute.value.string_value = ""
+    return message.data
+
+
+def test_protobuf_and_json_say_the_same(nhmtap, tmp_path):
+    _, binary, text = run(nhmtap, tmp_path, *EVERY_FAULT)
+    assert without_ids(binary) == without_ids(text)
+
+
+@pytest.mark.parametrize("activity, options, members", [
+    ("profile", EVERY_FAULT, {"samples": "samples", "period": "page-faults"}),
+    ("profile", ["-e", "page-faults", "-c", "7", "--by", "stack,pid,tid,comm,cpu"],
+     {"samples": "samples", "period": "page-faults"}),
+    ("profile", [*EVERY_FAULT, "--top", "2"], {"samples": "samples", "period": "page-faults"}),
+    ("profile", ["-F", "1000"], {"samples": "samples", "period": "cpu"}),
+    ("mem", [*EVERY_FAULT, "--by", "stack,page"], {"samples": "samples", "period": "page-faults"}),
+])
+def test_the_sums_are_those_of_the_records(nhmtap, tmp_path, activity, options, members):
+    result, message, _ = run(nhmtap, tmp_path, *options, activity=activity, steps=[*STEPS, "spin=100"])
+    parts = result.of(activity)
+    record = parts[0]
+    entries = [entry for part in parts for entry in part["entries"]] + [p["rest"] for p in parts if "rest" in p]
+    for member, kind in members.items():
+        assert message.total(record["event"], kind) == sum(entry[member] for entry in entries)
+    account = message.attributes(message.profiles[0])
+    assert account["nhmtap.samples.aggregated"] == record["samples"]["aggregated"] == \
+        message.total(record["event"], "samples")
+    assert account["nhmtap.samples.lost.table_full"] == 0
+    assert message.type(message.profiles[0])[0] == members["period"]  # viewers show the first profile
+
+
+def test_each_way_through_the_calls_is_a_stack(nhmtap, tmp_path):
+    _, message, _ = run(nhmtap, tmp_path, *EVERY_FAULT)
+    found = collections.Counter()
+    for sample in message.of("page-faults", "page-faults").samples:
+        stack = message.stack(sample)
+        found[stack[stack.index("main"):] if "main" in stack else ()] += sample.values[0]
+    assert found["main", "graph", "left", "middle", "touch"] == 300
+    assert found["main", "graph", "right", "middle", "touch"] == 600
+    assert found["main", *["down"] * 20, "middle", "touch"] == 50
+    assert found["main", "touch"] == 30
+
+
+@pytest.mark.parametrize("options, kind, period", [
+    (EVERY_FAULT, ("page-faults", "count"), 1),
+    (["-e", "page-faults", "-c", "7"], ("page-faults", "count"), 7),
+    (["-e", "cpu-clock:u", "-F", "1000"], ("cpu", "nanoseconds"), 1000000),
+])
+def test_the_period_is_the_distance_of_samples(nhmtap, tmp_path, options, kind, period):
+    _, message, _ = run(nhmtap, tmp_path, *options, steps=["graph=100", "spin=300"])
+    for profile in message.profiles:
+        assert message.type(profile, "period_type") == kind and profile.period == period
+
+
+def test_keys_have_the_names_of_the_semantic_conventions(nhmtap, tmp_path):
+    result, message, _ = run(nhmtap, tmp_path, *EVERY_FAULT, "--by", "stack,pid,tid,comm,cpu")
+    record, = result.of("profile")
+    wanted = collections.Counter()
+    for entry in record["entries"]:
+        wanted[entry["pid"], entry["tid"], entry["comm"], entry["cpu"]] += entry["samples"]
+    found = collections.Counter()
+    for sample in message.of("page-faults", "samples").samples:
+        named = message.attributes(sample)
+        named.pop("nhmtap.incomplete", None)
+        found[named.pop("process.pid"), named.pop("thread.id"), named.pop("thread.name"),
+              named.pop("cpu.logical_number")] += sample.values[0]
+        assert not named
+    assert found == wanted
+
+
+def test_each_event_has_profiles_of_its_own(nhmtap, tmp_path):
+    _, message, _ = run(nhmtap, tmp_path, "-e", "page-faults:u,minor-faults:u", "-c", "1")
+    events = [(message.attributes(p)["nhmtap.event"], message.type(p)[0]) for p in message.profiles]
+    assert events == [("page-faults:u", "page-faults:u"), ("page-faults:u", "samples"),
+                      ("minor-faults:u", "minor-faults:u"), ("minor-faults:u", "samples")]
+
+
+def test_code_of_the_kernel_is_told_from_that_of_programs(nhmtap, tmp_path):
+    _, message, _ = run(nhmtap, tmp_path, *EVERY_FAULT, steps=["graph=10", "kernel=200"])
+    kinds = collections.defaultdict(set)
+    for location in message.dictionary.location_table[1:]:
+        named = message.attributes(location)
+        module = message.texts[message.dictionary.mapping_table[location.mapping_index].filename_strindex]
+        kinds[named["profile.frame.type"]].add(module)
+    assert CALLS in kinds["native"] and not any(module.startswith("/") for module in kinds["kernel"])
+
+
+@pytest.mark.parametrize("form, media", [("otlp-profiles", "application/x-protobuf"),
+                                         ("otlp-profiles-json", "application/json")])
+def test_each_interval_of_each_activity_is_a_request(nhmtap, tmp_path, puppet, form, media):
+    activities = [faults(name, "profile", pid=str(puppet.pid), by="stack") for name in ("one", "two")]
+    with Receiver() as receiver, Session(nhmtap, tmp_path, activities, outputs=[
+            {}, {"format": form, "path": receiver.url(PATH)}]) as session:
+        for number in (10, 20):
+            puppet.do(f"faults={number}")
+            session.do("snapshot")
+            totals = {}
+            while len(totals) < 4:
+                request = receiver.next()
+                assert request.path == PATH and request.headers["Content-Type"] == media
+                message = otlp_profiles.read(request.body.decode() if form.endswith("json") else request.body)
+                totals.update({(message.attributes(p)["nhmtap.activity"], message.type(p)[0]): sum(
+                    s.values[0] for s in p.samples) for p in message.profiles})
+            assert totals == {(name, kind): number for name in ("one", "two") for kind in ("samples", "page-faults")}
+        assert session.end().status == 0
+
+
+def test_rejected_profiles_are_told(nhmtap, tmp_path):
+    answer = json.dumps({"partialSuccess": {"rejectedProfiles": "2", "errorMessage": "no"}}).encode()
+    with Receiver((200, {"Content-Type": "application/json"}, answer)) as receiver:
+        result = nhmtap("profile", *EVERY_FAULT, "-o", tmp_path / "out", "-o",
+                        f"otlp-profiles={receiver.url(PATH)}", "--", *command("faults=100", "exit=0"))
+    assert result.status == 3 and "2 profiles are rejected: no" in result.err
+
+
+def test_a_file_in_protobuf_holds_one_message(nhmtap, tmp_path):
+    result = nhmtap("profile", *EVERY_FAULT, "-I", "100", "-o", f"otlp-profiles={tmp_path / 'x'}", "--", "true")
+    assert result.status == 1 and "%t" in result.err
+    result = nhmtap("profile", *EVERY_FAULT, "-I", "100", "-o", tmp_path / "records", "-o",
+                    f"otlp-profiles={tmp_path}/%t.pb", "--", CALLS, "graph=100", "spin=300")
+    assert result.status == 0, result.err
+    records = Result(0, (tmp_path / "records").read_text(), "").of("profile")
+    messages = [otlp_profiles.read(path.read_bytes()) for path in tmp_path.glob("*.pb")]
+    assert sum(m.total("page-faults", "samples") for m in messages) == sum(r["samples"]["aggregated"] for r in records)

@@ -1,0 +1,671 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * OpenTelemetry's profiles (opentelemetry-proto 1.11, profiles/v1development): a message for each interval
+ * with one profile for each event and kind of value, since a profile has values of one kind. The first one
+ * has what samples stand for, which viewers show first. In otlp_profiles.proto are the fields.
+ *
+ * Records have offsets in files. As in pprof's format, each file gets a range of addresses of its own.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "otlp_profiles.pb-c.h"
+#include "output/calls.h"
+#include "output/flatten.h"
+#include "output/member.h"
+#include "output/otlp_resource.h"
+#include "output/profiles.h"
+#include "output/protobuf_json.h"
+
+#define RANGE_BITS 40 /* each file's range has 2^40 addresses: 1 TiB */
+#define ID_BYTES   16
+
+/* Tables of the dictionary: {an item as text: its place}. */
+enum table { TEXTS, MAPPINGS, LOCATIONS, FUNCTIONS, ATTRIBUTES, STACKS, TABLES };
+
+/* What was gathered in an interval. */
+struct otlp_message {
+	Otlp__ProfilesData *data; /* NULL: nothing yet */
+	json_t *places[TABLES];
+};
+
+struct otlp_profiles {
+	struct otlp_message gathered;
+	json_t *events; /* {activity: events of its start record} */
+};
+
+/* A record that is being added. */
+struct adding {
+	struct otlp_message *gathered;
+	struct stream *stream;
+	const json_t *record;
+	const struct measure *measures;
+	Otlp__Profile *profiles[MEASURES];
+	size_t nr;
+};
+
+/* Appends to a list of a message. The list is freed with the message. */
+#define APPEND(list, number, item)                                                                           \
+	((list) = xrealloc((list), ((number) + 1) * sizeof(*(list))), (list)[(number)++] = (item))
+
+#define NEW(type, TYPE)                                                                                      \
+	({                                                                                                   \
+		Otlp__##type *message = xmalloc(sizeof(*message));                                           \
+                                                                                                             \
+		*message = (Otlp__##type)OTLP__##TYPE##__INIT;                                               \
+		message;                                                                                     \
+	})
+
+static Otlp__ProfilesDictionary *dictionary_of(const struct otlp_message *gathered)
+{
+	return gathered->data->dictionary;
+}
+
+/* The place of an item that is in a table already; 0 if it is not. */
+static int32_t find_place(const struct otlp_message *gathered, enum table table, const char *item)
+{
+	return json_integer_value(json_object_get(gathered->places[table], item));
+}
+
+static int32_t note_place(struct otlp_message *gathered, enum table table, const char *item, size_t place)
+{
+	json_object_set_new(gathered->places[table], item, json_integer(place));
+	return place;
+}
+
+/* --- texts and attributes --------------------------------------------------------------------- */
+
+static int32_t add_text(struct otlp_message *gathered, const char *text)
+{
+	Otlp__ProfilesDictionary *dictionary = dictionary_of(gathered);
+	int32_t place = *text ? find_place(gathered, TEXTS, text) : 0;
+
+	if (place || !*text)
+		return place;
+	APPEND(dictionary->string_table, dictionary->n_string_table, xstrdup(text));
+	return note_place(gathered, TEXTS, text, dictionary->n_string_table - 1);
+}
+
+static Otlp__AnyValue *any_value(const json_t *value)
+{
+	Otlp__AnyValue *any = NEW(AnyValue, ANY_VALUE);
+
+	if (json_is_integer(value)) {
+		any->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+		any->int_value = json_integer_value(value);
+	} else if (json_is_boolean(value)) {
+		any->value_case = OTLP__ANY_VALUE__VALUE_BOOL_VALUE;
+		any->bool_value = json_is_true(value);
+	} else {
+		const char *text = json_string_value(value);
+
+		any->value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+		any->string_value = xstrdup(text ? text : "");
+	}
+	return any;
+}
+
+static int32_t add_attribute(struct otlp_message *gathered, const char *name, const json_t *value)
+{
+	Otlp__ProfilesDictionary *dictionary = dictionary_of(gathered);
+	char *text = json_dumps(value, JSON_ENCODE_ANY), *item = xasprintf("%s %s", name, text);
+	int32_t place = find_place(gathered, ATTRIBUTES, item);
+
+	if (!place) {
+		Otlp__KeyValueAndUnit *attribute = NEW(KeyValueAndUnit, KEY_VALUE_AND_UNIT);
+
+		attribute->key_strindex = add_text(gathered, name);
+		attribute->value = any_value(value);
+		APPEND(dictionary->attribute_table, dictionary->n_attribute_table, attribute);
+		place = note_place(gathered, ATTRIBUTES, item, dictionary->n_attribute_table - 1);
+	}
+	free(item);
+	free(text);
+	return place;
+}
+
+static int32_t add_attribute_text(struct otlp_message *gathered, const char *name, const char *text)
+{
+	json_t *value = json_string(text);
+	int32_t place = add_attribute(gathered, name, value);
+
+	json_decref(value);
+	return place;
+}
+
+/* The name that OpenTelemetry's semantic conventions have for a key; otherwise the key's own, below nhmtap.
+ * Names with a dot are of these conventions already. */
+static void attribute_name(const char *key, char *name, size_t size)
+{
+	static const char *const conventions[][2] = {
+		{"comm", "thread.name"},
+		{"tid", "thread.id"},
+		{"pid", "process.pid"},
+		{"cpu", "cpu.logical_number"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(conventions); i++)
+		if (!strcmp(key, conventions[i][0])) {
+			snprintf(name, size, "%s", conventions[i][1]);
+			return;
+		}
+	snprintf(name, size, "%s%s", strchr(key, '.') ? "" : "nhmtap.", key);
+}
+
+/* --- code ------------------------------------------------------------------------------------- */
+
+static int32_t mapping_of(struct otlp_message *gathered, const json_t *frame)
+{
+	const char *module = string(frame, "module"), *build_id = string(frame, "build_id");
+	Otlp__ProfilesDictionary *dictionary = dictionary_of(gathered);
+	uint64_t nr = dictionary->n_mapping_table;
+	Otlp__Mapping *mapping;
+	int32_t place;
+	char *item;
+
+	if (!*module)
+		return 0;
+	item = xasprintf("%s %s", module, build_id);
+	place = find_place(gathered, MAPPINGS, item);
+	if (!place) {
+		mapping = NEW(Mapping, MAPPING);
+		mapping->filename_strindex = add_text(gathered, module);
+		mapping->memory_start = calls_of_kernel(frame) ? 1ULL << 63 : nr << RANGE_BITS;
+		mapping->memory_limit = calls_of_kernel(frame) ? ~0ULL : (nr + 1) << RANGE_BITS;
+		if (*build_id)
+			APPEND(mapping->attribute_indices, mapping->n_attribute_indices,
+			       add_attribute_text(gathered, "process.executable.build_id.gnu", build_id));
+		APPEND(dictionary->mapping_table, dictionary->n_mapping_table, mapping);
+		place = note_place(gathered, MAPPINGS, item, nr);
+	}
+	free(item);
+	return place;
+}
+
+static int32_t function_of(struct otlp_message *gathered, const char *name, const char *linkage,
+			   const char *file)
+{
+	Otlp__ProfilesDictionary *dictionary = dictionary_of(gathered);
+	char *item = xasprintf("%s\n%s", linkage, file);
+	int32_t place = find_place(gathered, FUNCTIONS, item);
+
+	if (!place) {
+		Otlp__Function *function = NEW(Function, FUNCTION);
+
+		function->name_strindex = add_text(gathered, name);
+		function->system_name_strindex = add_text(gathered, linkage);
+		function->filename_strindex = add_text(gathered, file);
+		APPEND(dictionary->function_table, dictionary->n_function_table, function);
+		place = note_place(gathered, FUNCTIONS, item, dictionary->n_function_table - 1);
+	}
+	free(item);
+	return place;
+}
+
+static void add_line(struct otlp_message *gathered, Otlp__Location *location, const char *name,
+		     const char *linkage, const char *file, json_int_t line)
+{
+	Otlp__Line *made = NEW(Line, LINE);
+
+	made->function_index = function_of(gathered, name, linkage ? linkage : name, file ? file : "");
+	made->line = line;
+	APPEND(location->lines, location->n_lines, made);
+}
+
+/* Where a call returns to is the address after it; one less lies within the call. */
+static uint64_t address_of(const struct otlp_message *gathered, const json_t *frame, int32_t mapping)
+{
+	const char *offset = string(frame, *string(frame, "offset") ? "offset" : "address");
+	uint64_t from = mapping && !calls_of_kernel(frame)
+				? dictionary_of(gathered)->mapping_table[mapping]->memory_start
+				: 0;
+
+	if (!*offset)
+		return from;
+	return from + strtoull(offset, NULL, 16) - json_is_true(json_object_get(frame, "return"));
+}
+
+/* Adds a location unless there is an equal one, which is returned instead. */
+static int32_t add_location(struct otlp_message *gathered, Otlp__Location *location)
+{
+	Otlp__ProfilesDictionary *dictionary = dictionary_of(gathered);
+	struct compact item = {0};
+	int32_t place;
+
+	protobuf_json(&item, &location->base);
+	compact_add(&item, "", 1);
+	place = find_place(gathered, LOCATIONS, item.text);
+	if (place) {
+		otlp__location__free_unpacked(location, NULL);
+	} else {
+		APPEND(dictionary->location_table, dictionary->n_location_table, location);
+		place = note_place(gathered, LOCATIONS, item.text, dictionary->n_location_table - 1);
+	}
+	free(item.text);
+	return place;
+}
+
+static int32_t location_of(struct otlp_message *gathered, const json_t *frame)
+{
+	Otlp__Location *location = NEW(Location, LOCATION);
+
+	location->mapping_index = mapping_of(gathered, frame);
+	location->address = address_of(gathered, frame, location->mapping_index);
+	for (size_t i = 0; i < calls_in(frame); i++) {
+		struct call call = calls_at(frame, i);
+
+		if (call.symbol)
+			add_line(gathered, location, call.symbol, call.linkage, call.file, call.line);
+	}
+	APPEND(location->attribute_indices, location->n_attribute_indices,
+	       add_attribute_text(gathered, "profile.frame.type",
+				  calls_of_kernel(frame) ? "kernel" : "native"));
+	return add_location(gathered, location);
+}
+
+/* A location that stands for no code, but for a text: the reason why there is no stack, or "[others]". */
+static int32_t location_of_words(struct otlp_message *gathered, const char *words)
+{
+	Otlp__Location *location = NEW(Location, LOCATION);
+
+	add_line(gathered, location, words, NULL, NULL, 0);
+	return add_location(gathered, location);
+}
+
+/* Adds a stack unless there is an equal one, which is returned instead. */
+static int32_t add_stack(struct otlp_message *gathered, Otlp__Stack *stack)
+{
+	Otlp__ProfilesDictionary *dictionary = dictionary_of(gathered);
+	struct compact item = {0};
+	int32_t place;
+
+	for (size_t i = 0; i < stack->n_location_indices; i++) {
+		compact_add_integer(&item, stack->location_indices[i]);
+		compact_add(&item, " ", 1);
+	}
+	compact_add(&item, "", 1);
+	place = find_place(gathered, STACKS, item.text);
+	if (place || !stack->n_location_indices) {
+		otlp__stack__free_unpacked(stack, NULL);
+	} else {
+		APPEND(dictionary->stack_table, dictionary->n_stack_table, stack);
+		place = note_place(gathered, STACKS, item.text, dictionary->n_stack_table - 1);
+	}
+	free(item.text);
+	return place;
+}
+
+static int32_t stack_of(const struct adding *adding, const json_t *entry, bool rest)
+{
+	Otlp__Stack *stack = NEW(Stack, STACK);
+	struct otlp_message *gathered = adding->gathered;
+	const char *lost = string(entry, "stack_lost");
+	char words[64], end[2 * CALLS_NAME_MAX];
+	json_t *id;
+	size_t i;
+
+	if (rest)
+		APPEND(stack->location_indices, stack->n_location_indices,
+		       location_of_words(gathered, "[others]"));
+	if (calls_end(entry, end, sizeof(end)))
+		APPEND(stack->location_indices, stack->n_location_indices, location_of_words(gathered, end));
+	json_array_foreach(json_object_get(entry, "stack"), i, id)
+		APPEND(stack->location_indices, stack->n_location_indices,
+		       location_of(gathered, calls_frame(&adding->stream->calls, json_integer_value(id))));
+	if (*lost) {
+		snprintf(words, sizeof(words), "[stack lost: %s]", lost);
+		APPEND(stack->location_indices, stack->n_location_indices,
+		       location_of_words(gathered, words));
+	}
+	return add_stack(gathered, stack);
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+/* Whether a key is told otherwise: by the profile, or by the stack. */
+static bool is_told(const struct row *row, const char *key)
+{
+	static const char *const of_profile[] = {"event", "nth", "rest", "stack_lost"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_profile); i++)
+		if (!strcmp(key, of_profile[i]))
+			return true;
+	return json_object_get(row->from, "stack") && (!strcmp(key, "symbol") || !strcmp(key, "module"));
+}
+
+static void add_keys(struct otlp_message *gathered, const struct row *row, Otlp__Sample *sample)
+{
+	const char *key;
+	json_t *value;
+	char name[96];
+
+	json_object_foreach(row->keys, key, value) {
+		if (is_told(row, key))
+			continue;
+		attribute_name(key, name, sizeof(name));
+		APPEND(sample->attribute_indices, sample->n_attribute_indices,
+		       add_attribute(gathered, name, value));
+	}
+}
+
+/* Adds an entry to each of the record's profiles. One that counts nothing there is left out. */
+static int take_row(void *context, const struct row *row)
+{
+	const struct adding *adding = context;
+	int32_t stack = stack_of(adding, row->from, json_object_get(row->keys, "rest"));
+
+	for (size_t i = 0; i < adding->nr; i++) {
+		json_int_t value = integer(row->from, adding->measures[i].member);
+		Otlp__Sample *sample;
+
+		if (!value)
+			continue;
+		sample = NEW(Sample, SAMPLE);
+		sample->stack_index = stack;
+		add_keys(adding->gathered, row, sample);
+		APPEND(sample->values, sample->n_values, value);
+		APPEND(adding->profiles[i]->samples, adding->profiles[i]->n_samples, sample);
+	}
+	return 0;
+}
+
+/* --- profiles --------------------------------------------------------------------------------- */
+
+static Otlp__ValueType *value_type(struct otlp_message *gathered, const struct measure *measure)
+{
+	Otlp__ValueType *made = NEW(ValueType, VALUE_TYPE);
+
+	made->type_strindex = add_text(gathered, measure->type);
+	made->unit_strindex = add_text(gathered, measure->unit);
+	return made;
+}
+
+static void set_id(Otlp__Profile *profile)
+{
+	profile->profile_id = (ProtobufCBinaryData){ID_BYTES, xcalloc(1, ID_BYTES)};
+	/* GRND_INSECURE: the id must be unique, but not secret, and must not block early at boot. */
+	if (getrandom(profile->profile_id.data, ID_BYTES, GRND_INSECURE) != ID_BYTES)
+		memset(profile->profile_id.data, 1, ID_BYTES);
+}
+
+static void add_profile_attribute(struct otlp_message *gathered, Otlp__Profile *profile, const char *name,
+				  const json_t *value)
+{
+	if (value)
+		APPEND(profile->attribute_indices, profile->n_attribute_indices,
+		       add_attribute(gathered, name, value));
+}
+
+/* What of the samples is in the profile, and what is not. */
+static void add_account(struct otlp_message *gathered, Otlp__Profile *profile, const json_t *record)
+{
+	const json_t *samples = json_object_get(record, "samples"), *count;
+	const char *cause;
+	char name[96];
+
+	add_profile_attribute(gathered, profile, "nhmtap.samples.expected",
+			      json_object_get(samples, "expected"));
+	add_profile_attribute(gathered, profile, "nhmtap.samples.aggregated",
+			      json_object_get(samples, "aggregated"));
+	json_object_foreach(json_object_get(samples, "lost"), cause, count) {
+		snprintf(name, sizeof(name), "nhmtap.samples.lost.%s", cause);
+		add_profile_attribute(gathered, profile, name, count);
+	}
+}
+
+static Otlp__Profile *new_profile(const struct adding *adding, const struct measure *measure,
+				  const json_t *event)
+{
+	struct otlp_message *gathered = adding->gathered;
+	struct measure main = measure_of_event(&adding->measures[measure_main(adding->measures)], event),
+		       own = measure_of_event(measure, event);
+	Otlp__Profile *profile = NEW(Profile, PROFILE);
+	const char *activity = adding->stream->activity;
+
+	profile->sample_type = value_type(gathered, &own);
+	profile->period_type = value_type(gathered, &main);
+	profile->period = profile_period(event, json_object_get(adding->record, "entries"));
+	profile->time_unix_nano = moment(adding->record, "start_time");
+	profile->duration_nano = integer(adding->record, "duration_ns");
+	set_id(profile);
+	if (activity)
+		APPEND(profile->attribute_indices, profile->n_attribute_indices,
+		       add_attribute_text(gathered, "nhmtap.activity", activity));
+	add_profile_attribute(gathered, profile, "nhmtap.event", json_object_get(adding->record, "event"));
+	add_profile_attribute(gathered, profile, "nhmtap.nth", json_object_get(adding->record, "nth"));
+	add_profile_attribute(gathered, profile, "nhmtap.status", json_object_get(adding->record, "status"));
+	add_account(gathered, profile, adding->record);
+	return profile;
+}
+
+/* Adds the profiles of a record to the message, that of the main measure first. */
+static void add_profiles(struct adding *adding, const json_t *event)
+{
+	Otlp__ScopeProfiles *scope = adding->gathered->data->resource_profiles[0]->scope_profiles[0];
+	size_t main = measure_main(adding->measures);
+
+	while (adding->nr < MEASURES && adding->measures[adding->nr].member) {
+		adding->profiles[adding->nr] = new_profile(adding, &adding->measures[adding->nr], event);
+		adding->nr++;
+	}
+	APPEND(scope->profiles, scope->n_profiles, adding->profiles[main]);
+	for (size_t i = 0; i < adding->nr; i++)
+		if (i != main)
+			APPEND(scope->profiles, scope->n_profiles, adding->profiles[i]);
+}
+
+/* --- the message ------------------------------------------------------------------------------ */
+
+static ProtobufCBinaryData zeros(size_t size)
+{
+	return (ProtobufCBinaryData){size, xcalloc(1, size)};
+}
+
+/* The first item of each table is the empty one. That of a link has ids of the usual lengths. */
+static Otlp__ProfilesDictionary *new_dictionary(void)
+{
+	Otlp__ProfilesDictionary *dictionary = NEW(ProfilesDictionary, PROFILES_DICTIONARY);
+	Otlp__Link *link = NEW(Link, LINK);
+
+	link->trace_id = zeros(16);
+	link->span_id = zeros(8);
+	APPEND(dictionary->link_table, dictionary->n_link_table, link);
+	APPEND(dictionary->mapping_table, dictionary->n_mapping_table, NEW(Mapping, MAPPING));
+	APPEND(dictionary->location_table, dictionary->n_location_table, NEW(Location, LOCATION));
+	APPEND(dictionary->function_table, dictionary->n_function_table, NEW(Function, FUNCTION));
+	APPEND(dictionary->attribute_table, dictionary->n_attribute_table,
+	       NEW(KeyValueAndUnit, KEY_VALUE_AND_UNIT));
+	APPEND(dictionary->stack_table, dictionary->n_stack_table, NEW(Stack, STACK));
+	APPEND(dictionary->string_table, dictionary->n_string_table, xstrdup(""));
+	return dictionary;
+}
+
+static Otlp__Resource *new_resource(const struct stream *stream)
+{
+	json_t *attributes = otlp_resource(stream), *value;
+	Otlp__Resource *resource = NEW(Resource, RESOURCE);
+	const char *name;
+
+	json_object_foreach(attributes, name, value) {
+		Otlp__KeyValue *attribute;
+
+		if (json_is_array(value) || json_is_object(value))
+			continue;
+		attribute = NEW(KeyValue, KEY_VALUE);
+		attribute->key = xstrdup(name);
+		attribute->value = any_value(value);
+		APPEND(resource->attributes, resource->n_attributes, attribute);
+	}
+	json_decref(attributes);
+	return resource;
+}
+
+static Otlp__ProfilesData *new_data(const struct stream *stream)
+{
+	Otlp__ResourceProfiles *resource = NEW(ResourceProfiles, RESOURCE_PROFILES);
+	Otlp__ScopeProfiles *scope = NEW(ScopeProfiles, SCOPE_PROFILES);
+	Otlp__ProfilesData *data = NEW(ProfilesData, PROFILES_DATA);
+
+	data->dictionary = new_dictionary();
+	resource->resource = new_resource(stream);
+	scope->scope = NEW(Scope, SCOPE);
+	scope->scope->name = xstrdup("nhmtap");
+	scope->scope->version = xstrdup(NHMTAP_VERSION);
+	APPEND(resource->scope_profiles, resource->n_scope_profiles, scope);
+	APPEND(data->resource_profiles, data->n_resource_profiles, resource);
+	return data;
+}
+
+static void forget(struct otlp_message *gathered)
+{
+	if (gathered->data)
+		otlp__profiles_data__free_unpacked(gathered->data, NULL);
+	for (size_t i = 0; i < TABLES; i++)
+		json_decref(gathered->places[i]);
+	*gathered = (struct otlp_message){0};
+}
+
+static struct otlp_message *gathered_of(struct stream *stream)
+{
+	struct otlp_message *gathered = &((struct otlp_profiles *)stream->own)->gathered;
+
+	if (gathered->data)
+		return gathered;
+	gathered->data = new_data(stream);
+	for (size_t i = 0; i < TABLES; i++)
+		gathered->places[i] = json_object();
+	return gathered;
+}
+
+/* --- the formats ------------------------------------------------------------------------------ */
+
+static const char *activity_of(const struct stream *stream)
+{
+	return stream->activity ? stream->activity : "";
+}
+
+/* The event of a record, from its activity's start record. If a reload has added the output later, all that
+ * is known is the event's name. The caller owns it. */
+static json_t *event_of(const struct stream *stream, const json_t *record)
+{
+	const struct otlp_profiles *own = stream->own;
+	const char *name = string(record, "event");
+	json_t *event;
+	size_t i;
+
+	json_array_foreach(json_object_get(own->events, activity_of(stream)), i, event)
+		if (!strcmp(string(event, "name"), name) && integer(event, "nth") == integer(record, "nth"))
+			return json_incref(event);
+	return json_pack("{s:s}", "name", name);
+}
+
+static int take(struct stream *stream, const json_t *record)
+{
+	struct adding adding = {.stream = stream, .record = record, .measures = measures_of(record)};
+	struct otlp_profiles *own = stream->own;
+	json_t *event;
+
+	if (!own) {
+		own = stream->own = xcalloc(1, sizeof(*own));
+		own->events = json_object();
+	}
+	if (!strcmp(string(record, "type"), "start"))
+		json_object_set(own->events, activity_of(stream), json_object_get(record, "events"));
+	if (!adding.measures)
+		return 0;
+	adding.gathered = gathered_of(stream);
+	event = event_of(stream, record);
+	add_profiles(&adding, event);
+	json_decref(event);
+	return flatten(record, &stream->calls, false, take_row, &adding);
+}
+
+/* What was gathered, or NULL if nothing was. */
+static struct otlp_message *gathered_in(const struct stream *stream)
+{
+	struct otlp_profiles *own = stream->own;
+
+	return own && own->gathered.data ? &own->gathered : NULL;
+}
+
+static int put_binary(struct stream *stream)
+{
+	struct otlp_message *gathered = gathered_in(stream);
+	unsigned char *bytes;
+	size_t size;
+	int err;
+
+	if (!gathered)
+		return 0;
+	size = otlp__profiles_data__get_packed_size(gathered->data);
+	bytes = xmalloc(size);
+	otlp__profiles_data__pack(gathered->data, bytes);
+	err = sink_put(&stream->sink, (const char *)bytes, size);
+	free(bytes);
+	forget(gathered);
+	return err;
+}
+
+static int put_line(struct stream *stream)
+{
+	struct otlp_message *gathered = gathered_in(stream);
+	struct compact *line = &stream->line;
+
+	if (!gathered)
+		return 0;
+	line->used = 0;
+	protobuf_json(line, &gathered->data->base);
+	compact_add(line, "\n", 1);
+	forget(gathered);
+	return sink_put(&stream->sink, line->text, line->used);
+}
+
+static void release(struct stream *stream)
+{
+	struct otlp_profiles *own = stream->own;
+
+	if (!own)
+		return;
+	forget(&own->gathered);
+	json_decref(own->events);
+	free(own);
+}
+
+static int check_binary(const struct stream *stream, const struct options *options, size_t nr_events,
+			struct refusal *refusal)
+{
+	return profile_check_intervals(stream, options, "otlp-profiles", ".pb", refusal);
+}
+
+static const struct format otlp_profiles = {
+	.name = "otlp-profiles",
+	.help = "OpenTelemetry's profiles (1.11, v1development) in protobuf, for "
+		"http://HOST:PORT/v1development/profiles; implies -g",
+	.commands = COMMANDS_OF_STACKS,
+	.keys = "stack",
+	.linkage_names = true,
+	.whole = true,
+	.media = "application/x-protobuf",
+	.check = check_binary,
+	.write = take,
+	.finish = put_binary,
+	.release = release,
+};
+REGISTER_FORMAT(otlp_profiles);
+
+static const struct format otlp_profiles_json = {
+	.name = "otlp-profiles-json",
+	.help = "the same as JSON: lines, or requests; implies -g",
+	.commands = COMMANDS_OF_STACKS,
+	.keys = "stack",
+	.linkage_names = true,
+	.numbered = true,
+	.media = "application/json",
+	.write = take,
+	.finish = put_line,
+	.release = release,
+};
+REGISTER_FORMAT(otlp_profiles_json);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef NHMTAP_PROTOBUF_JSON_H
+#define NHMTAP_PROTOBUF_JSON_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "record/compact.h"
+
+/* Appends a message in the JSON encoding of protobuf (protobuf.dev, "ProtoJSON Format"), with the exception
+ * that OTLP makes: trace_id and span_id are hexadecimal. For messages of the types of fields that the .proto
+ * files here use. */
+void protobuf_json(struct compact *out, const ProtobufCMessage *message);
+
+#endif
