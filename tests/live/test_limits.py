@@ -93,6 +93,21 @@ def test_a_run_without_end_of_new_addresses_takes_64_mib_and_has_the_largest(nhm
 
 
 @pytest.mark.plain
+@pytest.mark.parametrize("what", [["--shared"], ["--by", "cacheline,symbol,pid,tid,comm,cgroup"]])
+def test_entries_with_histograms_take_64_mib_however_many_there_could_be(nhmtap, tmp_path, what):
+    """Each process has entries of its own for each page that it touches."""
+    result = nhmtap.into(tmp_path / "out", "mem", *what, "-e", "page-faults:u", "-c", "1", "--format", "json", "--",
+                         "nice", "-n", "10", *puppet.command("vforks=2500,16"))
+    first = next(r for r in result.of("mem") if "samples" in r)
+    entries = [e for r in result.of("mem") for e in r["entries"]]
+    assert 1000 < len(entries) <= 3072
+    assert sum(e["samples"] for e in entries) + first["rest"]["samples"] == first["samples"]["aggregated"]
+    assert first["samples"]["aggregated"] + sum(first["samples"]["lost"].values()) == first["samples"]["expected"] >= 40000
+    assert result.one("warning", cause="keys_summed_up")["keys"] > 10000
+    assert result.one("end")["overhead"]["max_rss_bytes"] <= 64 * MIB
+
+
+@pytest.mark.plain
 def test_several_activities_without_end_of_new_addresses_take_64_mib_together(nhmtap, tmp_path):
     config, out = tmp_path / "config", tmp_path / "out"
     sampled = {"event": "page-faults:u", "count": 1, "all_cpus": True, "interval_ms": 86400000, "top": 1000000}

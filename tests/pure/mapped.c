@@ -8,6 +8,10 @@
  *     exec PID
  *     find PID ADDRESS   prints the path and the offset, or "-"
  *     many PID NR        maps NR pages: two thirds from below, the others from above
+ *     forks PID NR       forks NR children, one after the other, each of which ends
+ *     execs PID NR       the same, and each executes a program whose file no other has mapped
+ *     files PID NR       maps NR files, one after the other, at one address
+ *     bytes              prints the memory that is used
  *
  * The times of the steps are 1, 2, … ns, so a mapping that still exists has existed for much longer than one
  * that has ended.
@@ -49,6 +53,36 @@ static void map_many(struct mappings *mappings, int pid, __u64 nr, __u64 time)
 	}
 }
 
+static const char *long_path(char path[300], __u64 i)
+{
+	snprintf(path, 300, "/nonexistent/%0200llu", (unsigned long long)i);
+	return path;
+}
+
+static void fork_many(struct mappings *mappings, int parent, __u64 nr, bool executes, __u64 time)
+{
+	char path[300];
+
+	for (__u64 i = 0; i < nr; i++) {
+		int pid = parent + 1 + i;
+
+		take(mappings, SIDEBAND_FORKED, pid, parent, 0, 0, 0, " ", time);
+		if (executes) {
+			take(mappings, SIDEBAND_EXECUTED, pid, 0, 0, 0, 0, " ", time);
+			take(mappings, SIDEBAND_MAPPED, pid, 0, PAGE, 2 * PAGE, 0, long_path(path, i), time);
+		}
+		take(mappings, SIDEBAND_EXITED, pid, 0, 0, 0, 0, " ", time);
+	}
+}
+
+static void map_files(struct mappings *mappings, int pid, __u64 nr, __u64 time)
+{
+	char path[300];
+
+	for (__u64 i = 0; i < nr; i++)
+		take(mappings, SIDEBAND_MAPPED, pid, 0, PAGE, 2 * PAGE, 0, long_path(path, i), time);
+}
+
 int main(void)
 {
 	struct mappings *mappings = mappings_new();
@@ -59,6 +93,8 @@ int main(void)
 	for (__u64 time = 1; fgets(line, sizeof(line), stdin); time++) {
 		if (sscanf(line, "map %d %llu %llu %llu %99s", &pid, &first, &second, &offset, path) == 5) {
 			take(mappings, SIDEBAND_MAPPED, pid, 0, first, second, offset, path, time);
+		} else if (!strcmp(line, "bytes\n")) {
+			printf("%zu\n", mappings_bytes(mappings));
 		} else if (sscanf(line, "%9s %d %llu", what, &pid, &first) < 2) {
 			return 1;
 		} else if (!strcmp(what, "fork")) {
@@ -67,6 +103,10 @@ int main(void)
 			take(mappings, SIDEBAND_EXECUTED, pid, 0, 0, 0, 0, " ", time);
 		} else if (!strcmp(what, "many")) {
 			map_many(mappings, pid, first, time);
+		} else if (!strcmp(what, "forks") || !strcmp(what, "execs")) {
+			fork_many(mappings, pid, first, what[0] == 'e', time);
+		} else if (!strcmp(what, "files")) {
+			map_files(mappings, pid, first, time);
 		} else {
 			struct spot spot = mappings_find(mappings, PID(pid), NULL, first, 0);
 

@@ -78,3 +78,12 @@ def test_a_process_may_have_very_many_mappings(program):
     # MAPPINGS_MOST is 262,144.
     assert found(program, [("many", 1, 250_000), ("many", 1, 250_000), ("find", 1, 2 * 100_000 * PAGE)],
                  preexec_fn=limit) == [f"/nonexistent/many {100_000 * PAGE}"]
+
+
+@pytest.mark.parametrize("what, nr", [("forks", 500_000), ("execs", 60_000), ("files", 60_000)])
+def test_what_has_ended_is_forgotten_before_it_takes_much_memory(program, what, nr):
+    """Nobody asks for it to be forgotten. What still runs is kept."""
+    before = ("map", 1, PAGE, 2 * PAGE, 0, "/nonexistent/parent")
+    size, place = found(program, [before, (what, 1, nr), ("bytes",), ("find", 1, PAGE)])
+    assert int(size) < 20 << 20
+    assert place.split()[0] == "/nonexistent/parent" or what == "files" and place.endswith(f"{nr - 1} 0")

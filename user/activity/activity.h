@@ -31,6 +31,7 @@ struct activity {
 	struct counters *counters; /* NULL: not open */
 	__u64 forks;	   /* proc_forks() before they were opened; 0: what it measures did not run then */
 	bool streams;	   /* each sample or branch is also written as a record */
+	bool heavy;	   /* each key, and each entry, has histograms, so half as many are kept */
 	bool off, was_off; /* counting is off: now; at some time of this interval */
 	bool switched;	   /* counting was off at some time of this execution */
 	__u64 drain_ns;	   /* period of drain(), 0: never; set and changed by the operations */

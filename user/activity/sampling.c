@@ -37,16 +37,20 @@
 /* The most keys that the events of all activities keep together, and the most entries of their records. A run
  * without --memory stays within 64 MiB by these. Entries with stacks take more. */
 #define KEYS_MOST	   (1UL << 15)
+#define HEAVY_KEYS_MOST	   (3UL << 12)
 #define ENTRIES_MOST	   (3UL << 12)
+#define HEAVY_ENTRIES_MOST (3UL << 10)
 #define STACK_KEYS_MOST	   (1UL << 13)
 #define STACK_ENTRIES_MOST (1UL << 12)
+
+/* Memory for the paths and names of keys that were named early. */
+#define NAMED_BYTES (6UL << 20)
 
 /* The most keys of an event that are kept with --memory. */
 #define MERGED_KEYS_MOST (1UL << 20)
 
 /* Keys are named and summed up by their names before the end of an interval if half of those that fit are
- * there, or so many mappings. Whether they are is looked at in this period. */
-#define MAPPINGS_EARLY	(MAPPINGS_MOST / 4)
+ * there. Whether they are is looked at in this period. */
 #define LOOK_AT_KEPT_NS 10000000000ULL
 
 /* If tables fill faster than that, they are only emptied. */
@@ -56,8 +60,8 @@
  * quarter, because they fill meanwhile, and at most this. */
 #define NAMING_EARLY_NS 20000000ULL
 
-/* The same if code was replaced by other code: the files may have to be read first. */
-#define NAMING_REPLACED_NS 200000000ULL
+/* The same if the reader says that it is due: see reader_on_due(). The files may have to be read first. */
+#define NAMING_DUE_NS 200000000ULL
 
 struct state {
 	const struct sampling *sampling;
@@ -231,7 +235,7 @@ static int begin_unwinding(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-static void on_replaced(void *context);
+static void on_due(void *context);
 
 static int attach_everywhere(struct activity *activity, struct refusal *refusal)
 {
@@ -311,7 +315,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 		return -1;
 	state->named_ns = state->drained_ns = clock_ns(CLOCK_MONOTONIC);
 	if (activity->reader)
-		reader_on_replaced(activity->reader, on_replaced, activity);
+		reader_on_due(activity->reader, on_due, activity);
 	note("attached it to every counter");
 	if (state->unwinding)
 		unwinding_wait(state->unwinding, WAIT_FOR_TABLES_NS);
@@ -453,7 +457,9 @@ static size_t nr_sampled_in_run(const struct activity *activity)
 /* Number of entries of a record by the limit of memory: entries get at most half of it, and keys the rest. */
 static size_t entries_fitting(const struct activity *activity)
 {
-	size_t most = activity->options->call_graph ? STACK_ENTRIES_MOST : ENTRIES_MOST;
+	size_t most = activity->options->call_graph ? STACK_ENTRIES_MOST
+		      : activity->heavy		    ? HEAVY_ENTRIES_MOST
+						    : ENTRIES_MOST;
 
 	return activity->session->limits.memory ? share_bytes(activity) / 2 / entry_bytes(activity)
 						: most / nr_sampled_in_run(activity);
@@ -464,7 +470,9 @@ size_t sampling_most_keys(const struct activity *activity)
 	size_t left;
 
 	if (!activity->session->limits.memory)
-		return (activity->options->call_graph ? STACK_KEYS_MOST : KEYS_MOST) /
+		return (activity->options->call_graph ? STACK_KEYS_MOST
+			: activity->heavy	      ? HEAVY_KEYS_MOST
+						      : KEYS_MOST) /
 		       nr_sampled_in_run(activity);
 	left = share_bytes(activity) - sampling_most_entries(activity, SIZE_MAX) * entry_bytes(activity);
 	return left / key_bytes(activity) < MERGED_KEYS_MOST ? left / key_bytes(activity) : MERGED_KEYS_MOST;
@@ -699,8 +707,9 @@ static bool name_event(struct activity *activity, size_t i, __u64 until)
 	return !state->left[i];
 }
 
-void gathering_trim(const struct gathering *gathering, void *const *gathered, size_t nr, struct codes *codes,
-		    size_t most)
+/* Keeps this many of the larger entries of each event, and the codes that they need. */
+static void keep_largest(const struct gathering *gathering, void *const *gathered, size_t nr,
+			 struct codes *codes, size_t most)
 {
 	bool *used = xcalloc(codes_nr(codes) + 1, sizeof(*used));
 	__u32 *numbers = xcalloc(codes_nr(codes) + 1, sizeof(*numbers));
@@ -716,20 +725,18 @@ void gathering_trim(const struct gathering *gathering, void *const *gathered, si
 	free(numbers);
 }
 
-/* If there are too many entries, keeps the larger ones, and the codes that they need. */
-static void trim_early(struct activity *activity)
+void gathering_trim(const struct gathering *gathering, void *const *gathered, size_t nr, struct codes *codes,
+		    size_t most)
 {
-	struct state *state = activity->state;
-	struct codes *codes = reader_codes_early(activity->reader, 1);
-	size_t most = sampling_most_keys(activity);
-	bool many = codes_nr(codes) > most || codes_nr_places(codes) > most;
+	size_t bytes = codes_text_bytes(codes), kept = most / 4;
+	bool many = codes_nr(codes) > most || codes_nr_places(codes) > most || bytes > NAMED_BYTES;
 
-	if (activity->options->call_graph) /* chains have numbers of codes */
-		return;
-	for (size_t i = 0; i < state->nr; i++)
-		many = many || count_gathered(activity, i) > most / 2;
+	for (size_t i = 0; i < nr; i++)
+		many = many || (gathered[i] && gathering->count(gathered[i]) > most / 2);
+	if (bytes > NAMED_BYTES)
+		kept = kept * (NAMED_BYTES / 2) / bytes;
 	if (many)
-		gathering_trim(gathering_of(activity), state->gathered, state->nr, codes, most / 4);
+		keep_largest(gathering, gathered, nr, codes, kept);
 }
 
 /*
@@ -747,19 +754,20 @@ static void name_early(struct activity *activity, __u64 most)
 	reader_take(activity->reader, true);
 	for (size_t i = 0; i < state->nr; i++)
 		all = name_event(activity, i, until) && all;
-	trim_early(activity);
+	if (!activity->options->call_graph) /* chains have numbers of codes */
+		gathering_trim(gathering_of(activity), state->gathered, state->nr,
+			       reader_codes_early(activity->reader, 1), sampling_most_keys(activity));
 	state->named_ns = clock_ns(CLOCK_MONOTONIC);
 	if (all)
 		reader_named(activity->reader, now);
 }
 
-/* Code was mapped where other code was, so the addresses mean something else from now on. */
-static void on_replaced(void *context)
+static void on_due(void *context)
 {
 	struct activity *activity = context;
 
 	if (names_early(activity))
-		name_early(activity, NAMING_REPLACED_NS);
+		name_early(activity, NAMING_DUE_NS);
 }
 
 /* Whether an event has many keys, and many more than the last naming left: each naming looks at all. */
@@ -774,11 +782,10 @@ static bool has_many(const struct activity *activity, size_t i)
 static bool should_name_early(const struct activity *activity)
 {
 	const struct state *state = activity->state;
-	bool many;
+	bool many = false;
 
 	if (!names_early(activity))
 		return false;
-	many = mappings_kept(reader_mappings(activity->reader)) > MAPPINGS_EARLY;
 	for (size_t i = 0; i < state->nr; i++)
 		many = many || (state->aggregations[i] && has_many(activity, i));
 	return many;

@@ -44,8 +44,9 @@ struct gathering {
 	void (*release)(void *gathered);
 };
 
-/* Keeps at most `most` entries of each of `nr` gatherings (NULL: there is none), those with the most weight,
- * and sums up the others. Codes that are in none of them any more are forgotten. */
+/* If `nr` gatherings (NULL: there is none) have many entries, codes or long names for what `most` keys may
+ * take, keeps at most a quarter as many entries of each, those with the most weight, and sums up the others.
+ * Codes that are in none of them any more are forgotten. */
 void gathering_trim(const struct gathering *gathering, void *const *gathered, size_t nr, struct codes *codes,
 		    size_t most);
 

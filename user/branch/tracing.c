@@ -312,14 +312,12 @@ static void name_early(struct state *state)
 	if (!state->gathered)
 		state->gathered = gathering->begin(activity, codes, state->layout);
 	all = name_keys(state, gathering);
-	if (gathering->count(state->gathered) > most / 2 || codes_nr_places(codes) > most)
-		gathering_trim(gathering, &state->gathered, 1, codes, most / 4);
+	gathering_trim(gathering, &state->gathered, 1, codes, most);
 	if (all)
 		reader_named(activity->reader, now);
 }
 
-/* Code was mapped where other code was, so the addresses mean something else from now on. */
-static void on_replaced(void *context)
+static void on_due(void *context)
 {
 	struct activity *activity = context;
 	struct state *state = activity->state;
@@ -477,7 +475,7 @@ static int tracing_attach(struct activity *activity, struct refusal *refusal)
 		       activity_child(activity), activity->keys.detail | CODE_SYMBOL,
 		       activity->options->interval_ms, refusal))
 		return -1;
-	reader_on_replaced(activity->reader, on_replaced, activity);
+	reader_on_due(activity->reader, on_due, activity);
 	err = trace_open(&state->trace, activity->counters, TRACE);
 	if (err)
 		return trace_denied(refusal, &activity->session->host, -err);

@@ -189,23 +189,28 @@ static bool is_of(enum access access, const struct layout *layout, const struct 
 	return access == ANY || (access == STORES) == is_store(layout, entry);
 }
 
-/* The number of different values that a key has among the accesses of a line. */
+static int by_number(const void *a, const void *b)
+{
+	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The number of different values that a key has among the accesses of a line, which may be thousands. */
 static int different(const struct layout *layout, const struct line *line, enum access access,
 		     const char *key)
 {
+	__u64 *values = xcalloc(line->nr + 1, sizeof(*values));
+	size_t nr = 0;
 	int count = 0;
 
-	for (size_t i = 0; i < line->nr; i++) {
-		size_t j = 0;
-
-		if (!is_of(access, layout, &line->entries[i]))
-			continue;
-		while (j < i && !(is_of(access, layout, &line->entries[j]) &&
-				  key_number(layout, &line->entries[j], key) ==
-					  key_number(layout, &line->entries[i], key)))
-			j++;
-		count += j == i;
-	}
+	for (size_t i = 0; i < line->nr; i++)
+		if (is_of(access, layout, &line->entries[i]))
+			values[nr++] = key_number(layout, &line->entries[i], key);
+	qsort(values, nr, sizeof(*values), by_number);
+	for (size_t i = 0; i < nr; i++)
+		count += !i || values[i] != values[i - 1];
+	free(values);
 	return count;
 }
 
@@ -369,6 +374,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		return -1;
 	activity->details = own->shared ? &shared : options->call_graph ? &calls : &loads;
 	activity->streams = own->stream;
+	activity->heavy = true;
 	/* --shared is about cache lines anyway, and needs more keys than `cacheline`. */
 	if (own->shared && options->by && !strcmp(options->by, "cacheline"))
 		options->by = NULL;

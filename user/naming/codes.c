@@ -51,6 +51,7 @@ struct codes {
 	struct code_account *account;
 	__u64 since, deadline, waiting;
 	struct code_text *texts[BUCKETS];
+	size_t text_bytes;
 	struct interned places;	     /* struct place */
 	struct code_answer *answers; /* by the place's number */
 	size_t room;
@@ -89,17 +90,22 @@ struct codes *codes_new(struct mappings *mappings, const struct ksymbols *ksymbo
 	return codes;
 }
 
+static void release_texts(struct code_text **texts)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (texts[i]) {
+			struct code_text *text = texts[i];
+
+			texts[i] = text->next;
+			free(text);
+		}
+}
+
 void codes_release(struct codes *codes)
 {
 	if (!codes)
 		return;
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (codes->texts[i]) {
-			struct code_text *text = codes->texts[i];
-
-			codes->texts[i] = text->next;
-			free(text);
-		}
+	release_texts(codes->texts);
 	for (size_t i = 0; i < codes->files.nr; i++)
 		free(codes->paths[i]);
 	free(codes->paths);
@@ -122,6 +128,7 @@ static const char *kept(struct codes *codes, const char *string)
 	for (text = *bucket; text; text = text->next)
 		if (!strcmp(text->text, string))
 			return text->text;
+	codes->text_bytes += sizeof(*text) + strlen(string) + 1;
 	text = xmalloc(sizeof(*text) + strlen(string) + 1);
 	strcpy(text->text, string);
 	text->next = *bucket;
@@ -467,6 +474,11 @@ size_t codes_nr_places(const struct codes *codes)
 	return codes->places.nr;
 }
 
+size_t codes_text_bytes(const struct codes *codes)
+{
+	return codes->text_bytes;
+}
+
 static void forget_places(struct codes *codes)
 {
 	for (size_t i = 0; i < codes->places.nr; i++)
@@ -486,17 +498,44 @@ static void forget_paths(struct codes *codes)
 	interned_clear(&codes->files);
 }
 
+void codes_forget_places(struct codes *codes)
+{
+	forget_places(codes);
+	forget_paths(codes);
+}
+
+/* The code, with its texts among those that are kept now. */
+static struct code with_texts(struct codes *codes, const struct code *code)
+{
+	struct code copy = *code;
+
+	copy.module = kept(codes, code->module);
+	copy.build_id = kept(codes, code->build_id);
+	copy.symbol = kept(codes, code->symbol);
+	copy.linkage = kept(codes, code->linkage);
+	copy.file = kept(codes, code->file);
+	copy.inlined = kept(codes, code->inlined);
+	return copy;
+}
+
 void codes_keep(struct codes *codes, const bool *used, __u32 *numbers)
 {
 	struct interned before = codes->codes;
+	struct code_text *texts[BUCKETS];
 
-	forget_places(codes);
-	forget_paths(codes);
+	codes_forget_places(codes);
+	memcpy(texts, codes->texts, sizeof(texts));
+	memset(codes->texts, 0, sizeof(codes->texts));
+	codes->text_bytes = 0;
 	interned_init(&codes->codes, sizeof(struct code));
 	for (size_t i = 0; i < before.nr; i++)
-		if (used[i])
-			numbers[i] = interned_number(&codes->codes, interned_at(&before, i));
+		if (used[i]) {
+			struct code code = with_texts(codes, interned_at(&before, i));
+
+			numbers[i] = interned_number(&codes->codes, &code);
+		}
 	interned_release(&before);
+	release_texts(texts);
 }
 
 const struct code *codes_at(const struct codes *codes, __u32 number)

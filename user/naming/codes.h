@@ -92,6 +92,13 @@ void codes_look_in(struct codes *codes, struct background *background);
 size_t codes_nr(const struct codes *codes);
 size_t codes_nr_places(const struct codes *codes);
 
+/* Forgets by which places the codes are known, so that no file is kept for these. Codes keep their numbers.
+ */
+void codes_forget_places(struct codes *codes);
+
+/* Memory for the codes' texts: paths and names. */
+size_t codes_text_bytes(const struct codes *codes);
+
 /* Forgets all places, and the codes whose number is not `used`. The others get new numbers: numbers[old] is
  * set to the new one. Both lists have codes_nr() items. */
 void codes_keep(struct codes *codes, const bool *used, __u32 *numbers);

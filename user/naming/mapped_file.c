@@ -42,6 +42,7 @@ struct mapped_files {
 	struct root *roots;
 	struct root ours; /* this process's; inode 0: not known yet */
 	size_t nr_held;
+	size_t bytes; /* memory of all files */
 	struct mapped_file *buckets[BUCKETS];
 };
 
@@ -284,6 +285,16 @@ static struct mapped_file *find(struct mapped_files *files, const struct sightin
 	return NULL;
 }
 
+static size_t bytes_of(const struct mapped_file *file)
+{
+	return sizeof(*file) + strlen(file->path) + 1;
+}
+
+size_t mapped_files_bytes(const struct mapped_files *files)
+{
+	return files->bytes;
+}
+
 /* Adds a file. The caller gets a reference. */
 static struct mapped_file *add(struct mapped_files *files, const struct sighting *sighting,
 			       const char *build_id, int fd, bool readable)
@@ -304,6 +315,7 @@ static struct mapped_file *add(struct mapped_files *files, const struct sighting
 	};
 	snprintf(file->build_id, sizeof(file->build_id), "%s", build_id);
 	files->nr_held += fd >= 0;
+	files->bytes += bytes_of(file);
 	*bucket = file;
 	return file;
 }
@@ -476,6 +488,7 @@ void mapped_file_put(struct mapped_file *file)
 		close(file->fd);
 		file->files->nr_held--;
 	}
+	file->files->bytes -= bytes_of(file);
 	root_put(file->root);
 	free((char *)file->path);
 	free(file);

@@ -60,6 +60,9 @@ struct sighting {
 	__u64 device, inode;  /* 0: not known */
 };
 
+/* Memory of all files. */
+size_t mapped_files_bytes(const struct mapped_files *files);
+
 /* Writes a build-id as hex, cut to BUILD_ID_TEXT. */
 void build_id_text(char text[BUILD_ID_TEXT], const __u8 *build_id, size_t size);
 

@@ -46,10 +46,12 @@ struct space {
 #define COMM_SIZE  16 /* TASK_COMM_LEN */
 #define COMMS_MOST 16
 
-/* The names (comm) that the threads of a process had in one life. Threads of a pool often have one each. */
+/* The names (comm) that the threads of a process had in one life. Threads of a pool often have one each, but
+ * most processes have one name, so the others have memory of their own. */
 struct comms {
-	char list[COMMS_MOST][COMM_SIZE];
-	size_t nr;
+	char first[COMM_SIZE];
+	char (*others)[COMM_SIZE];
+	unsigned char nr;
 	bool incomplete; /* the process existed before notes were read, or has more than COMMS_MOST */
 };
 
@@ -89,11 +91,20 @@ struct process {
 
 #define BUCKETS 4096 /* a power of two */
 
+/* Memory for a life, with its process and its space. */
+#define LIFE_BYTES                                                                                           \
+	(sizeof(struct life) + sizeof(struct process) + sizeof(struct space) + (COMMS_MOST - 1) * COMM_SIZE)
+
+/* What has ended is kept in so much memory, in addition to what has not. */
+#define ENDED_BYTES (16UL << 20)
+
 struct mappings {
 	struct mapped_files *files;
 	struct process *buckets[BUCKETS];
-	size_t nr;	 /* mappings in all spaces */
-	pid_t *executed; /* processes that have executed a program since mappings_look_at_executed() */
+	size_t nr;	   /* mappings in all spaces */
+	size_t nr_lives;   /* of all processes */
+	size_t bytes_next; /* bytes at which what has ended is forgotten */
+	pid_t *executed;   /* processes that have executed a program since mappings_look_at_executed() */
 	size_t nr_executed, room_executed;
 	__u64 dropped;
 	bool replaced; /* see mappings_replaced() */
@@ -260,13 +271,20 @@ static void life_release(struct mappings *mappings, struct life *life)
 	ancestor_put(life->ancestor);
 	root_put(life->root);
 	mapped_file_put(life->program);
+	free(life->comms.others);
 	free(life);
+	mappings->nr_lives--;
+}
+
+static const char *comms_at(const struct comms *comms, size_t i)
+{
+	return i ? comms->others[i - 1] : comms->first;
 }
 
 static bool comms_have(const struct comms *comms, const char *comm)
 {
 	for (size_t i = 0; i < comms->nr; i++)
-		if (!strncmp(comms->list[i], comm, COMM_SIZE))
+		if (!strncmp(comms_at(comms, i), comm, COMM_SIZE))
 			return true;
 	return false;
 }
@@ -279,7 +297,21 @@ static void comms_add(struct comms *comms, const char *comm)
 		comms->incomplete = true;
 		return;
 	}
-	memcpy(comms->list[comms->nr++], comm, strnlen(comm, COMM_SIZE - 1));
+	if (comms->nr && !comms->others)
+		comms->others = xcalloc(COMMS_MOST - 1, sizeof(*comms->others));
+	memcpy((char *)comms_at(comms, comms->nr++), comm, strnlen(comm, COMM_SIZE - 1));
+}
+
+static struct comms comms_copy(const struct comms *comms)
+{
+	struct comms copy = *comms;
+
+	copy.others = NULL;
+	if (comms->others) {
+		copy.others = xcalloc(COMMS_MOST - 1, sizeof(*copy.others));
+		memcpy(copy.others, comms->others, (COMMS_MOST - 1) * sizeof(*copy.others));
+	}
+	return copy;
 }
 
 /* The user of a process for file access: proc(5). Returns `known` if the process has ended. */
@@ -316,10 +348,12 @@ static void look_at(struct mappings *mappings, const struct process *process)
 
 /* Begins a life. Takes over the caller's reference to the space. Root and owner are those of `before` for
  * now; NULL: they are not known. */
-static struct life *begin_life(struct process *process, __u64 since, struct space *space,
-			       const struct life *before)
+static struct life *begin_life(struct mappings *mappings, struct process *process, __u64 since,
+			       struct space *space, const struct life *before)
 {
 	struct life *life = xmalloc(sizeof(*life));
+
+	mappings->nr_lives++;
 
 	if (process->life)
 		process->life->until = since;
@@ -338,7 +372,7 @@ static struct life *begin_life(struct process *process, __u64 since, struct spac
 /* Begins a life whose fork or exec was not noted. */
 static void begin_unheard(struct mappings *mappings, struct process *process)
 {
-	begin_life(process, 0, space_new(), process->life)->comms.incomplete = true;
+	begin_life(mappings, process, 0, space_new(), process->life)->comms.incomplete = true;
 	process->threaded = true;
 	look_at(mappings, process);
 }
@@ -443,6 +477,7 @@ struct mappings *mappings_new(void)
 	struct mappings *mappings = xcalloc(1, sizeof(*mappings));
 
 	mappings->files = mapped_files_new();
+	mappings->bytes_next = ENDED_BYTES;
 	return mappings;
 }
 
@@ -472,6 +507,21 @@ static bool has_room(struct mappings *mappings)
 		return true;
 	mappings->dropped++;
 	return false;
+}
+
+size_t mappings_bytes(const struct mappings *mappings)
+{
+	return mappings->nr * sizeof(struct mapping) + mappings->nr_lives * LIFE_BYTES +
+	       mapped_files_bytes(mappings->files);
+}
+
+/* Forgets what has ended if it takes too much memory. What has not ended stays, however much it is. */
+static void forget_ended(struct mappings *mappings)
+{
+	if (mappings_bytes(mappings) < mappings->bytes_next)
+		return;
+	mappings_forget(mappings, clock_ns(CLOCK_MONOTONIC));
+	mappings->bytes_next = mappings_bytes(mappings) + ENDED_BYTES;
 }
 
 /* --- taking in -------------------------------------------------------------------------------- */
@@ -576,7 +626,7 @@ static void take_executed(struct mappings *mappings, const struct sideband_note 
 	struct process *process = find_or_make(mappings, note->pid);
 	/* The process may have entered a container before, or changed its user. Most have not, and most map
 	 * only known files, so this is looked up when an unknown file is mapped. */
-	struct life *life = begin_life(process, note->time, space_new(), process->life);
+	struct life *life = begin_life(mappings, process, note->time, space_new(), process->life);
 
 	comms_add(&life->comms, note->comm);
 	mappings->executed = xroom(mappings->executed, mappings->nr_executed, &mappings->room_executed,
@@ -647,11 +697,11 @@ static void take_forked(struct mappings *mappings, const struct sideband_note *n
 		return;
 	}
 	parent->life->space->users++;
-	life = begin_life(process, note->time, parent->life->space, parent->life);
+	life = begin_life(mappings, process, note->time, parent->life->space, parent->life);
 	life->looked = parent->life->looked;
 	if (parent->life->program)
 		life->program = mapped_file_again(parent->life->program);
-	life->comms = parent->life->comms;
+	life->comms = comms_copy(&parent->life->comms);
 	life->ancestor = handed_down(mappings, parent);
 	tell(mappings, MAPPINGS_FORKED, note->pid, note->parent);
 }
@@ -680,6 +730,7 @@ void mappings_take(struct mappings *mappings, const struct sideband_note *note)
 		[SIDEBAND_EXITED] = take_exited, [SIDEBAND_THREADED] = take_threaded,
 	};
 
+	forget_ended(mappings);
 	take[note->kind](mappings, note);
 }
 
@@ -951,11 +1002,6 @@ const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int gene
 		return NULL;
 	*owner = ancestor->owner;
 	return jit_path(ancestor->own_pid, ancestor->root, text, size);
-}
-
-size_t mappings_kept(const struct mappings *mappings)
-{
-	return mappings->nr;
 }
 
 bool mappings_replaced(struct mappings *mappings)

@@ -7,6 +7,7 @@
  * read.
  *
  * Memory is limited to MAPPINGS_MOST mappings. Beyond that, those that have ended are dropped first.
+ * Processes and mappings that have ended take at most 16 MiB, with the files that only they had mapped.
  */
 #ifndef NHMTAP_MAPPINGS_H
 #define NHMTAP_MAPPINGS_H
@@ -100,8 +101,8 @@ const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
 const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int generation, uid_t *owner,
 			 char *text, size_t size);
 
-/* Number of mappings that are kept. */
-size_t mappings_kept(const struct mappings *mappings);
+/* Memory for processes, their mappings and the mapped files. */
+size_t mappings_bytes(const struct mappings *mappings);
 
 /* Whether code of a file was mapped where another file's was, since the last call. */
 bool mappings_replaced(struct mappings *mappings);

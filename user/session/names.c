@@ -69,6 +69,7 @@ struct names {
 	__u64 most_ns;		       /* see names_wait_at_most() */
 	struct background *background; /* the interface to `naming` with deadlines */
 	__u64 lost;		       /* notes lost by listenings that were closed */
+	size_t bytes_before;	       /* see has_many() */
 	__u64 lost_known;	       /* notes lost so far when ended processes were last searched for */
 	struct unwinding *unwinding;   /* NULL: no stacks are walked by unwind tables */
 	struct source *publishing;     /* timer for what could not be published yet; NULL: nothing */
@@ -84,9 +85,9 @@ struct reader {
 	struct code_account account;
 	__u64 since, interval_ms;
 	bool unhurried;
-	void (*replaced)(void *context); /* see reader_on_replaced() */
-	void *context;			 /* of replaced */
-	bool timed;			 /* the interval has ended: the time for its names runs */
+	void (*due)(void *context); /* see reader_on_due() */
+	void *context;		    /* of due */
+	bool timed;		    /* the interval has ended: the time for its names runs */
 };
 
 struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices)
@@ -224,13 +225,30 @@ static bool take(struct names *names, bool all, bool look)
 	return any;
 }
 
-static void tell_replaced(struct names *names)
+/* If processes and mappings take so much memory, what refers to them is named, so that those that have ended
+ * can be forgotten. */
+#define MANY_BYTES (4UL << 20)
+
+/* Whether they take that much, and much more than after the last naming: those of processes that run stay. */
+static bool has_many(struct names *names)
 {
-	if (!mappings_replaced(names->mappings))
-		return;
-	for (struct reader *reader = names->readers; reader; reader = reader->next)
-		if (reader->replaced)
-			reader->replaced(reader->context);
+	size_t bytes = mappings_bytes(names->mappings);
+
+	if (bytes < names->bytes_before)
+		names->bytes_before = bytes;
+	return bytes > MANY_BYTES && bytes > names->bytes_before + MANY_BYTES / 2;
+}
+
+/* Has everything named if addresses mean something else from now on, or if much waits to be forgotten. */
+static void tell_readers(struct names *names)
+{
+	bool many = has_many(names), replaced = mappings_replaced(names->mappings);
+
+	for (struct reader *reader = names->readers; reader && (many || replaced); reader = reader->next)
+		if (reader->due)
+			reader->due(reader->context);
+	if (many)
+		names->bytes_before = mappings_bytes(names->mappings);
 }
 
 static void on_pause_over(void *context);
@@ -259,7 +277,7 @@ static void on_pause_over(void *context)
 		listening->crowded = false;
 		take(listening->names, false, true); /* what came before it waits for notes again */
 	}
-	tell_replaced(listening->names);
+	tell_readers(listening->names);
 	if (listening->paid_until < since)
 		listening->paid_until = since;
 	listening->paid_until += SHARE * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
@@ -474,9 +492,9 @@ void reader_close(struct reader *reader)
 	free(reader);
 }
 
-void reader_on_replaced(struct reader *reader, void (*replaced)(void *context), void *context)
+void reader_on_due(struct reader *reader, void (*due)(void *context), void *context)
 {
-	reader->replaced = replaced;
+	reader->due = due;
 	reader->context = context;
 }
 
@@ -495,13 +513,23 @@ static __u64 read_since(struct reader *reader, __u64 since)
 	return oldest;
 }
 
+/* Forgets what no reader needs. */
+static void forget(struct names *names, __u64 oldest)
+{
+	mappings_forget(names->mappings, oldest);
+	ksymbols_forget(&names->ksymbols, oldest);
+	if (names->background)
+		background_forget(names->background, oldest > FORGOTTEN_NS ? oldest - FORGOTTEN_NS : 0);
+}
+
 void reader_named(struct reader *reader, __u64 until)
 {
 	__u64 oldest = read_since(reader, until);
 
 	codes_since(reader->codes, until);
-	mappings_forget(reader->names->mappings, oldest);
-	ksymbols_forget(&reader->names->ksymbols, oldest);
+	if (mappings_bytes(reader->names->mappings) > MANY_BYTES)
+		codes_forget_places(reader->codes);
+	forget(reader->names, oldest);
 }
 
 void reader_begin(struct reader *reader, const struct timespec *since)
@@ -515,10 +543,7 @@ void reader_begin(struct reader *reader, const struct timespec *since)
 	if (notes_lost(names) != names->lost_known)
 		mappings_look_who_is_gone(names->mappings);
 	names->lost_known = notes_lost(names);
-	mappings_forget(names->mappings, oldest);
-	ksymbols_forget(&names->ksymbols, oldest);
-	if (names->background)
-		background_forget(names->background, oldest > FORGOTTEN_NS ? oldest - FORGOTTEN_NS : 0);
+	forget(names, oldest);
 	if (names->notices->socket < 0) /* there are no notices, so CPUs are polled */
 		notices_take(names->notices, names);
 }

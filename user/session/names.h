@@ -60,9 +60,10 @@ void names_take(struct names *names);
  * the newest notes, although an older one may still come from another CPU. */
 void reader_take(struct reader *reader, bool all);
 
-/* Has `replaced` called when code of a file was mapped where another file's was: what is known of addresses
- * until then should be named by then, since both have the same addresses. */
-void reader_on_replaced(struct reader *reader, void (*replaced)(void *context), void *context);
+/* Has `due` called when addresses should be named before the interval ends: code of a file was mapped where
+ * another file's was, so both have the same addresses; or processes that have ended take much memory, which
+ * reader_named() gives back. */
+void reader_on_due(struct reader *reader, void (*due)(void *context), void *context);
 
 /* Begins the next interval, at this time. */
 void reader_begin(struct reader *reader, const struct timespec *since);
