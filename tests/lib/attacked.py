@@ -43,6 +43,7 @@ COMMANDS = {
     "completion": ["completion", "bash"],
     "symbolize": ["symbolize", "--debug-dir", "/nonexistent", "RECORDS", "-o", "OUT"],
     "flamegraph": ["flamegraph", "RECORDS", "-o", "OUT"],
+    "show": ["show", "--children", "RECORDS", "-o", "OUT"],
     "run": ["run", "CONFIG", "--", *FAULTS],
     "help": ["help", "stat"],
 }
@@ -53,7 +54,7 @@ EACH_COMMAND = pytest.mark.parametrize(
 
 
 # Their output is not lines of JSON.
-OTHER_FORMATS = {"folded", "pprof", "flamegraph"}
+OTHER_FORMATS = {"folded", "pprof", "flamegraph", "show"}
 
 
 class Attacked:

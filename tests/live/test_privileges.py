@@ -180,12 +180,14 @@ NAMING_FILES = {
     "doctor output": ["doctor", "-o", "{secret}/file"],
     "symbolize": ["symbolize", "{secret}/file"],
     "symbolize output": ["symbolize", "/dev/null", "-o", "{secret}/file"],
+    "show": ["show", "{secret}/file"],
+    "show output": ["show", "{open}/stored", "-o", "{secret}/file"],
     "flamegraph": ["flamegraph", "{secret}/file"],
     "flamegraph output": ["flamegraph", "{open}/stored", "-o", "{secret}/file"],
 }
 
 
-@pytest.mark.parametrize("command", ["stat", "run", "list", "explain", "doctor", "symbolize", "flamegraph"])
+@pytest.mark.parametrize("command", ["stat", "run", "list", "explain", "doctor", "symbolize", "flamegraph", "show"])
 def test_each_option_that_names_a_file_is_tried_below(nhmtap, command):
     told = nhmtap(command, "--help").out
     options = re.findall(r"--([a-z-]+) (?:FILE|DIR|PATH|PLACE|fifo:CTL.*) ", told)

@@ -74,7 +74,8 @@ def test_a_message_takes_the_place_of_the_line(tmp_path):
                     "Next: write enable, disable, snapshot, ping or stop.")
 
 
-@pytest.mark.parametrize("reads, writes", [("symbolize", "-o {out}"), ("flamegraph", "-o {out}")])
+@pytest.mark.parametrize("reads, writes", [("symbolize", "-o {out}"), ("flamegraph", "-o {out}"),
+                                            ("show", "-o {out}")])
 def test_reading_a_large_stream_says_how_much_is_read(nhmtap, tmp_path, reads, writes):
     stored = tmp_path / "stored"
     nhmtap.into(stored, "profile", "-g", *FAULTS, "--", *command("faults=100", "exit=0"))

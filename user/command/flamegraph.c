@@ -2,8 +2,6 @@
 /*
  * nhmtap flamegraph: one page that draws the stacks of a stream of records, or the difference of two streams.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,64 +9,19 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/visible.h"
 #include "option/command.h"
 #include "output/flamegraph.h"
 #include "output/member.h"
 #include "output/progress.h"
 #include "output/sink.h"
-#include "record/stored_lines.h"
+#include "view/reading.h"
 
 struct flamegraph_options {
 	const char *title;
 	bool reverse;
 	double from_s, to_s; /* --from and --to in s; 0 if not given */
 };
-
-static int refuse_line(const char *file, size_t line, const char *why, struct refusal *refusal)
-{
-	refuse(refusal, STATUS_USAGE, "line %zu of %.200s", line, file);
-	because(refusal, "it is no record: %.200s", why);
-	return instead(refusal, "give it what nhmtap profile -g --format json writes");
-}
-
-/* The record of a stream that was read last. */
-struct place_in_stream {
-	char run_id[40];
-	json_int_t seq;
-};
-
-/* Refuses what would make a wrong graph: records of a later schema, and lines out of order, whose frames are
- * not those of their stacks. Returns 0, or -1 with the refusal. */
-static int check_record(const json_t *record, struct place_in_stream *last, const char *file, size_t line,
-			struct refusal *refusal)
-{
-	const char *run_id = string(record, "run_id"), *version = string(record, "schema_version");
-	json_int_t seq = integer(record, "seq");
-	bool begins = !strcmp(string(record, "type"), "start");
-	bool behind = *run_id && !strcmp(run_id, last->run_id) && seq <= last->seq && !begins;
-
-	if (atoi(version) > atoi(SCHEMA_VERSION)) {
-		refuse(refusal, STATUS_USAGE, "line %zu of %.200s", line, file);
-		because(refusal, "its schema_version is %.40s, and this nhmtap reads records up to %s",
-			version, SCHEMA_VERSION);
-		return instead(refusal, "use the nhmtap that wrote it, or a later one");
-	}
-	if (behind) {
-		refuse(refusal, STATUS_USAGE, "line %zu of %.200s", line, file);
-		because(refusal, "its seq %lld does not follow seq %lld of the line before", (long long)seq,
-			(long long)last->seq);
-		return instead(refusal, "give the records in the order in which they were written");
-	}
-	snprintf(last->run_id, sizeof(last->run_id), "%s", run_id);
-	last->seq = seq;
-	return 0;
-}
-
-static int refuse_input(const char *file, int err, struct refusal *refusal)
-{
-	refuse(refusal, STATUS_PARTIAL, "reading the records of %.200s", file);
-	return because(refusal, "%s", strerror(-err));
-}
 
 struct heading {
 	char title[256];
@@ -100,51 +53,34 @@ static void take_title(char *title, size_t size, const json_t *start)
 		snprintf(title, size, "Flame graph of CPUs %.80s", cpus);
 }
 
+struct drawing {
+	struct flamegraph *flamegraph;
+	struct heading heading;
+};
+
+static void take_drawn(void *of, const json_t *record)
+{
+	struct drawing *drawing = of;
+
+	if (!*drawing->heading.title)
+		take_title(drawing->heading.title, sizeof(drawing->heading.title), record);
+	take_emulated(&drawing->heading, record);
+	flamegraph_take(drawing->flamegraph, record);
+}
+
 /* Takes in all records of a file; file is NULL for stdin. */
 static int read_records(struct flamegraph *flamegraph, const char *file, struct heading *heading,
 			struct refusal *refusal)
 {
-	const char *name = file ? file : "stdin";
-	int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-	struct place_in_stream last = {.seq = -1};
-	struct stored_lines lines;
-	const char *line;
-	size_t number = 0;
-	ssize_t length;
-	bool whole;
-	int err = 0;
+	struct drawing drawing = {flamegraph, *heading};
+	struct stored_reading reading = {.writer = "nhmtap profile -g", .take = take_drawn, .of = &drawing};
+	int err = read_stored(&reading, file, refusal);
 
-	if (fd < 0) {
-		err = errno;
-		refuse(refusal, STATUS_USAGE, "file '%.200s'", file);
-		refusal->error = err;
-		because(refusal, "it can't be read: %s", strerror(err));
-		return instead(refusal, "nhmtap flamegraph A B takes two files of records");
-	}
-	stored_lines_open(&lines, fd);
-	while (!err && (length = stored_lines_next(&lines, &line, &whole)) > 0) {
-		json_error_t error = {.text = "it is too long"};
-		json_t *record = whole ? json_loadb(line, length, 0, &error) : NULL;
-
-		number++;
-		if (progress_due())
-			progress_show_read(fd, lines.read);
-		if (!record)
-			err = refuse_line(name, number, error.text, refusal);
-		else
-			err = check_record(record, &last, name, number, refusal);
-		if (!err && !*heading->title)
-			take_title(heading->title, sizeof(heading->title), record);
-		if (!err)
-			take_emulated(heading, record);
-		if (!err)
-			flamegraph_take(flamegraph, record);
-		json_decref(record);
-	}
-	stored_lines_close(&lines);
-	if (file)
-		close(fd);
-	return err || length >= 0 ? err : refuse_input(name, length, refusal);
+	*heading = drawing.heading;
+	if (!err && reading.cut)
+		say("nhmtap: the last line of %s is not whole; what is before it is drawn",
+		    file ? file : "stdin");
+	return err;
 }
 
 static int write_page(const struct flamegraph *flamegraph, const char *title, const char *path,

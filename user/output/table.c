@@ -171,20 +171,6 @@ static void begin_section(struct text *text, struct stream *stream, const char *
 	snprintf(stream->section, sizeof(stream->section), "%.39s", section);
 }
 
-/* Whether the terminal takes UTF-8, by the locale's environment variables (LC_ALL, LC_CTYPE, LANG). */
-static bool utf8(void)
-{
-	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		const char *value = getenv(names[i]);
-
-		if (value && *value)
-			return strcasestr(value, "UTF-8") || strcasestr(value, "utf8");
-	}
-	return false;
-}
-
 /* --- a screen --------------------------------------------------------------------------------- */
 
 /* Cuts each line at this many columns. */
@@ -277,7 +263,7 @@ static int write_table(struct stream *stream, const json_t *record)
 			text_add_visible(&text, part.bytes);
 		free(part.bytes);
 	}
-	if (stream->sink.terminal && !utf8())
+	if (stream->sink.terminal && !text_takes_utf8())
 		text_to_ascii(&text);
 	if (stream->live)
 		put_on_screen(&text, stream, record);

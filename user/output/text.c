@@ -83,6 +83,44 @@ void text_wrap(struct text *text, int indent, const char *of)
 	free(shown.bytes);
 }
 
+int text_columns(const char *of)
+{
+	return columns(of, of + strlen(of));
+}
+
+/* The place behind this many columns of text. */
+static const char *behind(const char *of, int wanted)
+{
+	for (; *of && wanted; wanted--)
+		do
+			of++;
+		while ((*of & 0xc0) == 0x80);
+	return of;
+}
+
+void text_add_shortened(struct text *text, const char *of, int width)
+{
+	int all = text_columns(of), kept = width - 1, head = (kept + 1) / 2;
+
+	if (all <= width || width < 3)
+		text_add(text, "%s", of);
+	else
+		text_add(text, "%.*s…%s", (int)(behind(of, head) - of), of, behind(of, all - (kept - head)));
+}
+
+bool text_takes_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "UTF-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
 void text_to_ascii(struct text *text)
 {
 	static const struct {

@@ -3,6 +3,7 @@
 #ifndef NHMTAP_TEXT_H
 #define NHMTAP_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define TEXT_WIDTH 80 /* columns of a terminal */
@@ -24,6 +25,16 @@ void text_add_visible(struct text *text, const char *from);
 /* Appends words, as text_add_visible() does, and a newline. Words that exceed TEXT_WIDTH continue on a new
  * line, indented by `indent` spaces. */
 void text_wrap(struct text *text, int indent, const char *words);
+
+/* The number of columns that text takes, which has no line feed. */
+int text_columns(const char *of);
+
+/* Appends text, as it is, but in its middle shortened to this many columns: what names have in common is
+ * often their beginning, and what tells them apart their end. */
+void text_add_shortened(struct text *text, const char *of, int width);
+
+/* Whether the terminal takes UTF-8, by the locale's environment variables (LC_ALL, LC_CTYPE, LANG). */
+bool text_takes_utf8(void);
 
 /* Replaces characters outside of ASCII by similar ones, or by '?'. */
 void text_to_ascii(struct text *text);

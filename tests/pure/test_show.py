@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap show: tables of stored records. The streams are made here, so the shares are known."""
+import json
+import random
+import re
+import subprocess
+
+import pytest
+from records import NHMTAP
+from test_symbolize import SCHEMA_VERSION, event, profile, stream, text_of
+
+HOSTILE = "\x1b]0;title\x07\u202egnp\n<script>" + "x" * 10000
+
+
+def show(text, *options):
+    return subprocess.run([NHMTAP, "show", *map(str, options)], input=text, capture_output=True, text=True, timeout=60,
+                          check=False)
+
+
+def rows(text, *options):
+    """The rows of the only table as lists of cells, which are apart by two blanks."""
+    done = show(text, *options)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    table = done.stdout.split("\n\n")[1]
+    lines = [line for line in table.splitlines()[1:] if not line.startswith("#")]
+    return [re.split(r" {2,}", line.strip()) for line in lines[1:]]
+
+
+def code(symbol, module="/opt/demo"):
+    return {"symbol": symbol, "module": module}
+
+
+def entries(**symbols):
+    return [{"comm": "demo", "samples": n, "period": 10 * n, "code": code(symbol)} for symbol, n in symbols.items()]
+
+
+def frames(*names):
+    return {"type": "frames", "event": "cpu-clock", "start_time": "2026-01-31T23:59:59.000000000Z", "duration_ns": 1,
+            "frames": [{"id": i, "symbol": name, "module": "/opt/demo", "offset": hex(16 * i)} for i, name in enumerate(names)]}
+
+
+NAMES = ["main", "work", "step", "other"]
+
+
+def stacks(**counts):
+    """An interval of stacks: their functions, the outermost first, are joined by "__"."""
+    found = profile(*[{"stack": [NAMES.index(name) for name in reversed(way.split("__"))], "comm": "demo",
+                       "samples": n, "period": n} for way, n in counts.items()])
+    total = sum(counts.values())
+    return [frames(*NAMES), {**found, "stacks": {"delivered": total, "truncated": 0, "failed": 0, "table_full": 0}}]
+
+
+WAYS = {"main__work": 30, "main__work__step": 50, "main__other__step": 15, "main": 5}
+
+
+def test_intervals_are_summed_up_and_the_largest_comes_first():
+    text = text_of(*stream(profile(*entries(small=10, large=20)), profile(*entries(large=50, small=20))))
+    assert [(row[0], row[1], row[-1]) for row in rows(text)] == [("70", "70.0%", "large (demo)"), ("30", "30.0%", "small (demo)")]
+
+
+def test_a_share_has_the_error_of_its_number_of_samples():
+    """1.96 standard deviations of a binomial share of 0.3 in 100."""
+    found = rows(text_of(*stream(profile(*entries(large=70, small=30)))))
+    assert [row[2] for row in found] == ["9.0", "9.0"]
+
+
+def test_weights_are_periods_not_samples():
+    one, other = {"comm": "a", "samples": 1, "period": 900}, {"comm": "b", "samples": 9, "period": 100}
+    assert [row[:2] for row in rows(text_of(*stream(profile(one, other))))] == [["1", "90.0%"], ["9", "10.0%"]]
+
+
+def test_rows_are_grouped_and_sorted_as_asked():
+    text = text_of(*stream(profile(*entries(b=10, a=20), {"comm": "x", "samples": 70, "period": 700, "code": code("a")})))
+    assert [(row[0], row[-1]) for row in rows(text, "--by", "symbol")] == [("90", "a"), ("10", "b")]
+    assert [row[-2:] for row in rows(text, "--by", "comm,sym", "--sort", "symbol")] == [["x", "a"], ["demo", "a"], ["demo", "b"]]
+
+
+@pytest.mark.parametrize("condition, left", [
+    ("symbol=a", "a"), ("symbol!=a", "b c,d"), ("symbol~^[ab]$", "a b"), ("symbol!~^[ab]$", "c,d"), ("symbol=c,d", "c,d"),
+    ("comm=demo,symbol~[abc],symbol!=b", "a c,d"), ("module~demo", "a b c,d"), ("comm=x", "")])
+def test_a_filter_leaves_the_rows_that_meet_all_conditions(condition, left):
+    found = rows(text_of(*stream(profile(*entries(**{"a": 3, "b": 2, "c,d": 1})))), "--by", "symbol", "--filter", condition)
+    assert " ".join(row[-1] for row in found) == left
+
+
+def test_small_rows_are_summed_up():
+    text = text_of(*stream(profile(*entries(large=90, b=6, c=4))))
+    done = show(text, "--percent-limit", "10")
+    assert "large" in done.stdout and "(b" not in done.stdout and "# 10 samples (10.0%) in 2 rows more" in done.stdout
+    assert "# 10 samples (10.0%) in 2 rows more" in show(text, "--top", "1").stdout
+
+
+def test_children_have_what_they_call_once():
+    text = text_of(*stream(*stacks(**WAYS, main__work__work=100)))
+    found = {row[-1]: (row[1], row[3]) for row in rows(text, "--children", "--by", "symbol")}
+    assert found == {"main": ("100.0%", "2.5%"), "work": ("90.0%", "65.0%"), "step": ("32.5%", "32.5%"), "other": ("7.5%", "0.0%")}
+
+
+def test_callers_and_callees_are_the_ways_to_a_function_and_from_it():
+    text = text_of(*stream(*stacks(**WAYS)))
+    assert [(row[0], row[-1]) for row in rows(text, "--callers", "step")] == [
+        ("65", "step"), ("50", "work"), ("50", "main"), ("15", "other"), ("15", "main")]
+    assert [(row[0], row[-1]) for row in rows(text, "--callees", "main")] == [
+        ("100", "main"), ("80", "work"), ("50", "step"), ("15", "other"), ("15", "step")]
+
+
+def test_two_streams_are_compared_and_what_chance_makes_is_marked(tmp_path):
+    """Whole runs of a command, so amounts are compared: 400 against 100 samples is no chance, 101 against 100 is."""
+    for name, large in (("a", 100), ("b", 400)):
+        whole = stream(profile(*entries(large=large, same=100 + (name == "b"))))
+        whole[-1]["command"] = {"pid": 1}
+        (tmp_path / name).write_text(text_of(*whole))
+    done = show("", "--diff", tmp_path / "a", tmp_path / "b")
+    lines = [line.split() for line in done.stdout.splitlines() if line.endswith(("large", "same"))]
+    assert lines[0][:3] == ["50.0%", "79.8%", "+300.0%"] and "~" not in lines[0]
+    assert lines[1][2:5] == ["+1.0%", "27.8", "~"]
+
+
+def count(name, value, **members):
+    return {"type": "count", "event": name, "start_time": "2026-01-31T23:59:59.000000000Z", "duration_ns": 1, "status": "counted",
+            "value": value, "enabled_ns": 1, "running_ns": 1, "scaled": value, **members}
+
+
+def test_counts_are_added_with_their_bounds():
+    bound = {"level": .95, "low": 90.0, "high": 120.0, "readings": 9}
+    text = text_of(*stream(count("loads", 100, status="multiplexed", bound=bound), count("faults", 5),
+                           count("loads", 100, status="multiplexed", bound=bound), count("faults", 5)))
+    assert rows(text) == [["200", "~", "180", "240", "loads"], ["10", "faults"]]
+
+
+def test_a_difference_of_counts_within_their_bounds_is_marked(tmp_path):
+    for name, value in (("a", 100), ("b", 110)):
+        bound = {"level": .95, "low": value - 10.0, "high": value + 10.0, "readings": 9}
+        (tmp_path / name).write_text(text_of(*stream(count("loads", value, bound=bound), count("faults", value))))
+    done = show("", "--diff", tmp_path / "a", tmp_path / "b")
+    assert re.search(r"100 +110 +\+10\.0% +-10\.0 +\+30\.0 +~ +loads", done.stdout)
+    assert re.search(r"100 +110 +\+10\.0% +\+10\.0 +\+10\.0 +faults", done.stdout)
+
+
+def test_what_is_missing_is_told():
+    lossy = profile(*entries(large=90))
+    lossy["samples"] = {"expected": 100, "uncertainty": 0, "aggregated": 90, "lost": {"table_full": 10}}
+    gap = {"type": "gap", "cause": "queue_full", "since": "2026-01-31T23:59:59.000000000Z",
+           "until": "2026-01-31T23:59:59.000000000Z", "records": 7}
+    out = show(text_of(*stream(lossy, gap))).stdout
+    assert "# 10 of 100 expected samples are missing: table_full" in out and "# 7 records are missing" in out
+
+
+def test_a_stream_cut_anywhere_is_shown_up_to_there():
+    text = text_of(*stream(*stacks(**WAYS), *stacks(main=1000)))
+    ends = [i + 1 for i, byte in enumerate(text) if byte == "\n"]
+    for at in random.Random(3).sample(range(ends[2], len(text) - 1), 40):
+        done = show(text[:at], "--by", "symbol")
+        assert done.returncode == 0 and "the stream has no end" in done.stdout, at
+        assert ("1,100 samples" if at >= ends[4] - 1 else "100 samples") in done.stdout, at
+
+
+def test_names_of_any_bytes_control_no_terminal_and_stay_on_their_line():
+    done = show(text_of(*stream(profile({"comm": HOSTILE, "samples": 1, "period": 1, "code": code(HOSTILE)}))))
+    assert done.returncode == 0 and not set("\x1b\x07\u202e") & set(done.stdout)
+    assert r"\u001b]0;title\u0007\u202egnp\u000a<script>" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) < 1000
+
+
+@pytest.mark.parametrize("options, why, remedy", [
+    (["--by", "pid"], "option --by pid: the records have no such key; they have comm, code, symbol", "nhmtap profile --by"),
+    (["--filter", "pid=3"], "option --filter pid: the records have no such key", "nhmtap profile --by"),
+    (["--filter", "comm"], "a condition is a key, an operator and a text", "symbol~REGEX"),
+    (["--filter", "comm~("], "Unmatched", "symbol~REGEX"),
+    (["--sort", "comm,dso"], "option --sort comm,dso: rows are sorted by", "--by groups rows by keys"),
+    (["--percent-limit", "x"], "no number from 0 to 100", "0.5"),
+    (["--children"], "there are no stacks", "nhmtap profile -g"),
+    (["--callers", "main"], "there are no stacks", "nhmtap profile -g"),
+    (["--callers", "a", "--callees", "b"], "a table of their own", "one of these"),
+    (["--diff"], "two files", "nhmtap show --diff A B"),
+])
+def test_what_the_records_do_not_have_is_refused(options, why, remedy):
+    done = show(text_of(*stream(profile(*entries(a=1)))), *options)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert why in done.stderr and remedy in done.stderr
+
+
+def test_a_function_that_is_in_no_stack_is_refused_with_similar_ones():
+    done = show(text_of(*stream(*stacks(**WAYS))), "--callers", "wrok")
+    assert done.returncode == 1 and "no stack has a function of this name" in done.stderr and "work" in done.stderr
+
+
+@pytest.mark.parametrize("text, why", [("", "no counts and no samples"), ("{}\n", "no counts"), ("x\n", "line 1 of stdin: it is no record"),
+                                       ('{"type":"end"}\n[\n', "line 2"), ('{"schema_version":"99.0.0"}\n', "up to " + SCHEMA_VERSION)])
+def test_what_is_no_stream_is_refused(text, why):
+    done = show(text)
+    assert (done.returncode, done.stdout) == (1, "") and why in done.stderr
+
+
+def changed(value, chance):
+    """The value with one of its parts replaced by something that does not belong there."""
+    strange = [None, True, -1, 1e300, 2 ** 63 - 1, "", "x", [], {}, [{}], {"a": []}, HOSTILE]
+    if isinstance(value, dict) and value and ("seq" in value or chance.random() < .8):
+        name = chance.choice(list(value))
+        return {**value, name: changed(value[name], chance)}
+    if isinstance(value, list) and value and chance.random() < .8:
+        at = chance.randrange(len(value))
+        return [*value[:at], changed(value[at], chance), *value[at + 1:]]
+    return chance.choice(strange)
+
+
+def test_records_of_any_shape_do_no_harm(tmp_path):
+    """A process for each would take long, so a file has many runs."""
+    chance = random.Random(41)
+    whole = [*stream(*stacks(**WAYS), count("loads", 3), profile(*entries(a=1)))]
+    for options in ([], ["--children"], ["--callers", "step"], ["--filter", "symbol~a", "--by", "comm,code,line,place"]):
+        text = "".join(text_of({**changed(record, chance), "type": record["type"], "run_id": f"{i:032}",
+                                "schema_version": SCHEMA_VERSION, "seq": 1})
+                       for i in range(300) for record in [chance.choice(whole)])
+        done = show(text, *options)
+        assert done.returncode in (0, 1), done.stderr
+        assert done.returncode == 0 or "Next:" in done.stderr
+
+
+def test_an_event_of_the_start_record_needs_no_samples():
+    empty = {**profile(), "no_samples": "the clock never ticked"}
+    assert event()["name"] in show(text_of(*stream(empty))).stdout
+    assert "# no samples: the clock never ticked" in show(text_of(*stream(empty))).stdout
+
+
+def test_help_names_every_option():
+    told = json.loads(subprocess.run([NHMTAP, "help", "--json"], capture_output=True, text=True, check=True).stdout)
+    names = {option["name"] for command in told if command["name"] == "show" for option in command["options"]}
+    assert {"by", "sort", "filter", "percent-limit", "children", "callers", "callees", "diff"} <= names

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap show: tables of a stored stream of records for people, or of how two streams differ. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "option/command.h"
+#include "output/progress.h"
+#include "view/figures.h"
+#include "view/heading.h"
+#include "view/pager.h"
+#include "view/reading.h"
+#include "view/shares.h"
+
+struct show_options {
+	const char *by, *sort, *callers, *callees, *percent_limit;
+	struct texts filter;
+	bool children, diff;
+};
+
+struct showing {
+	struct share_tables *shares;
+	struct figures *figures;
+	struct heading_of_stream headings[2];
+	int stream;
+};
+
+static void take_record(void *of, const json_t *record)
+{
+	struct showing *showing = of;
+
+	heading_take(&showing->headings[showing->stream], record);
+	shares_take(showing->shares, record);
+	figures_take(showing->figures, record);
+}
+
+static int read_stream(struct showing *showing, const char *file, struct refusal *refusal)
+{
+	struct stored_reading reading = {.writer = "nhmtap", .take = take_record, .of = showing};
+	int err = read_stored(&reading, file, refusal);
+
+	showing->headings[showing->stream].cut = reading.cut;
+	return err;
+}
+
+static int read_streams(struct showing *showing, const struct options *options, struct refusal *refusal)
+{
+	const struct show_options *own = options->own;
+
+	if (read_stream(showing, options->nr_rest ? options->rest[0] : NULL, refusal))
+		return -1;
+	if (!own->diff)
+		return 0;
+	showing->stream = 1;
+	shares_second(showing->shares);
+	figures_second(showing->figures);
+	return read_stream(showing, options->rest[1], refusal);
+}
+
+static int refuse_empty(const struct show_options *own, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "show");
+	if (own->filter.nr) {
+		because(refusal, "no counts pass the filter, and there are no samples in these records");
+		return instead(refusal, "without --filter it shows what there is");
+	}
+	because(refusal, "there are no counts and no samples in these records");
+	return instead(
+		refusal,
+		"give it what nhmtap stat, profile, mem, branch, offcore or analyze writes with -o FILE");
+}
+
+static int print(const struct showing *showing, const struct options *options, struct refusal *refusal)
+{
+	const struct show_options *own = options->own;
+	int width = show_width(options->output), err;
+	struct text text = {0}, tables = {0};
+
+	if (!shares_tables(showing->shares) && !figures_number(showing->figures))
+		return refuse_empty(own, refusal);
+	if (shares_check(showing->shares, refusal))
+		return -1;
+	for (int i = 0; i <= showing->stream; i++)
+		heading_print(&showing->headings[i], &text);
+	shares_print(showing->shares, &tables, width);
+	figures_print(showing->figures, own->diff, &tables, width);
+	text_add(&text, "\n%s", tables.bytes ?: "");
+	err = show_text(&text, options->output, refusal);
+	free(text.bytes);
+	free(tables.bytes);
+	return err;
+}
+
+/* --- the command line ------------------------------------------------------------------------- */
+
+static int refuse_files(const struct show_options *own, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "show");
+	because(refusal, own->diff ? "--diff compares the records of two files"
+				   : "it reads the records of one file, or from stdin");
+	return instead(refusal, own->diff ? "nhmtap show --diff A B" : "nhmtap show FILE");
+}
+
+static int check_options(const struct options *options, struct refusal *refusal)
+{
+	const struct show_options *own = options->own;
+	bool ways = own->callers || own->callees;
+
+	if (own->diff ? options->nr_rest != 2
+		      : options->nr_rest > 1 || (!options->nr_rest && isatty(STDIN_FILENO)))
+		return refuse_files(own, refusal);
+	if ((own->callers && own->callees) || (ways && (own->by || own->children || own->diff))) {
+		refuse(refusal, STATUS_USAGE, "option --%s with --%s", own->callers ? "callers" : "callees",
+		       own->callees && own->callers ? "callees"
+		       : own->diff		    ? "diff"
+		       : own->children		    ? "children"
+						    : "by");
+		because(refusal, "callers and callees are a table of their own");
+		return instead(refusal, "give one of these options");
+	}
+	return 0;
+}
+
+static int take_percent(const char *given, double *least, struct refusal *refusal)
+{
+	char *end;
+
+	*least = -1;
+	if (!given)
+		return 0;
+	*least = strtod(given, &end);
+	if (end != given && (!*end || !strcmp(end, "%")) && *least >= 0 && *least <= 100)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --percent-limit '%.100s'", given);
+	because(refusal, "it is no number from 0 to 100");
+	return instead(refusal, "--percent-limit 0.5");
+}
+
+static int show_all(const struct options *options, const struct shares_wanted *wanted,
+		    struct refusal *refusal)
+{
+	const struct show_options *own = options->own;
+	struct showing showing = {.shares = shares_new(wanted), .figures = figures_new(wanted->filter)};
+	int err;
+
+	for (int i = 0; i < 2; i++)
+		heading_begin(&showing.headings[i], own->diff ? options->rest[i] : NULL);
+	progress_begin(options->quiet);
+	err = read_streams(&showing, options, refusal);
+	progress_end();
+	if (!err)
+		err = print(&showing, options, refusal);
+	for (int i = 0; i < 2; i++)
+		heading_release(&showing.headings[i]);
+	shares_release(showing.shares);
+	figures_release(showing.figures);
+	return err;
+}
+
+static int run(const struct options *options, struct refusal *refusal)
+{
+	const struct show_options *own = options->own;
+	struct row_filter filter = {0};
+	struct shares_wanted wanted = {
+		.by = own->by,
+		.sort = own->sort,
+		.filter = &filter,
+		.callers = own->callers,
+		.callees = own->callees,
+		.children = own->children,
+		.diff = own->diff,
+		.top = options->top,
+	};
+	int err = check_options(options, refusal) ||
+		  take_percent(own->percent_limit, &wanted.least, refusal) ||
+		  row_filter_parse(&filter, &own->filter, refusal) || show_all(options, &wanted, refusal);
+
+	row_filter_release(&filter);
+	return err ? (int)refusal->status : STATUS_DONE;
+}
+
+static const char *const show_keys[] = {"comm", "symbol", "module", "line",   "place",	   "code",  "pid",
+					"tid",	"cpu",	  "cgroup", "source", "cacheline", "page",  "node",
+					"tlb",	"lock",	  "ip",	    "from",   "to",	   "event", NULL};
+static const char *const show_orders[] = {"share", "samples", "self",	"total", "mean",
+					  "max",   "change",  "symbol", "comm",	 NULL};
+
+static const struct option_row rows[] = {
+	{0, "by", "KEYS", OPTION_LIST, OWN(struct show_options, by), .words = show_keys,
+	 .help = "keys to sum up by: those that the records have, or of their code symbol, module, line, "
+		 "place "
+		 "(default: all that the records have)"},
+	{0, "sort", "ORDER", OPTION_TEXT, OWN(struct show_options, sort), .words = show_orders,
+	 .help = "order of the rows: share, samples, total, mean, max, change, or a key (default: share; "
+		 "with "
+		 "--diff change)"},
+	{0, "filter", "KEY=TEXT,…", OPTION_TEXTS, OWN(struct show_options, filter),
+	 .help = "only rows of which all this is true: KEY=TEXT, KEY!=TEXT, KEY~REGEX or KEY!~REGEX"},
+	{0, "percent-limit", "P", OPTION_TEXT, OWN(struct show_options, percent_limit),
+	 .help = "sum up rows with less than P percent (default 0; for callers and callees 0.5)"},
+	{0, "children", NULL, OPTION_FLAG, OWN(struct show_options, children),
+	 .help = "with stacks: what functions take together with what they call, besides what they take by "
+		 "themselves"},
+	{0, "callers", "FUNCTION", OPTION_TEXT, OWN(struct show_options, callers),
+	 .help = "with stacks: who calls FUNCTION"},
+	{0, "callees", "FUNCTION", OPTION_TEXT, OWN(struct show_options, callees),
+	 .help = "with stacks: what FUNCTION calls"},
+	{0, "diff", NULL, OPTION_FLAG, OWN(struct show_options, diff),
+	 .help = "how the records of a second file differ from those of the first"},
+	{0},
+};
+
+static const struct command show_command = {
+	.name = "show",
+	.arguments = "[OPTIONS] [FILE]",
+	.help = "shows stored records as tables, sorted, filtered and compared",
+	.options = {rows, top_rows, output_rows, quiet_rows, help_rows},
+	.own_size = sizeof(struct show_options),
+	.run = run,
+};
+REGISTER_COMMAND(show_command);

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "view/cells.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "output/member.h"
+#include "output/rows.h"
+
+struct call cell_function(const json_t *entry)
+{
+	const json_t *code = json_object_get(entry, "code");
+
+	if (!json_is_object(code))
+		code = json_object_get(entry, "from");
+	if (!json_is_object(code))
+		return (struct call){0};
+	/* As in profile's own table, the function is the one that the linker knows. */
+	return calls_at(code, calls_in(code) - 1);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Two builds of one program have different names, which would keep them apart. */
+static const char *renamed(const struct cell_source *cells, const char *name)
+{
+	return cells->shown_as && !strcmp(base_name(name), cells->program) ? cells->shown_as : name;
+}
+
+static void symbol_text(const struct cell_source *cells, const struct call *call, char *buffer, size_t size)
+{
+	calls_name(call, buffer, size);
+}
+
+static void module_text(const struct cell_source *cells, const struct call *call, char *buffer, size_t size)
+{
+	snprintf(buffer, size, "%s", renamed(cells, string(call->frame, "module")));
+}
+
+static void line_text(const struct cell_source *cells, const struct call *call, char *buffer, size_t size)
+{
+	if (call->file)
+		snprintf(buffer, size, "%s:%lld", base_name(call->file), (long long)call->line);
+	else
+		snprintf(buffer, size, "?");
+}
+
+static void place_text(const struct cell_source *cells, const struct call *call, char *buffer, size_t size)
+{
+	const char *offset = string(call->frame, "offset"), *module = string(call->frame, "module");
+
+	snprintf(buffer, size, "%s%s%s", base_name(module), *module ? "+" : "",
+		 *offset ? offset : string(call->frame, "address"));
+}
+
+static void code_text(const struct cell_source *cells, const struct call *call, char *buffer, size_t size)
+{
+	const char *module = string(call->frame, "module");
+	size_t used;
+
+	calls_name(call, buffer, size);
+	used = strlen(buffer);
+	if (call->symbol && *module && used < size)
+		snprintf(buffer + used, size - used, " (%s)", base_name(renamed(cells, module)));
+}
+
+/* The keys that follow from the function. */
+static const struct {
+	const char *name;
+	void (*text)(const struct cell_source *cells, const struct call *call, char *buffer, size_t size);
+} of_function[] = {
+	{"symbol", symbol_text}, {"module", module_text}, {"line", line_text},
+	{"place", place_text},	 {"code", code_text},
+};
+
+/* A member that is code is written as the function's key `code`. */
+static void member_text(const struct cell_source *cells, const json_t *value, char *buffer, size_t size)
+{
+	struct call call;
+
+	if (!json_is_object(value)) {
+		row_cell(value, buffer, size);
+		return;
+	}
+	call = calls_at(value, calls_in(value) - 1);
+	code_text(cells, &call, buffer, size);
+}
+
+const char *cell_text(const struct cell_source *cells, const char *key, char *buffer, size_t size)
+{
+	struct call own = cells->call ? *cells->call : cell_function(cells->entry);
+	const json_t *value;
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_function); i++) {
+		if (strcmp(of_function[i].name, key))
+			continue;
+		if (!own.frame)
+			return NULL;
+		of_function[i].text(cells, &own, buffer, size);
+		return buffer;
+	}
+	value = json_object_get(!strcmp(key, "event") ? cells->record : cells->entry, key);
+	if (!value || json_is_array(value))
+		return NULL;
+	member_text(cells, value, buffer, size);
+	if (!strcmp(key, "comm") && cells->shown_as && !strcmp(buffer, cells->program))
+		snprintf(buffer, size, "%s", cells->shown_as);
+	return buffer;
+}
+
+void cell_keys(const struct cell_source *cells, json_t *names)
+{
+	bool function = cells->call || cell_function(cells->entry).frame;
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)cells->entry, name, value)
+		if (row_is_key(name) && !json_is_array(value))
+			json_object_set_new(names, name, json_true());
+	for (size_t i = 0; function && i < ARRAY_SIZE(of_function); i++)
+		json_object_set_new(names, of_function[i].name, json_true());
+	json_object_set_new(names, "event", json_true());
+}

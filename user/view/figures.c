@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "view/figures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/visible.h"
+#include "output/member.h"
+#include "output/rows.h"
+#include "view/sheet.h"
+
+/* How the intervals of a figure make one number. */
+enum joined { ADDED, AVERAGED };
+
+/* A figure in a stream. Its bound is low to high. */
+struct figure_of {
+	double value, low, high; /* sums; of averages, each times the duration */
+	double weight;		 /* sum of the durations */
+	size_t intervals;
+	bool estimate;	 /* it is not exact */
+	const char *why; /* interned by the figures' `whys`: why there is no value; NULL */
+};
+
+struct figure {
+	char *section, *name, *unit;
+	enum joined joined;
+	double factor; /* of the number that is shown: 100 for a share */
+	struct figure_of of[2];
+};
+
+struct figures {
+	const struct row_filter *filter;
+	struct figure *list;
+	size_t nr, room;
+	json_t *known; /* {section, name: index} */
+	json_t *whys;  /* {text: true} */
+	int stream;
+};
+
+struct figures *figures_new(const struct row_filter *filter)
+{
+	struct figures *figures = xcalloc(1, sizeof(*figures));
+
+	figures->filter = filter;
+	figures->known = json_object();
+	figures->whys = json_object();
+	return figures;
+}
+
+void figures_release(struct figures *figures)
+{
+	for (size_t i = 0; i < figures->nr; i++) {
+		free(figures->list[i].section);
+		free(figures->list[i].name);
+		free(figures->list[i].unit);
+	}
+	free(figures->list);
+	json_decref(figures->known);
+	json_decref(figures->whys);
+	free(figures);
+}
+
+void figures_second(struct figures *figures)
+{
+	figures->stream = 1;
+}
+
+size_t figures_number(const struct figures *figures)
+{
+	return figures->nr;
+}
+
+static double real_member(const json_t *value, const char *name, double missing)
+{
+	const json_t *member = json_object_get(value, name);
+
+	return member ? json_number_value(member) : missing;
+}
+
+static struct figure *figure_at(struct figures *figures, const char *section, const char *name,
+				const char *unit, enum joined joined, double factor)
+{
+	char *key = xasprintf("%s\n%s", section, name);
+	json_t *known = json_object_get(figures->known, key);
+
+	if (!known) {
+		known = json_integer(figures->nr);
+		json_object_set_new(figures->known, key, known);
+		figures->list = xroom(figures->list, figures->nr, &figures->room, sizeof(*figures->list));
+		figures->list[figures->nr++] = (struct figure){
+			.section = xstrdup(section),
+			.name = xstrdup(name),
+			.unit = xstrdup(unit),
+			.joined = joined,
+			.factor = factor,
+		};
+	}
+	free(key);
+	return &figures->list[json_integer_value(known)];
+}
+
+/* Adds the value of an interval, with its bound. */
+static void add_value(struct figures *figures, struct figure *figure, const json_t *record, double value,
+		      double low, double high)
+{
+	struct figure_of *of = &figure->of[figures->stream];
+	double weight = figure->joined == ADDED ? 1 : fmax(integer(record, "duration_ns"), 1);
+
+	of->value += weight * value;
+	of->low += weight * low;
+	of->high += weight * high;
+	of->weight += weight;
+	of->intervals++;
+	of->estimate |= low != high;
+}
+
+static void add_reason(struct figures *figures, struct figure *figure, const json_t *of)
+{
+	const char *why = *string(of, "why") ? string(of, "why") : "it was not counted";
+
+	json_object_set_new(figures->whys, why, json_true());
+	figure->of[figures->stream].why = json_object_iter_key(json_object_iter_at(figures->whys, why));
+}
+
+/* "instructions:u, CPU 0": a row's event or metric, and its keys. */
+static char *name_of_row(const json_t *record, const char *name)
+{
+	char keys[256];
+	json_int_t nth = integer(record, "nth");
+	char number[24] = "";
+
+	row_name(record, keys, sizeof(keys));
+	if (nth)
+		snprintf(number, sizeof(number), " %lld", (long long)nth);
+	return xasprintf("%.200s%s%s%s", name, number, *keys ? ", " : "", keys);
+}
+
+static void take_count(struct figures *figures, const json_t *record)
+{
+	const json_t *bound = json_object_get(record, "bound");
+	char *name = name_of_row(record, string(record, "event"));
+	struct figure *figure = figure_at(figures, "counts", name, string(record, "unit"), ADDED, 1);
+	double value = integer(record, "scaled");
+
+	free(name);
+	if (!json_object_get(record, "scaled"))
+		add_reason(figures, figure, record);
+	else
+		add_value(figures, figure, record, value, real_member(bound, "low", value),
+			  real_member(bound, "high", bound ? INFINITY : value));
+}
+
+static void take_metric(struct figures *figures, const json_t *record)
+{
+	const json_t *bound = json_object_get(record, "bound");
+	char *name = name_of_row(record, string(record, "metric"));
+	struct figure *figure = figure_at(figures, "metrics", name, string(record, "unit"), AVERAGED, 1);
+	double value = real_member(record, "value", NAN);
+
+	free(name);
+	if (isnan(value))
+		add_reason(figures, figure, record);
+	else
+		add_value(figures, figure, record, value,
+			  real_member(bound, "low", bound ? -INFINITY : value),
+			  real_member(bound, "high", bound ? INFINITY : value));
+}
+
+/* Student's t for 95 %, by degrees of freedom from 1; beyond, nearly that of a normal distribution. */
+static double student_95(size_t freedom)
+{
+	static const double table[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+				       2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
+
+	return !freedom ? INFINITY : freedom <= ARRAY_SIZE(table) ? table[freedom - 1] : 2.086;
+}
+
+/* The mean of several executions, with the interval that their spread gives. */
+static void take_summary(struct figures *figures, const json_t *record)
+{
+	bool metric = json_object_get(record, "metric");
+	char *name = name_of_row(record, string(record, metric ? "metric" : "event"));
+	struct figure *figure =
+		figure_at(figures, "means of executions", name, string(record, "unit"), AVERAGED, 1);
+	double mean = real_member(record, "mean", NAN),
+	       error = real_member(record, "stddev_of_mean", INFINITY);
+	json_int_t counted = integer(record, "counted");
+
+	free(name);
+	if (!counted || isnan(mean)) {
+		add_reason(figures, figure, record);
+		return;
+	}
+	if (error)
+		error *= student_95(counted - 1);
+	add_value(figures, figure, record, mean, mean - error, mean + error);
+}
+
+static void take_cells(struct figures *figures, const json_t *record)
+{
+	json_t *cell;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "cells"), i, cell) {
+		const json_t *bound = json_object_get(cell, "bound");
+		char *keys = name_of_row(record, ""), *name;
+		struct figure *figure;
+		double value = integer(cell, "scaled");
+
+		name = xasprintf("%s → %s%s", string(cell, "request"), string(cell, "response"), keys);
+		figure = figure_at(figures, "off-core requests", name, "", ADDED, 1);
+		free(keys);
+		free(name);
+		if (!json_object_get(cell, "scaled"))
+			add_reason(figures, figure, cell);
+		else
+			add_value(figures, figure, record, value, real_member(bound, "low", value),
+				  real_member(bound, "high", bound ? INFINITY : value));
+	}
+}
+
+/* How deep a share is in the tree, by its parents in the same list. */
+static int depth_of(const json_t *shares, const json_t *share, int depth)
+{
+	const char *parent = string(share, "parent");
+	json_t *other;
+	size_t i;
+
+	json_array_foreach(shares, i, other)
+		if (*parent && depth < 8 && !strcmp(string(other, "name"), parent))
+			return depth_of(shares, other, depth + 1);
+	return *parent && !depth ? 1 : depth;
+}
+
+static void take_analysis(struct figures *figures, const json_t *record)
+{
+	const json_t *shares = json_object_get(record, "shares");
+	json_t *share;
+	size_t i;
+
+	json_array_foreach(shares, i, share) {
+		char *keys = name_of_row(record, "");
+		char *name =
+			xasprintf("%*s%s%s", 2 * depth_of(shares, share, 0), "", string(share, "name"), keys);
+		struct figure *figure = figure_at(figures, "shares of the cycles", name, "%", AVERAGED, 100);
+
+		free(keys);
+		free(name);
+		if (!json_object_get(share, "share"))
+			add_reason(figures, figure, share);
+		else
+			add_value(figures, figure, record, real_member(share, "share", 0),
+				  real_member(share, "low", 0), real_member(share, "high", 1));
+	}
+}
+
+void figures_take(struct figures *figures, const json_t *record)
+{
+	static const struct {
+		const char *type;
+		void (*take)(struct figures *figures, const json_t *record);
+	} takers[] = {{"count", take_count},
+		      {"metric", take_metric},
+		      {"summary", take_summary},
+		      {"offcore", take_cells},
+		      {"analysis", take_analysis}};
+	struct cell_source cells = {.record = record, .entry = record};
+
+	for (size_t i = 0; i < ARRAY_SIZE(takers); i++)
+		if (!strcmp(takers[i].type, string(record, "type")) &&
+		    (!figures->filter || row_filter_takes(figures->filter, &cells)))
+			takers[i].take(figures, record);
+}
+
+/* --- printing --------------------------------------------------------------------------------- */
+
+/* The value, low or high of a figure in a stream; NAN if it has none. */
+static double joined(const struct figure *figure, const struct figure_of *of, double sum)
+{
+	if (!of->intervals)
+		return NAN;
+	return figure->factor * (figure->joined == ADDED ? sum : sum / of->weight);
+}
+
+/* "1,234,567", "0.998", "12.3": whole numbers as such. */
+static void number_cell(struct sheet *sheet, const struct figure *figure, double number)
+{
+	char text[400];
+
+	if (isnan(number))
+		snprintf(text, sizeof(text), "-");
+	else if (isinf(number))
+		snprintf(text, sizeof(text), "?");
+	else if (figure->factor == 100)
+		snprintf(text, sizeof(text), "%.1f", number);
+	else if (fabs(number) >= 1e5 || number == rint(number))
+		row_grouped((json_int_t)fmax(fmin(rint(number), 9e18), -9e18), text, sizeof(text));
+	else
+		snprintf(text, sizeof(text), fabs(number) < 0.001 ? "%.3g" : "%.3f", number);
+	sheet_add(sheet, "%s", text);
+}
+
+static void name_cells(struct sheet *sheet, const struct figure *figure)
+{
+	char name[600];
+
+	sheet_add(sheet, "%s", figure->unit);
+	visible(name, sizeof(name), figure->name);
+	sheet_add(sheet, "%s", name);
+}
+
+static void figure_row(struct sheet *sheet, const struct figure *figure)
+{
+	const struct figure_of *of = &figure->of[0];
+
+	number_cell(sheet, figure, joined(figure, of, of->value));
+	sheet_add(sheet, "%s", of->estimate ? "~" : "");
+	if (of->estimate) {
+		number_cell(sheet, figure, joined(figure, of, of->low));
+		number_cell(sheet, figure, joined(figure, of, of->high));
+	} else {
+		sheet_add(sheet, "%s", "");
+		sheet_add(sheet, "%s", "");
+	}
+	name_cells(sheet, figure);
+	sheet_add(sheet, "%s", of->intervals ? "" : of->why ?: "");
+}
+
+/* "+5.3%", or "+5.3" points of a share. The difference is within the bounds if both values may be the same.
+ */
+static void difference_row(struct sheet *sheet, const struct figure *figure)
+{
+	const struct figure_of *of = figure->of;
+	bool points = figure->factor == 100;
+	double before = joined(figure, &of[0], of[0].value), now = joined(figure, &of[1], of[1].value);
+	double least = joined(figure, &of[1], of[1].low) - joined(figure, &of[0], of[0].high);
+	double most = joined(figure, &of[1], of[1].high) - joined(figure, &of[0], of[0].low);
+	double unit = points ? 1 : fabs(before) / 100;
+
+	number_cell(sheet, figure, before);
+	number_cell(sheet, figure, now);
+	if (isnan(before) || isnan(now) || !unit) {
+		for (int i = 0; i < 4; i++)
+			sheet_add(sheet, "%s",
+				  i || before == now || isnan(before) || isnan(now) ? "" : "new");
+	} else {
+		sheet_add(sheet, points ? "%+.1f" : "%+.1f%%", (now - before) / unit);
+		sheet_add(sheet, isinf(least) ? "?" : "%+.1f", least / unit);
+		sheet_add(sheet, isinf(most) ? "?" : "%+.1f", most / unit);
+		sheet_add(sheet, "%s", least <= 0 && most >= 0 ? "~" : "");
+	}
+	name_cells(sheet, figure);
+}
+
+static void add_figure_columns(struct sheet *sheet, bool diff)
+{
+	static const char *const of_diff[] = {"first", "second", "change", "from", "to", ""};
+	static const char *const of_one[] = {"value", "", "from", "to"};
+
+	for (size_t i = 0; i < (diff ? ARRAY_SIZE(of_diff) : ARRAY_SIZE(of_one)); i++)
+		sheet_column(sheet, diff ? of_diff[i] : of_one[i], true);
+	sheet_column(sheet, "unit", false);
+	sheet_column(sheet, "name", false);
+	if (!diff)
+		sheet_column(sheet, "", false);
+}
+
+static void print_section(const struct figures *figures, size_t first, bool diff, struct text *text,
+			  int width)
+{
+	const char *section = figures->list[first].section;
+	struct sheet sheet = {0};
+	size_t intervals = 0;
+
+	add_figure_columns(&sheet, diff);
+	for (size_t i = first; i < figures->nr; i++) {
+		const struct figure *figure = &figures->list[i];
+
+		if (strcmp(figure->section, section))
+			continue;
+		intervals = figure->of[0].intervals > intervals ? figure->of[0].intervals : intervals;
+		if (diff)
+			difference_row(&sheet, figure);
+		else
+			figure_row(&sheet, figure);
+	}
+	text_add(text, "%s", section);
+	if (intervals > 1)
+		text_add(text, ", %s %zu intervals",
+			 figures->list[first].joined == ADDED ? "sums of" : "means of", intervals);
+	text_add(text, "\n");
+	sheet_print(&sheet, text, width);
+	sheet_release(&sheet);
+}
+
+void figures_print(const struct figures *figures, bool diff, struct text *text, int width)
+{
+	for (size_t i = 0; i < figures->nr; i++) {
+		bool printed = false;
+
+		for (size_t j = 0; j < i && !printed; j++)
+			printed = !strcmp(figures->list[j].section, figures->list[i].section);
+		if (printed)
+			continue;
+		if (text->used)
+			text_add(text, "\n");
+		print_section(figures, i, diff, text, width);
+	}
+}

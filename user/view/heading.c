@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "view/heading.h"
+
+#include <string.h>
+
+#include "output/member.h"
+
+#define WARNINGS_MOST 8
+
+void heading_begin(struct heading_of_stream *heading, const char *name)
+{
+	*heading = (struct heading_of_stream){.name = name, .warnings = json_array()};
+}
+
+void heading_release(struct heading_of_stream *heading)
+{
+	json_decref(heading->start);
+	json_decref(heading->warnings);
+}
+
+static bool is_known(const json_t *list, const char *text)
+{
+	json_t *known;
+	size_t i;
+
+	json_array_foreach(list, i, known)
+		if (!strcmp(json_string_value(known), text))
+			return true;
+	return false;
+}
+
+static void take_warning(struct heading_of_stream *heading, const char *why)
+{
+	if (*why && json_array_size(heading->warnings) < WARNINGS_MOST && !is_known(heading->warnings, why))
+		json_array_append_new(heading->warnings, json_string(why));
+}
+
+void heading_take(struct heading_of_stream *heading, const json_t *record)
+{
+	const char *type = string(record, "type");
+
+	if (integer(record, "part") > 1)
+		return;
+	if (!strcmp(type, "start")) {
+		heading->runs++;
+		if (!heading->start)
+			heading->start = json_deep_copy(record);
+	} else if (!strcmp(type, "end")) {
+		heading->ended++;
+	} else if (!strcmp(type, "warning") || !strcmp(type, "error")) {
+		take_warning(heading, string(record, "why"));
+	} else if (!strcmp(type, "gap")) {
+		heading->gaps += integer(record, "records");
+	}
+}
+
+/* The command that was measured, or what else was. */
+static void add_target(struct text *text, const json_t *start)
+{
+	const json_t *target = json_object_get(start, "target"),
+		     *words = json_object_get(target, "process.command_args");
+	const char *key;
+	json_t *value;
+	size_t i;
+
+	json_array_foreach(words, i, value)
+		if (i < 12)
+			text_add(text, " %.100s", json_string_value(value) ?: "");
+	if (json_array_size(words))
+		return;
+	json_object_foreach((json_t *)target, key, value)
+		if (json_is_string(value))
+			text_add(text, " %s %.100s", key, json_string_value(value));
+}
+
+static void add_start(struct text *text, const json_t *start)
+{
+	const json_t *host = json_object_get(start, "host"), *emulated = emulated_host(start);
+
+	text_add(text, "# nhmtap %s:", string(start, "command"));
+	add_target(text, start);
+	text_add(text, "\n# %.19s UTC, %s, Linux %s\n", string(start, "time"),
+		 string(json_object_get(host, "cpu"), "model_name"), string(host, "kernel"));
+	if (emulated)
+		text_add(text, "# emulated machine (%s, version %s): cycles and latencies are a model's\n",
+			 string(emulated, "model"), string(emulated, "version"));
+}
+
+void heading_print(const struct heading_of_stream *heading, struct text *text)
+{
+	json_t *warning;
+	size_t i;
+
+	if (heading->name)
+		text_add(text, "# %s:\n", heading->name);
+	if (heading->start)
+		add_start(text, heading->start);
+	if (heading->runs > heading->ended || heading->cut)
+		text_add(text, "# the stream has no end%s: it was cut, or is still being written\n",
+			 heading->cut ? ", and its last line is not whole" : "");
+	if (heading->gaps)
+		text_add(text, "# %lld records are missing, because an output was too slow\n",
+			 (long long)heading->gaps);
+	json_array_foreach(heading->warnings, i, warning)
+		text_add(text, "# %s\n", json_string_value(warning));
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What stored records are of, and how far they can be trusted, in words. */
+#ifndef NHMTAP_VIEW_HEADING_H
+#define NHMTAP_VIEW_HEADING_H
+
+#include <stdbool.h>
+#include <jansson.h>
+
+#include "output/text.h"
+
+struct heading_of_stream {
+	json_t *start;	    /* the first start record; NULL: none */
+	const char *name;   /* of the stream, for difference tables; borrowed */
+	size_t runs, ended; /* numbers of start and end records of sessions */
+	json_t *warnings;   /* [text], each once */
+	json_int_t gaps;    /* records that are missing */
+	bool cut;	    /* it ends within a line */
+};
+
+/* Begins empty. */
+void heading_begin(struct heading_of_stream *heading, const char *name);
+void heading_release(struct heading_of_stream *heading);
+
+void heading_take(struct heading_of_stream *heading, const json_t *record);
+
+/* Appends lines that begin with "# ". */
+void heading_print(const struct heading_of_stream *heading, struct text *text);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Shows a long text on a terminal by the user's pager. */
+#ifndef NHMTAP_PAGER_H
+#define NHMTAP_PAGER_H
+
+#include "base/refusal.h"
+#include "output/text.h"
+
+/*
+ * Writes a text to a file or, if path is NULL, to stdout. If that is a terminal, it is shown by $PAGER, or by
+ * less if this is not set; without less it is just written. Characters that must not reach a terminal are
+ * replaced. Returns 0, or -1 with the refusal.
+ */
+int show_text(struct text *text, const char *path, struct refusal *refusal);
+
+/* The number of columns that the text should take: those of the terminal; 0 if it goes elsewhere. */
+int show_width(const char *path);
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "view/reading.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output/member.h"
+#include "output/progress.h"
+#include "record/stored_lines.h"
+
+/* Where a stream is being read. */
+struct place_in_stream {
+	const char *file; /* its name, for messages */
+	size_t line;
+	char run_id[40]; /* of the record that was read last */
+	json_int_t seq;
+};
+
+static int refuse_line(const struct stored_reading *reading, const struct place_in_stream *at,
+		       const char *why, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "line %zu of %.200s", at->line, at->file);
+	because(refusal, "it is no record: %.200s", why);
+	return instead(refusal, "give it what %s --format json writes", reading->writer);
+}
+
+static int check_record(const json_t *record, struct place_in_stream *at, struct refusal *refusal)
+{
+	const char *run_id = string(record, "run_id"), *version = string(record, "schema_version");
+	json_int_t seq = integer(record, "seq");
+	bool begins = !strcmp(string(record, "type"), "start");
+	bool behind = *run_id && !strcmp(run_id, at->run_id) && seq <= at->seq && !begins;
+
+	if (atoi(version) > atoi(SCHEMA_VERSION)) {
+		refuse(refusal, STATUS_USAGE, "line %zu of %.200s", at->line, at->file);
+		because(refusal, "its schema_version is %.40s, and this nhmtap reads records up to %s",
+			version, SCHEMA_VERSION);
+		return instead(refusal, "use the nhmtap that wrote it, or a later one");
+	}
+	if (behind) {
+		refuse(refusal, STATUS_USAGE, "line %zu of %.200s", at->line, at->file);
+		because(refusal, "its seq %lld does not follow seq %lld of the line before", (long long)seq,
+			(long long)at->seq);
+		return instead(refusal, "give the records in the order in which they were written");
+	}
+	snprintf(at->run_id, sizeof(at->run_id), "%s", run_id);
+	at->seq = seq;
+	return 0;
+}
+
+static int take_line(struct stored_reading *reading, struct place_in_stream *at, const char *line,
+		     size_t size, struct refusal *refusal)
+{
+	json_error_t error;
+	json_t *record = json_loadb(line, size, 0, &error);
+	int err;
+
+	at->line++;
+	if (!record && line[size - 1] != '\n') {
+		reading->cut = true;
+		return 0;
+	}
+	if (!record)
+		return refuse_line(reading, at, error.text, refusal);
+	err = check_record(record, at, refusal);
+	if (!err)
+		reading->take(reading->of, record);
+	json_decref(record);
+	return err;
+}
+
+static int take_lines(struct stored_reading *reading, struct place_in_stream *at, int fd,
+		      struct refusal *refusal)
+{
+	struct stored_lines lines;
+	const char *line;
+	ssize_t size;
+	bool whole;
+	int err = 0;
+
+	stored_lines_open(&lines, fd);
+	while (!err && (size = stored_lines_next(&lines, &line, &whole)) > 0) {
+		if (progress_due())
+			progress_show_read(fd, lines.read);
+		if (whole)
+			err = take_line(reading, at, line, size, refusal);
+		else
+			err = refuse_line(reading, at, "it is too long", refusal);
+	}
+	stored_lines_close(&lines);
+	if (err || !size)
+		return err;
+	refuse(refusal, STATUS_PARTIAL, "reading the records of %.200s", at->file);
+	return because(refusal, "%s", strerror(-size));
+}
+
+int read_stored(struct stored_reading *reading, const char *file, struct refusal *refusal)
+{
+	struct place_in_stream at = {.file = file ? file : "stdin", .seq = -1};
+	int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : STDIN_FILENO, err;
+
+	if (fd < 0) {
+		err = errno;
+		refuse(refusal, STATUS_USAGE, "file '%.200s'", file);
+		refusal->error = err;
+		because(refusal, "it can't be read: %s", strerror(err));
+		return instead(refusal, "give it a file that %s has written", reading->writer);
+	}
+	reading->cut = false;
+	err = take_lines(reading, &at, fd, refusal);
+	if (file)
+		close(fd);
+	return err;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Reads a stored stream of records for a command that shows it to people. */
+#ifndef NHMTAP_READING_H
+#define NHMTAP_READING_H
+
+#include <stdbool.h>
+#include <jansson.h>
+
+#include "base/refusal.h"
+
+struct stored_reading {
+	const char *writer;			      /* the command that writes such records, for refusals */
+	void (*take)(void *of, const json_t *record); /* is called for each record, which is not kept */
+	void *of;
+	bool cut; /* is set if the last line is not whole: what comes before it has been taken */
+};
+
+/*
+ * Reads all records of a file (NULL: stdin), and shows progress. Refuses what would be shown wrongly: lines
+ * that are no records, records of a later schema, and records that are not in the order in which they were
+ * written. A last line without a newline may be cut anywhere. Returns 0, or -1 with the refusal.
+ */
+int read_stored(struct stored_reading *reading, const char *file, struct refusal *refusal);
+
+#endif

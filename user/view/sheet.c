@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "view/sheet.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "output/rows.h"
+
+#define GAP	      2 /* blanks between columns */
+#define SHORTEST_TEXT 12
+#define LONGEST_TEXT  400 /* where there is no width to fit */
+
+void sheet_column(struct sheet *sheet, const char *heading, bool number)
+{
+	if (sheet->nr_columns >= SHEET_COLUMNS)
+		return;
+	sheet->columns[sheet->nr_columns].heading = xstrdup(heading);
+	sheet->columns[sheet->nr_columns++].number = number;
+}
+
+void sheet_add(struct sheet *sheet, const char *format, ...)
+{
+	va_list args;
+	char *cell;
+
+	va_start(args, format);
+	if (vasprintf(&cell, format, args) < 0)
+		cell = NULL;
+	va_end(args);
+	had(cell);
+	sheet->cells = xroom(sheet->cells, sheet->nr, &sheet->room, sizeof(*sheet->cells));
+	sheet->cells[sheet->nr++] = cell;
+}
+
+static int cell_width(const struct sheet *sheet, size_t column)
+{
+	int width = text_columns(sheet->columns[column].heading);
+
+	for (size_t i = column; i < sheet->nr; i += sheet->nr_columns) {
+		int own = text_columns(sheet->cells[i]);
+
+		width = own > width ? own : width;
+	}
+	return width;
+}
+
+/* Makes the widest columns of text narrower until all fit, as long as they stay readable. */
+static void fit(const struct sheet *sheet, int *widths, int most)
+{
+	int sum = GAP * ((int)sheet->nr_columns - 1);
+
+	for (size_t i = 0; i < sheet->nr_columns; i++) {
+		if (widths[i] > LONGEST_TEXT)
+			widths[i] = LONGEST_TEXT;
+		sum += widths[i];
+	}
+	for (; most && sum > most; sum--) {
+		size_t widest = SHEET_COLUMNS;
+
+		for (size_t i = 0; i < sheet->nr_columns; i++)
+			if (!sheet->columns[i].number && widths[i] > SHORTEST_TEXT &&
+			    (widest == SHEET_COLUMNS || widths[i] > widths[widest]))
+				widest = i;
+		if (widest == SHEET_COLUMNS)
+			return;
+		widths[widest]--;
+	}
+}
+
+static void print_cell(struct text *text, const char *cell, int width, bool number)
+{
+	int blanks = width - text_columns(cell);
+
+	if (number)
+		text_add(text, "%*s", blanks > 0 ? blanks : 0, "");
+	text_add_shortened(text, cell, width);
+	if (!number)
+		text_add(text, "%*s", blanks > 0 ? blanks : 0, "");
+}
+
+static void print_row(const struct sheet *sheet, struct text *text, char *const *cells, const int *widths)
+{
+	for (size_t i = 0; i < sheet->nr_columns; i++) {
+		text_add(text, "%*s", i ? GAP : 0, "");
+		print_cell(text, cells ? cells[i] : sheet->columns[i].heading, widths[i],
+			   sheet->columns[i].number);
+	}
+	row_end(text);
+}
+
+void sheet_print(const struct sheet *sheet, struct text *text, int width)
+{
+	int widths[SHEET_COLUMNS];
+
+	for (size_t i = 0; i < sheet->nr_columns; i++)
+		widths[i] = cell_width(sheet, i);
+	fit(sheet, widths, width);
+	print_row(sheet, text, NULL, widths);
+	for (size_t i = 0; i + sheet->nr_columns <= sheet->nr; i += sheet->nr_columns)
+		print_row(sheet, text, sheet->cells + i, widths);
+}
+
+void sheet_release(struct sheet *sheet)
+{
+	for (size_t i = 0; i < sheet->nr; i++)
+		free(sheet->cells[i]);
+	for (size_t i = 0; i < sheet->nr_columns; i++)
+		free(sheet->columns[i].heading);
+	free(sheet->cells);
+	*sheet = (struct sheet){0};
+}

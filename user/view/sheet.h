@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A table of text that fits a width: columns are as wide as their contents, and if this is too wide, the
+ * longest texts are shortened in the middle. */
+#ifndef NHMTAP_SHEET_H
+#define NHMTAP_SHEET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "output/text.h"
+
+#define SHEET_COLUMNS 24
+
+/* Starts as {0}. */
+struct sheet {
+	struct {
+		char *heading;
+		bool number; /* its cells are aligned at the right, and never shortened */
+	} columns[SHEET_COLUMNS];
+	size_t nr_columns;
+	char **cells; /* row by row */
+	size_t nr, room;
+};
+
+void sheet_column(struct sheet *sheet, const char *heading, bool number);
+
+/* Adds the next cell, from the left to the right and row by row. */
+void sheet_add(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Appends the table. `width` is the number of columns of the terminal; 0: there is no limit. */
+void sheet_print(const struct sheet *sheet, struct text *text, int width);
+
+void sheet_release(struct sheet *sheet);
+
+#endif
