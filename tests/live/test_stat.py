@@ -6,6 +6,8 @@ import statistics
 
 import pytest
 from puppet import Puppet, command
+from records import parse
+from sessions import until
 
 
 def counted(nhmtap, events, steps, *options):
@@ -237,3 +239,18 @@ def test_counting_begins_with_the_command_itself(nhmtap):
     ours = nhmtap("stat", "-e", "page-faults:u", "--", "/bin/true").count("page-faults:u")
     again = nhmtap("stat", "-e", "page-faults:u", "--", "/bin/true").count("page-faults:u")
     assert abs(ours - again) < 20 and ours < 500
+
+
+def test_an_execution_that_a_signal_ended_is_in_no_mean(nhmtap, tmp_path):
+    """The third one has but begun."""
+    script = f'echo x >> {tmp_path}/runs; [ $(wc -l < {tmp_path}/runs) = 3 ] || exit 0; echo > {tmp_path}/third; exec sleep 1000'
+    process = nhmtap.start("stat", "-e", "page-faults", "-r", "5", "-o", tmp_path / "out", "--", "sh", "-c", script)
+    until((tmp_path / "third").exists)
+    process.terminate()
+    assert process.wait(timeout=60) == 143
+    found = parse((tmp_path / "out").read_text())
+    values = [r["value"] for r in found if r["type"] == "count"]
+    summary, = (r for r in found if r["type"] == "summary")
+    assert len(values) == 3 and (summary["executions"], summary["counted"]) == (3, 2)
+    assert (summary["min"], summary["max"]) == (min(values[:2]), max(values[:2]))
+    assert summary["mean"] == pytest.approx(sum(values[:2]) / 2)

@@ -170,3 +170,31 @@ def test_cpus_are_watched_as_long_again_to_find_the_code(guest):
     share = merged(records)["shares"]["dram_bound"]
     assert share["where"][0]["symbol"] == "chase_site" and share["sampled"]["samples"] > 0
 
+
+
+# The first execution only warms up. Here the second ends by itself, the third never does.
+ENDLESS = ("echo 'echo x >> runs; [ $(wc -l < runs) -lt 3 ] && exec chase l2; echo > third; while :; do :; done' > nth")
+WAIT = "while ! [ -e third ]; do usleep 1000; done; kill $!; wait $!"
+
+
+def test_an_execution_that_a_signal_ended_is_in_no_share(guest):
+    result = guest.run(f"{ENDLESS}; nhmtap analyze -q --expect 'stalled<99.9%' --expect 'itlb_walk<99%' -o out -- sh nth & "
+                       f"{WAIT}; echo $?; cat out")
+    status, records = result.stdout.split("\n", 1)
+    found = parse(records)
+    executions = {r["executions"] for r in found if r["type"] == "analysis" and "executions" in r}
+    assert status == "143" and executions == {1}
+    shares = merged(found)["shares"]
+    assert (shares["stalled"]["low"], shares["stalled"]["high"]) == (0, 1)  # one execution has no spread
+    assert shares["itlb_walk"]["why"] == "ITLB_MISSES.WALK_COMPLETED was not counted before a signal ended the run"
+    assert {r["outcome"] for r in found if r["type"] == "expectation"} == {"cannot_tell"}
+
+
+def test_executions_of_offcore_that_a_signal_ended_are_in_no_cell(guest):
+    """Each execution counts another cell. The second is the last whole one."""
+    result = guest.run(f"{ENDLESS}; nhmtap offcore -r auto --side u --request DEMAND_DATA_RD --response LOCAL_DRAM,UNCORE_HIT "
+                       f"-o out -- sh nth & {WAIT}; cat out")
+    record, = (r for r in parse(result.stdout) if r["type"] == "offcore")
+    assert record["repeated"]["executions"] == 2
+    assert [cell["executions"] for cell in record["cells"]] == [1, 1, 0]
+    assert record["cells"][2]["why"] == "a signal ended the run before an execution had counted it"

@@ -87,6 +87,11 @@ bool activity_cut(const struct activity *activity)
 	return target_is_command(&activity->plan.target) && child_cut(&activity->session->child);
 }
 
+bool activity_partial(const struct activity *activity)
+{
+	return activity->options->repeats && activity->session->ended_by;
+}
+
 void activity_detach_places(struct activity *activity, int cpu, int cgroup)
 {
 	const struct places *places = counters_places(activity->counters);

@@ -123,6 +123,10 @@ int activity_open_counters(struct activity *activity, struct refusal *refusal);
 /* Whether the activity measures the session's command, and the kernel has ended that: see child_cut(). */
 bool activity_cut(const struct activity *activity);
 
+/* Whether a signal has ended the execution that is reported, of several that were asked for. Its counts are
+ * not those of an execution, and belong in no mean. */
+bool activity_partial(const struct activity *activity);
+
 /* Functions for the operations: */
 
 /* The attach() of operations that read all counters at once (a tally): prepares for that, if they will be

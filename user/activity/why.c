@@ -167,6 +167,8 @@ const char *why_not_counted(const struct activity *activity, size_t i, const str
 		return NULL;
 	if (activity_cut(activity))
 		return CUT;
+	if (activity_partial(activity))
+		return "a signal ended the run before an execution had counted it";
 	if (!count->enabled_ns)
 		return why_not_enabled(activity);
 	snprintf(text, WHY_SIZE, "it never got a counter: %.350s", others(activity, event, who));

@@ -430,7 +430,7 @@ static void add_execution(struct activity *activity)
 	struct count *counts;
 	double whole;
 
-	if (activity->session->repeat <= WARMING)
+	if (activity->session->repeat <= WARMING || activity_partial(activity))
 		return;
 	counts = xcalloc(analysis->all.nr + 1, sizeof(*counts));
 	moments_add(&analysis->duration, activity_interval_ns(activity));
@@ -488,10 +488,12 @@ static int analyze_finish(struct activity *activity, json_t *end)
 	struct analysis *analysis = activity->state;
 	struct measured_run counted;
 
-	if (!analysis || !analysis->duration.n)
+	if (!analysis || (!analysis->duration.n && !activity_partial(activity)))
 		return 0;
-	counted = (struct measured_run){
-		.tree = &analysis->tree, .ratios = analysis->ratios, .whole = analysis->whole.mean};
+	counted = (struct measured_run){.tree = &analysis->tree,
+					.ratios = analysis->ratios,
+					.whole = analysis->whole.mean,
+					.partial = activity_partial(activity)};
 	return write_account(activity, &counted, NULL, true);
 }
 

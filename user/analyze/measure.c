@@ -126,7 +126,7 @@ void measure_share(const struct measured_run *counted, size_t share, struct meas
 {
 	const struct tree *tree = counted->tree;
 	const struct counted_formula *formula = &tree->formulas[share];
-	struct bound bound;
+	struct bound bound = {0};
 
 	*measured = (struct measured_share){.none = tree->none[share]};
 	if (!formula->formula.nr_inputs) {
@@ -138,10 +138,11 @@ void measure_share(const struct measured_run *counted, size_t share, struct meas
 	measured->low = fmax(bound.low, fmin(measured->value, 0));
 	measured->high = bound.high;
 	if (!measured->there)
-		snprintf(measured->why, sizeof(measured->why),
-			 "%s was not counted all the time: no counter was free for it, or the target did not "
-			 "run",
-			 formula->formula.inputs[formula->formula.nr_inputs - 1]);
+		snprintf(measured->why, sizeof(measured->why), "%s was not counted %s",
+			 formula->formula.inputs[formula->formula.nr_inputs - 1],
+			 counted->partial ? "before a signal ended the run"
+					  : "all the time: no counter was free for it, or the target did not "
+					    "run");
 }
 
 enum agreement measure_identity(const struct measured_run *counted, size_t identity, double *left,

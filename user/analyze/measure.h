@@ -16,6 +16,7 @@ struct measured_run {
 		*ratios; /* per event: its share of the whole, over the executions that counted it */
 	const struct count *counts; /* per event, of one run */
 	const struct turns *turns;  /* the readings that they are the sums of */
+	bool partial;		    /* a signal ended the run before all executions */
 	double whole;		    /* the whole of a run, or of an execution on average; 0: not known */
 };
 

@@ -189,7 +189,7 @@ static void analysis_table(struct text *text, const struct stream *stream, const
 
 	row_time(text, stream, record);
 	text_add(text, "where the %s go", whole);
-	if (integer(record, "executions"))
+	if (json_object_get(record, "executions"))
 		text_add(text, ", over %lld executions", (long long)integer(record, "executions"));
 	text_add(text, " (# at least, + probably, - at most):\n\n");
 	left_out = add_parts(text, shares, whole, false, 0);

@@ -219,7 +219,8 @@ static int write_matrix(struct activity *activity, size_t r, const struct looks 
 		cells[i].over = &offcore->executions.rows[r].cells[i];
 	tally_put(record, &offcore->tally, row);
 	if (repeated)
-		executions_put(&offcore->executions, r, activity->session->repeat, record);
+		executions_put(&offcore->executions, r,
+			       activity->session->repeat - activity_partial(activity), record);
 	else
 		activity_put_interval(activity, record);
 	activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
@@ -244,7 +245,7 @@ static int offcore_report(struct activity *activity, bool last)
 	int err = 0;
 
 	tally_read(&offcore->tally, activity->counters);
-	if (activity_cut(activity))
+	if (activity_cut(activity) || activity_partial(activity))
 		tally_void(&offcore->tally);
 	if (activity->options->repeats) {
 		executions_add(&offcore->executions, activity, &offcore->tally);

@@ -337,7 +337,7 @@ static int stat_report(struct activity *activity, bool last)
 	if (!last)
 		return err;
 	add_summaries(stat, &activity->plan);
-	for (size_t r = 0; r < stat->tally.nr; r++)
+	for (size_t r = 0; r < stat->tally.nr && !activity_partial(activity); r++)
 		summarize(activity, &stat->tally.rows[r], &stat->summaries[r]);
 	return err ? err : report_expectations(activity);
 }
