@@ -17,7 +17,7 @@ from records import parse
 USER = ROOT / "user"
 PARTS = ["tables/tables", "tables/loader", "tables/rows", "tables/checks", "tables/draft",
          "tables/formula", "tables/compose", "tables/names", "base/memory", "base/refusal", "base/guarded", "base/json_file",
-         "base/list", "base/json_schema", "base/nearest"]
+         "base/list", "base/json_schema", "base/nearest", "base/copied", "base/apart", "base/packet", "base/local"]
 CATS = {"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA0", "umask": "0x01",
         "period": 2000}
 PURRS = {"name": "purrs", "formula": "1000 * CATS.SEEN / INST_RETIRED.ANY",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A file system whose server stops to answer: `stalling_server.py FOLDER FILE…` serves copies of the files
-below the folder by the protocol of /dev/fuse (linux/fuse.h). Files can be created there, written and renamed, and
-are kept in memory; there are no other folders. Each line of standard input names the
+below the folder by the protocol of /dev/fuse (linux/fuse.h). Files, FIFOs and sockets can be created there, written
+and renamed, and are kept in memory; there are no other folders. Each line of standard input names the
 requests that get no answer from then on: those of OPCODES. "none" ends that, and gives the answers that
 are due. The reply is the same line. It runs until its standard input ends."""
 import ctypes
@@ -11,13 +11,14 @@ import struct
 import sys
 import threading
 
-LOOKUP, FORGET, GETATTR, SETATTR, UNLINK, RENAME, OPEN, READ, WRITE, STATFS, RELEASE, FSYNC, FLUSH, INIT, OPENDIR, \
-    READDIR, RELEASEDIR, CREATE, INTERRUPT, DESTROY, BATCH_FORGET, RENAME2 = \
-    1, 2, 3, 4, 10, 12, 14, 15, 16, 17, 18, 20, 25, 26, 27, 28, 29, 35, 36, 38, 42, 45
+LOOKUP, FORGET, GETATTR, SETATTR, MKNOD, UNLINK, RENAME, OPEN, READ, WRITE, STATFS, RELEASE, FSYNC, FLUSH, INIT, \
+    OPENDIR, READDIR, RELEASEDIR, CREATE, INTERRUPT, DESTROY, BATCH_FORGET, RENAME2 = \
+    1, 2, 3, 4, 8, 10, 12, 14, 15, 16, 17, 18, 20, 25, 26, 27, 28, 29, 35, 36, 38, 42, 45
 OPCODES = {"lookup": {LOOKUP}, "getattr": {GETATTR}, "open": {OPEN, CREATE}, "read": {READ}, "none": set(),
            "write": {WRITE}, "setattr": {SETATTR}, "rename": {RENAME, RENAME2}, "unlink": {UNLINK}, "flush": {FLUSH},
-           "fsync": {FSYNC}, "statfs": {STATFS}, "release": {RELEASE},
-           "all": {LOOKUP, GETATTR, SETATTR, OPEN, CREATE, READ, WRITE, STATFS, FLUSH, OPENDIR, READDIR, RENAME, RENAME2,
+           "fsync": {FSYNC}, "statfs": {STATFS}, "release": {RELEASE}, "mknod": {MKNOD},
+           "list": {OPENDIR, READDIR},
+           "all": {LOOKUP, GETATTR, SETATTR, MKNOD, OPEN, CREATE, READ, WRITE, STATFS, FLUSH, OPENDIR, READDIR, RENAME, RENAME2,
                    UNLINK, FSYNC}}
 IN, OUT = struct.Struct("=IIQQIIII"), struct.Struct("=IiQ")
 ROOT = 1
@@ -33,20 +34,20 @@ def attributes(number, size, mode):
 class Server:
     def __init__(self, device, files):
         self.device = device
-        self.names, self.contents = {}, {}
+        self.names, self.contents, self.modes = {}, {}, {}
         for path in files:
             self.create(os.path.basename(path), open(path, "rb").read())
         self.stalled, self.waiting, self.lock = set(), [], threading.Lock()
 
-    def create(self, name, content=b""):
+    def create(self, name, content=b"", mode=stat.S_IFREG):
         node = len(self.contents) + 2
-        self.names[name], self.contents[node] = node, bytearray(content)
+        self.names[name], self.contents[node], self.modes[node] = node, bytearray(content), stat.S_IFMT(mode)
         return node
 
     def attributes(self, node):
         if node == ROOT:
             return attributes(ROOT, 0, stat.S_IFDIR | 0o777)
-        return attributes(node, len(self.contents[node]), stat.S_IFREG | 0o777)
+        return attributes(node, len(self.contents[node]), self.modes[node] | 0o777)
 
     def entry(self, node):
         return struct.pack("=4Q2I", node, 0, 0, 0, 0, 0) + self.attributes(node)
@@ -71,6 +72,12 @@ class Server:
         content[offset:offset + size] = body[40:40 + size]
         return struct.pack("=II", size, 0)
 
+    def list(self, offset):
+        """Returns all names at once."""
+        names = [(name.encode(), node) for name, node in self.names.items()] if not offset else []
+        return b"".join(struct.pack("=QQII", node, i + 1, len(name), self.modes[node] >> 12) + name + bytes(-len(name) % 8)
+                        for i, (name, node) in enumerate(names))
+
     def answer(self, opcode, node, body):
         """Returns the bytes of the answer, or a negative errno. Nothing is valid for any time, so the kernel asks
         each time."""
@@ -81,6 +88,8 @@ class Server:
             return self.entry(self.names[name]) if name in self.names else -2
         if opcode == GETATTR:
             return struct.pack("=Q2I", 0, 0, 0) + self.attributes(node)
+        if opcode == MKNOD:
+            return self.entry(self.create(body[16:].split(b"\0")[0].decode(), mode=struct.unpack_from("=I", body)[0]))
         if opcode == CREATE:
             return self.entry(self.create(body[16:].split(b"\0")[0].decode())) + struct.pack("=Q2I", 0, KEEP_CACHE, 0)
         if opcode in (OPEN, OPENDIR):
@@ -98,7 +107,9 @@ class Server:
             return b"" if self.names.pop(body.split(b"\0")[0].decode(), None) else -2
         if opcode == STATFS:
             return struct.pack("=5Q4I24x", 0, 0, 0, 0, 0, 4096, 255, 4096, 0)
-        if opcode in (FLUSH, RELEASE, RELEASEDIR, READDIR, FSYNC):
+        if opcode == READDIR:
+            return self.list(struct.unpack_from("=QQ", body)[1])
+        if opcode in (FLUSH, RELEASE, RELEASEDIR, FSYNC):
             return b""
         return -38
 

@@ -106,6 +106,21 @@ void apart_leave(struct apart *apart)
 	*apart = (struct apart){.socket = -1};
 }
 
+int apart_once(const char *name, void (*serve)(int socket, const void *context), const void *context,
+	       int kept, void *packet, size_t size, int *fd, __u64 wait_ns)
+{
+	__u64 deadline = clock_ns(CLOCK_MONOTONIC) + wait_ns;
+	struct apart apart = {0};
+	int err;
+
+	*fd = -1;
+	if (!apart_start(&apart, name, serve, context, kept))
+		return EAGAIN;
+	err = apart_receive(&apart, packet, size, fd, deadline);
+	apart_leave(&apart);
+	return err;
+}
+
 __u64 apart_cpu_ns(void)
 {
 	__u64 sum;

@@ -32,6 +32,11 @@ bool apart_start(struct apart *apart, const char *name, void (*serve)(int socket
  * ended, or has sent a packet of another size. *fd: see packet_receive(). */
 int apart_receive(const struct apart *apart, void *packet, size_t size, int *fd, __u64 deadline);
 
+/* Starts such a process for one packet, waits for it for `wait_ns`, and lets go of the process. Returns as
+ * apart_receive() does; EAGAIN if there can be no process. */
+int apart_once(const char *name, void (*serve)(int socket, const void *context), const void *context,
+	       int kept, void *packet, size_t size, int *fd, __u64 wait_ns);
+
 /* Lets go of a process, which ends now or once it is no longer stuck. Does nothing if there is none. */
 void apart_leave(struct apart *apart);
 

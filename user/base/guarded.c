@@ -85,6 +85,8 @@ const char *guarded_why(int error)
 		return "it is larger than what is read";
 	case EKEYREJECTED:
 		return "it is another user's";
+	case ETIMEDOUT: /* of base/copied.h */
+		return "its file system does not answer";
 	}
 	return strerror(error);
 }

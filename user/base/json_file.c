@@ -4,16 +4,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/guarded.h"
-
 static size_t read_block(void *block, size_t size, void *fd)
 {
 	return read(*(int *)fd, block, size);
-}
-
-json_t *json_file_read(const char *path, __u64 most, size_t flags, json_error_t *error)
-{
-	return json_fd_read(guarded_open_path(path, most), flags, error);
 }
 
 json_t *json_fd_read(int fd, size_t flags, json_error_t *error)

@@ -12,8 +12,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/clock.h"
+#include "base/local.h"
 #include "base/memory.h"
+#include "base/packet.h"
 #include "base/thread.h"
 
 #define UNIX "unix:"
@@ -194,19 +197,98 @@ const char *address_path(const struct address *address)
 						    : NULL;
 }
 
-int address_connect(const struct address *address)
+static int make_socket(const struct address *address)
 {
-	int fd = socket(address->socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error;
+	int fd = socket(address->socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	unsigned int silent_ms = SILENT_MS;
 
-	if (fd < 0)
-		return -1;
 	/* Fails on unix sockets, which do not need it. */
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
-	if (!connect(fd, (const struct sockaddr *)&address->socket, address->length) || errno == EINPROGRESS)
+	if (fd >= 0)
+		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
+	return fd;
+}
+
+/* Returns 0 or an errno. */
+static int start_to_connect(int fd, const struct address *address)
+{
+	return connect(fd, (const struct sockaddr *)&address->socket, address->length) && errno != EINPROGRESS
+		       ? errno
+		       : 0;
+}
+
+/* Returns the socket, or closes it if there is an error. */
+static int socket_unless(int error, int fd)
+{
+	if (!error)
 		return fd;
-	error = errno;
 	close(fd);
 	errno = error;
 	return -1;
+}
+
+int address_connect(const struct address *address)
+{
+	int fd = make_socket(address);
+
+	return fd < 0 ? -1 : socket_unless(start_to_connect(fd, address), fd);
+}
+
+/* --- connecting by a process ------------------------------------------------------------------ */
+
+struct joining {
+	struct apart process;
+	int fd; /* the socket, which the process has as well */
+};
+
+static void join(int socket, const void *address)
+{
+	int error = start_to_connect(APART_KEPT, address);
+
+	packet_send(socket, (struct iovec[]){{&error, sizeof(error)}}, 1, -1);
+}
+
+/* Returns NULL with errno. */
+static struct joining *begin_to_join(const struct address *address)
+{
+	struct joining *joining = xcalloc(1, sizeof(*joining));
+
+	joining->fd = make_socket(address);
+	if (joining->fd >= 0 && apart_start(&joining->process, "nhmtap-connect", join, address, joining->fd))
+		return joining;
+	address_part(joining);
+	return NULL;
+}
+
+int address_join(const struct address *address, struct joining **joining, unsigned long long wait_ns)
+{
+	const char *path = address_path(address);
+	int error, none, fd, err;
+
+	if (!*joining && (!path || local_place(path)))
+		return address_connect(address);
+	if (!*joining)
+		*joining = begin_to_join(address);
+	if (!*joining)
+		return -1;
+	err = apart_receive(&(*joining)->process, &error, sizeof(error), &none,
+			    clock_ns(CLOCK_MONOTONIC) + wait_ns);
+	if (err == ETIMEDOUT) {
+		errno = err;
+		return -1;
+	}
+	fd = (*joining)->fd;
+	(*joining)->fd = -1;
+	address_part(*joining);
+	*joining = NULL;
+	return socket_unless(err ? err : error, fd);
+}
+
+void address_part(struct joining *joining)
+{
+	if (!joining)
+		return;
+	apart_leave(&joining->process);
+	if (joining->fd >= 0)
+		close(joining->fd);
+	free(joining);
 }

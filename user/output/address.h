@@ -36,4 +36,15 @@ const char *address_path(const struct address *address);
  * shows later is returned by the first write(2). Returns -1 with errno set if connecting failed at once. */
 int address_connect(const struct address *address);
 
+/* A process that connects a unix socket whose file system may not answer. */
+struct joining;
+
+/* The same, but leaves what may wait to a process, and waits for that for `wait_ns`. Fails with ETIMEDOUT if
+ * it takes longer: *joining is set then, and the next call goes on with it. It is NULL at first, and NULL
+ * otherwise. */
+int address_join(const struct address *address, struct joining **joining, unsigned long long wait_ns);
+
+/* Gives up what is under way; NULL: nothing. */
+void address_part(struct joining *joining);
+
 #endif

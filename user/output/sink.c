@@ -98,6 +98,21 @@ static int refuse_path(struct refusal *refusal, const char *path, int error)
 /* How long to wait for the file system at the start, and when the file is opened again. */
 #define OPEN_NS	 1000000000ULL
 #define AGAIN_NS 100000000ULL
+#define LATE_NS	 2000000000ULL
+
+static __u64 late_ns; /* when a file system last did not answer at the start, CLOCK_MONOTONIC */
+
+/* Several outputs on a file system that does not answer hold up the start once. */
+static __u64 first_wait_ns(void)
+{
+	return late_ns && clock_ns(CLOCK_MONOTONIC) - late_ns < LATE_NS ? AGAIN_NS : OPEN_NS;
+}
+
+static void note_late(bool late)
+{
+	if (late)
+		late_ns = clock_ns(CLOCK_MONOTONIC);
+}
 
 static void take_open(struct sink *sink, const struct scribe_done *done, int fd)
 {
@@ -292,7 +307,8 @@ int sink_open(struct sink *sink, const char *path, bool append, bool later, scri
 		leave_stdout(sink);
 		return 0;
 	}
-	error = leave_to_scribe(sink) ? open_apart(sink, OPEN_NS) : open_here(sink, later);
+	error = leave_to_scribe(sink) ? open_apart(sink, first_wait_ns()) : open_here(sink, later);
+	note_late(sink->stopped == ETIMEDOUT);
 	return error ? refuse_path(refusal, path, error) : 0;
 }
 
@@ -312,7 +328,8 @@ static int try_apart(struct sink *sink)
 
 	documents_begin(sink->documents, sink->path);
 	if (!err)
-		err = scribe_take(sink->scribe, &done, &fd, clock_ns(CLOCK_MONOTONIC) + OPEN_NS);
+		err = scribe_take(sink->scribe, &done, &fd, clock_ns(CLOCK_MONOTONIC) + first_wait_ns());
+	note_late(err == ETIMEDOUT);
 	if (err == ETIMEDOUT || (!err && !done.error && !done.local))
 		return 0;
 	scribe_end(sink->scribe);
@@ -429,6 +446,14 @@ bool sink_is_file(const struct sink *sink)
 
 /* --- connections ------------------------------------------------------------------------------ */
 
+static void connect_within(struct sink *sink, __u64 wait_ns)
+{
+	sink->lost = false;
+	sink->fd = address_join(sink->address, &sink->joining, wait_ns);
+	if (sink->fd < 0)
+		sink_lose(sink, errno);
+}
+
 int sink_open_address(struct sink *sink, const char *place, struct refusal *refusal)
 {
 	struct address address;
@@ -438,7 +463,8 @@ int sink_open_address(struct sink *sink, const char *place, struct refusal *refu
 		return -1;
 	sink->address = xmalloc(sizeof(address));
 	*sink->address = address;
-	sink_connect(sink);
+	connect_within(sink, first_wait_ns());
+	note_late(sink->joining);
 	return 0;
 }
 
@@ -467,10 +493,7 @@ void sink_hang_up(struct sink *sink)
 
 void sink_connect(struct sink *sink)
 {
-	sink->lost = false;
-	sink->fd = address_connect(sink->address);
-	if (sink->fd < 0)
-		sink_lose(sink, errno);
+	connect_within(sink, AGAIN_NS);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -689,7 +712,7 @@ const char *sink_why(const struct sink *sink)
 {
 	if (sink->push)
 		return pusher.why(sink->push);
-	if (sink->scribe && sink->stopped == ETIMEDOUT)
+	if ((sink->scribe || sink->joining) && sink->stopped == ETIMEDOUT)
 		return "its file system does not answer";
 	return is_unread(sink) ? "nobody has this FIFO open for reading" : strerror(sink->stopped);
 }
@@ -822,6 +845,8 @@ int sink_close(struct sink *sink)
 		sink->error = errno;
 	sink->fd = -1;
 	queue_release(&sink->queue);
+	address_part(sink->joining);
+	sink->joining = NULL;
 	free(sink->address);
 	sink->address = NULL;
 	if (sink->documents)

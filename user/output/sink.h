@@ -16,6 +16,7 @@
 #include "output/scribe.h"
 
 struct address;
+struct joining;
 struct documents;
 struct push;
 
@@ -23,6 +24,7 @@ struct sink {
 	int fd;			     /* -1: not connected, or `scribe` has it */
 	const char *path;	     /* borrowed, and so is that of `documents` and `push`; NULL: stdout */
 	struct address *address;     /* of a socket, which is connected again if need be; else NULL */
+	struct joining *joining;     /* the connection that is being made: see address_join() */
 	struct documents *documents; /* made by sink_cut() of what was put; NULL: a stream */
 	struct push *push;	     /* sends the documents by HTTP; NULL: they are files */
 	scribe_fn serve; /* does what would wait for a file system; NULL: nothing keeps others waiting */

@@ -85,10 +85,7 @@ static int refuse_file(struct refusal *refusal, const char *path, int error)
 {
 	refuse(refusal, STATUS_USAGE, "reading CONFIG '%s'", path);
 	refusal->error = guarded_refused(error) ? 0 : error;
-	return because(refusal, "%s",
-		       error == EFBIG	    ? "it is larger than 1 MiB"
-		       : error == ETIMEDOUT ? "its file system does not answer"
-					    : guarded_why(error));
+	return because(refusal, "%s", error == EFBIG ? "it is larger than 1 MiB" : guarded_why(error));
 }
 
 static json_t *load(const char *path, __u64 wait_ns, struct refusal *refusal)

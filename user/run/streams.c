@@ -139,7 +139,6 @@ static int look_at(const char *path, struct stat *stat)
 {
 	static __u64 late_ns;
 	struct looked looked = {.error = ETIMEDOUT};
-	struct apart apart = {0};
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
 	int fd;
 
@@ -147,10 +146,8 @@ static int look_at(const char *path, struct stat *stat)
 		return fstatat(AT_FDCWD, path, stat, 0);
 	/* Several outputs on the same file system are waited for once. */
 	if ((!late_ns || now - late_ns > LATE_NS) &&
-	    apart_start(&apart, "nhmtap-output", look_and_tell, path, -1) &&
-	    apart_receive(&apart, &looked, sizeof(looked), &fd, now + LOOK_NS))
+	    apart_once("nhmtap-output", look_and_tell, path, -1, &looked, sizeof(looked), &fd, LOOK_NS))
 		late_ns = now;
-	apart_leave(&apart);
 	*stat = looked.stat;
 	errno = looked.error;
 	return looked.error ? -1 : 0;

@@ -10,8 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/apart.h"
 #include "base/array.h"
+#include "base/local.h"
 #include "base/memory.h"
+#include "base/packet.h"
 #include "base/visible.h"
 
 static int refuse_control(struct refusal *refusal, const char *text, int error, const char *why)
@@ -23,18 +26,46 @@ static int refuse_control(struct refusal *refusal, const char *text, int error, 
 				"numbers of descriptors");
 }
 
-static int open_fifo(const char *path, const char *text, int *fd, struct refusal *refusal)
+/* Returns the descriptor of a FIFO, or -1 with errno. EMEDIUMTYPE: it is none. */
+static int open_fifo_here(const char *path)
 {
+	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	struct stat stat;
 
-	*fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (*fd < 0)
-		return refuse_control(refusal, text, errno, strerror(errno));
-	if (!fstat(*fd, &stat) && S_ISFIFO(stat.st_mode))
+	if (fd < 0 || (!fstat(fd, &stat) && S_ISFIFO(stat.st_mode)))
+		return fd;
+	close(fd);
+	errno = EMEDIUMTYPE;
+	return -1;
+}
+
+static void open_fifo_apart(int socket, const void *path)
+{
+	int fd = open_fifo_here(path), error = fd < 0 ? errno : 0;
+
+	packet_send(socket, (struct iovec[]){{&error, sizeof(error)}}, 1, fd);
+}
+
+/* How long to wait for the file system. Whoever reads and writes a FIFO waits for none. */
+#define FIFO_NS 2000000000ULL
+
+static int open_fifo(const char *path, const char *text, int *fd, struct refusal *refusal)
+{
+	int error = 0, err;
+
+	if (local_place(path)) {
+		*fd = open_fifo_here(path);
+	} else {
+		err = apart_once("nhmtap-control", open_fifo_apart, path, -1, &error, sizeof(error), fd,
+				 FIFO_NS);
+		errno = err ? err : error;
+	}
+	if (*fd >= 0)
 		return 0;
-	close(*fd);
-	*fd = -1;
-	return refuse_control(refusal, text, 0, "that is no FIFO");
+	return refuse_control(refusal, text, errno == EMEDIUMTYPE || errno == ETIMEDOUT ? 0 : errno,
+			      errno == EMEDIUMTYPE ? "that is no FIFO"
+			      : errno == ETIMEDOUT ? "its file system does not answer"
+						   : strerror(errno));
 }
 
 /* Takes an inherited descriptor. It is duplicated because its number may be needed otherwise. */

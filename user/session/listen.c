@@ -14,10 +14,12 @@
 
 #include <microhttpd.h>
 
+#include "base/apart.h"
 #include "base/clock.h"
 #include "base/late.h"
 #include "base/memory.h"
 #include "base/note.h"
+#include "base/packet.h"
 #include "output/address.h"
 #include "session/loop.h"
 #include "session/session.h"
@@ -66,6 +68,14 @@ struct connection {
 	bool ending;   /* it was shut down */
 };
 
+/* The file of a unix socket. The folder may be on a file system that does not answer, and so may the other
+ * sockets that have to be looked at, so a process makes and removes it, and says this. */
+struct socket_file {
+	int error;
+	dev_t device; /* of the file that was made */
+	ino_t inode;
+};
+
 struct listen {
 	struct session *session;
 	struct MHD_Daemon *daemon;
@@ -75,7 +85,7 @@ struct listen {
 	struct connection connections[CONNECTIONS_MOST];
 	struct connection *adding; /* place of the connection that libmicrohttpd is being given */
 	char *path;		   /* path of the socket; NULL if it is not a unix socket */
-	struct stat made;	   /* the socket's file, as it was made */
+	struct socket_file file;
 };
 
 /* --- pages ------------------------------------------------------------------------------------ */
@@ -324,7 +334,7 @@ static int refuse_listen(struct refusal *refusal, const char *place, const char 
 {
 	refuse(refusal, STATUS_USAGE, LISTEN_OPTION " '%.300s'", place);
 	refusal->error = errno;
-	because(refusal, "%s", strerror(errno));
+	because(refusal, "%s", errno == ETIMEDOUT ? "its file system does not answer" : strerror(errno));
 	return instead(refusal, "%s", next);
 }
 
@@ -368,9 +378,8 @@ static bool is_left_behind(const struct address *address, const char *path)
 	return fd < 0 && errno == ECONNREFUSED && !is_bound(path);
 }
 
-/* Binds the unix socket. Only nhmtap's user and group may connect, because pages can name what other programs
- * run. */
-static int bind_unix(int fd, const struct address *address, const char *path)
+/* Only nhmtap's user and group may connect, because pages can name what other programs run. */
+static int bind_unix_here(int fd, const struct address *address, const char *path)
 {
 	mode_t mask = umask(0117);
 	int err = bind(fd, (const struct sockaddr *)&address->socket, address->length);
@@ -383,6 +392,36 @@ static int bind_unix(int fd, const struct address *address, const char *path)
 	}
 	umask(mask);
 	return err;
+}
+
+#define FILE_NS	  2000000000ULL /* for making it */
+#define LAST_NS	  300000000ULL	/* for removing it: SIGTERM may wait */
+#define FILE_NAME "nhmtap-listen"
+
+static void bind_apart(int socket, const void *context)
+{
+	const struct address *address = context;
+	const char *path = address_path(address);
+	struct socket_file file = {0};
+	struct stat made;
+
+	if (bind_unix_here(APART_KEPT, address, path))
+		file.error = errno;
+	else if (!lstat(path, &made))
+		file = (struct socket_file){.device = made.st_dev, .inode = made.st_ino};
+	if (!packet_send(socket, (struct iovec[]){{&file, sizeof(file)}}, 1, -1) && !file.error)
+		unlink(path); /* it comes too late */
+}
+
+/* Binds the unix socket. Returns 0, or -1 with errno. */
+static int bind_unix(int fd, const struct address *address, struct socket_file *file)
+{
+	int none, err = apart_once(FILE_NAME, bind_apart, address, fd, file, sizeof(*file), &none, FILE_NS);
+
+	if (err == EAGAIN)
+		return bind_unix_here(fd, address, address_path(address));
+	errno = err ? err : file->error;
+	return errno ? -1 : 0;
 }
 
 /* Whether it is HOST:PORT without a kind, as other programs take it. A name other than localhost would have
@@ -425,17 +464,17 @@ static int read_place(struct address *address, const char *place, struct refusal
 }
 
 /* Returns a socket that listens, or -1 with errno set. */
-static int open_socket(const struct address *address, const char *path)
+static int open_socket(const struct address *address, struct socket_file *file)
 {
 	int fd = socket(address->socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
 	int err, error;
 
 	if (fd < 0)
 		return -1;
-	if (!path)
+	if (!address_path(address))
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	err = path ? bind_unix(fd, address, path)
-		   : bind(fd, (const struct sockaddr *)&address->socket, address->length);
+	err = address_path(address) ? bind_unix(fd, address, file)
+				    : bind(fd, (const struct sockaddr *)&address->socket, address->length);
 	if (!err)
 		err = listen(fd, SOMAXCONN);
 	if (!err)
@@ -449,6 +488,7 @@ static int open_socket(const struct address *address, const char *path)
 int listen_open(struct listen **opened, const char *place, struct session *session, struct refusal *refusal)
 {
 	const union MHD_DaemonInfo *info;
+	struct socket_file file = {0};
 	struct address address;
 	struct listen *listen;
 	const char *path;
@@ -461,19 +501,19 @@ int listen_open(struct listen **opened, const char *place, struct session *sessi
 	if (read_place(&address, place, refusal))
 		return -1;
 	path = address_path(&address);
-	fd = open_socket(&address, path);
+	fd = open_socket(&address, &file);
 	if (fd < 0)
 		return refuse_listen(refusal, place,
 				     path && errno == EADDRINUSE
 					     ? "choose another path: only a socket at which "
 					       "nobody listens is replaced"
-					     : "free the address, or choose another");
+				     : errno == ETIMEDOUT ? "choose another path"
+							  : "free the address, or choose another");
 	listen = xcalloc(1, sizeof(*listen));
-	*listen = (struct listen){.session = session, .fd = fd, .path = path ? xstrdup(path) : NULL};
+	*listen = (struct listen){
+		.session = session, .fd = fd, .path = path ? xstrdup(path) : NULL, .file = file};
 	for (size_t i = 0; i < CONNECTIONS_MOST; i++)
 		listen->connections[i].fd = -1;
-	if (path)
-		lstat(path, &listen->made);
 	*opened = listen;
 	listen->daemon =
 		MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, listen,
@@ -489,14 +529,26 @@ int listen_open(struct listen **opened, const char *place, struct session *sessi
 	return 0;
 }
 
+static void remove_apart(int socket, const void *context)
+{
+	const struct listen *listen = context;
+	struct socket_file done = {0};
+	struct stat now;
+
+	if (!lstat(listen->path, &now) && now.st_dev == listen->file.device &&
+	    now.st_ino == listen->file.inode)
+		unlink(listen->path);
+	packet_send(socket, (struct iovec[]){{&done, sizeof(done)}}, 1, -1);
+}
+
 /* Removes the socket's file, unless another server has put its own there. */
 static void remove_socket(const struct listen *listen)
 {
-	struct stat now;
+	struct socket_file done;
+	int none;
 
-	if (listen->path && !lstat(listen->path, &now) && now.st_dev == listen->made.st_dev &&
-	    now.st_ino == listen->made.st_ino)
-		unlink(listen->path);
+	if (listen->path)
+		apart_once(FILE_NAME, remove_apart, listen, -1, &done, sizeof(done), &none, LAST_NS);
 }
 
 void listen_close(struct listen *listen)

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
+#include "base/copied.h"
 #include "base/guarded.h"
 #include "base/json_file.h"
 #include "base/memory.h"
@@ -170,7 +170,7 @@ json_t *loader_read_table(struct loader *loader, const char *kind)
 	json_t *table;
 
 	snprintf(path, sizeof(path), "%s/%s", loader->folder, loader->file);
-	table = json_file_read(path, TABLE_MOST, JSON_REJECT_DUPLICATES, &error);
+	table = json_fd_read(copied_open(path, TABLE_MOST, COPIED_WAIT_NS), JSON_REJECT_DUPLICATES, &error);
 	if (!table) {
 		if (errno)
 			FAULT(loader, "", "%s", guarded_why(errno));
@@ -193,10 +193,11 @@ json_t *loader_read_table(struct loader *loader, const char *kind)
 bool loader_has_file(struct loader *loader, const char *file)
 {
 	char path[2 * PATH_MAX];
+	struct stat stat;
 
 	snprintf(loader->file, sizeof(loader->file), "%s", file);
 	snprintf(path, sizeof(path), "%s/%s", loader->folder, file);
-	return !access(path, F_OK);
+	return !copied_stat(path, &stat, COPIED_WAIT_NS) || errno == ETIMEDOUT; /* reading it says so */
 }
 
 void *loader_keep(struct loader *loader, size_t nr, size_t size)

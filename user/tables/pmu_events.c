@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tables/pmu_events.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <regex.h>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/copied.h"
 #include "base/guarded.h"
 #include "base/json_file.h"
 #include "base/memory.h"
@@ -209,7 +209,7 @@ static int read_events_of(struct pmu_reader *reader, const char *path, const cha
 {
 	const json_t *entries, *entry;
 	json_error_t error;
-	json_t *document = json_file_read(path, FILE_MOST, 0, &error);
+	json_t *document = json_fd_read(copied_open(path, FILE_MOST, COPIED_WAIT_NS), 0, &error);
 	size_t i;
 
 	if (!document && errno)
@@ -225,9 +225,9 @@ static int read_events_of(struct pmu_reader *reader, const char *path, const cha
 	return 0;
 }
 
-static int is_json(const struct dirent *entry)
+static bool is_json(const char *name)
 {
-	const char *dot = strrchr(entry->d_name, '.');
+	const char *dot = strrchr(name, '.');
 
 	return dot && !strcmp(dot, ".json");
 }
@@ -235,17 +235,18 @@ static int is_json(const struct dirent *entry)
 /* Reads all files of a CPU's folder. */
 static int read_folder(struct pmu_reader *reader, const char *folder)
 {
-	struct dirent **names;
-	int nr = scandir(folder, &names, is_json, alphasort), err = 0;
+	char *names = copied_list(folder, COPIED_WAIT_NS);
+	int err = 0;
 
-	if (nr < 0)
-		return refuse_path(reader, "%.300s can't be read: %s", folder, strerror(errno));
-	for (int i = 0; i < nr; i++) {
+	if (!names)
+		return refuse_path(reader, "%.300s can't be read: %s", folder, guarded_why(errno));
+	for (const char *name = names; *name && !err; name += strlen(name) + 1) {
 		char path[PATH_MAX];
 
-		snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
-		err = err ? err : read_events_of(reader, path, NULL);
-		free(names[i]);
+		if (!is_json(name))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, name);
+		err = read_events_of(reader, path, NULL);
 	}
 	free(names);
 	return err;
@@ -356,8 +357,8 @@ static int read_path(struct pmu_reader *reader)
 	char path[PATH_MAX];
 	struct stat facts;
 
-	if (stat(reader->path, &facts))
-		return refuse_path(reader, "it can't be read: %s", strerror(errno));
+	if (copied_stat(reader->path, &facts, COPIED_WAIT_NS))
+		return refuse_path(reader, "it can't be read: %s", guarded_why(errno));
 	if (!S_ISDIR(facts.st_mode))
 		return read_events_of(reader, reader->path, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(below); i++) {
@@ -365,7 +366,7 @@ static int read_path(struct pmu_reader *reader)
 		int err, fd;
 
 		snprintf(path, sizeof(path), "%.4000s%s/mapfile.csv", reader->path, below[i]);
-		fd = guarded_open_path(path, FILE_MOST);
+		fd = copied_open(path, FILE_MOST, COPIED_WAIT_NS);
 		if (fd < 0)
 			continue;
 		file = had(fdopen(fd, "r"));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tables/tables.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,21 +8,20 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/copied.h"
+#include "base/guarded.h"
 #include "base/memory.h"
 #include "tables/loader.h"
 
 /* --- CPUs ------------------------------------------------------------------------------------- */
 
-/* Lists a folder in the order of names. The caller frees each entry and the list. Returns the number of
- * entries, or -errno. */
-static int list_folder(const struct loader *loader, const char *folder, struct dirent ***entries)
+/* Lists a folder: see copied_list(). */
+static char *list_folder(const struct loader *loader, const char *folder)
 {
 	char path[2 * PATH_MAX];
-	int nr;
 
 	snprintf(path, sizeof(path), "%s/%s", loader->folder, folder);
-	nr = scandir(path, entries, NULL, alphasort);
-	return nr < 0 ? -errno : nr;
+	return copied_list(path, COPIED_WAIT_NS);
 }
 
 static bool is_table(const char *file, char *stem, size_t size)
@@ -36,20 +34,18 @@ static bool is_table(const char *file, char *stem, size_t size)
 
 static int load_folder(struct loader *loader, struct draft *draft, const char *folder)
 {
-	struct dirent **entries;
-	int nr = list_folder(loader, folder, &entries), err = 0;
+	char *files = list_folder(loader, folder), stem[NAME_MAX + 1];
+	int err = 0;
 
-	for (int i = 0; i < nr; i++) {
-		char stem[NAME_MAX + 1];
-
-		if (!err && is_table(entries[i]->d_name, stem, sizeof(stem))) {
-			snprintf(loader->file, sizeof(loader->file), "%s/%s", folder, entries[i]->d_name);
-			err = draft_load_table(loader, draft, stem);
-		}
-		free(entries[i]);
+	if (!files)
+		return loader_fault(loader, folder, "", "can't be read: %s", guarded_why(errno));
+	for (const char *file = files; *file && !err; file += strlen(file) + 1) {
+		if (!is_table(file, stem, sizeof(stem)))
+			continue;
+		snprintf(loader->file, sizeof(loader->file), "%s/%s", folder, file);
+		err = draft_load_table(loader, draft, stem);
 	}
-	if (nr >= 0)
-		free(entries);
+	free(files);
 	return err;
 }
 
@@ -146,7 +142,9 @@ static bool is_folder(const struct loader *loader, const char *name)
 	struct stat status;
 
 	snprintf(path, sizeof(path), "%s/%s", loader->folder, name);
-	return !stat(path, &status) && S_ISDIR(status.st_mode);
+	if (copied_stat(path, &status, COPIED_WAIT_NS))
+		return errno == ETIMEDOUT; /* reading it says so */
+	return S_ISDIR(status.st_mode);
 }
 
 static void take_load_latency(struct draft *draft, const json_t *event)
@@ -253,22 +251,18 @@ static int load_other_folder(struct loader *loader, const char *name)
 
 static int load_other_folders(struct loader *loader, const json_t *rows)
 {
-	struct dirent **entries;
-	int nr = list_folder(loader, "", &entries), err = 0;
+	char *names = list_folder(loader, "");
+	int err = 0;
 
-	if (nr < 0) {
+	if (!names) {
 		refuse(loader->refusal, STATUS_USAGE, "option --events-dir '%.300s'", loader->folder);
-		loader->refusal->error = -nr;
-		return because(loader->refusal, "it can't be read: %s", strerror(-nr));
+		loader->refusal->error = errno;
+		return because(loader->refusal, "it can't be read: %s", guarded_why(errno));
 	}
-	for (int i = 0; i < nr; i++) {
-		const char *name = entries[i]->d_name;
-
-		if (!err && !strchr("._", name[0]) && is_folder(loader, name) && !is_defined(rows, name))
+	for (const char *name = names; *name && !err; name += strlen(name) + 1)
+		if (!strchr("._", name[0]) && is_folder(loader, name) && !is_defined(rows, name))
 			err = load_other_folder(loader, name);
-		free(entries[i]);
-	}
-	free(entries);
+	free(names);
 	return err;
 }
 
