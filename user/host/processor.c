@@ -21,6 +21,7 @@
 /* The emulated machine's own: nhm_cpuid() of machine/src/nhm/nhm_glue.cc. Then those of its model and
  * version. */
 #define LEAF_EMULATED 0x4e480000
+#define LEAF_EVENTS   (LEAF_EMULATED + 3) /* ECX: an event's code and umask */
 
 const char *const perfmon_event_names[PERFMON_EVENTS] = {
 	"core_cycles", "instructions_retired", "reference_cycles",	"llc_references",
@@ -115,7 +116,7 @@ static bool read_leaf(const struct host *host, __u32 number, __u32 sub, struct c
 	 * says nothing of them. Leaf 1 tells whether there is a hypervisor, and a signature if this machine
 	 * is emulated. */
 	if (number >> 28 == LEAF_HYPERVISOR >> 28) {
-		__cpuid(number, leaf->eax, leaf->ebx, leaf->ecx, leaf->edx);
+		__cpuid_count(number, sub, leaf->eax, leaf->ebx, leaf->ecx, leaf->edx);
 		return true;
 	}
 	return __get_cpuid_count(number, sub, &leaf->eax, &leaf->ebx, &leaf->ecx, &leaf->edx);
@@ -157,6 +158,18 @@ void processor_emulated(const struct host *host, struct emulated *emulated)
 		return;
 	read_name(host, LEAF_EMULATED + 1, emulated->model);
 	read_name(host, LEAF_EMULATED + 2, emulated->version);
+}
+
+bool processor_models(const struct host *host, __u32 code, __u32 umask, __u32 *modelled)
+{
+	struct cpuid leaf;
+
+	*modelled = umask;
+	if (!read_leaf(host, LEAF_EMULATED, 0, &leaf) || leaf.eax < LEAF_EVENTS ||
+	    !read_leaf(host, LEAF_EVENTS, umask << 8 | code, &leaf))
+		return true;
+	*modelled = leaf.ebx;
+	return leaf.eax;
 }
 
 struct signature signature_of(__u32 eax)

@@ -81,6 +81,10 @@ bool processor_perfmon(const struct host *host, struct perfmon *perfmon);
 /* Whether this is the emulated machine, by CPUID, from the same place: both texts are empty if it is not. */
 void processor_emulated(const struct host *host, struct emulated *emulated);
 
+/* Whether the emulated machine models anything of an event. Sets `modelled` to the bits of its umask that
+ * count. One too old to tell is taken to model it. */
+bool processor_models(const struct host *host, __u32 code, __u32 umask, __u32 *modelled);
+
 /* Whether CPUID.04H, from the same place, reports a third-level cache. */
 bool processor_third_level_cache(const struct host *host);
 

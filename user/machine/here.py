@@ -313,7 +313,7 @@ class Carrier:
     def _tell(self, note):
         end = b"\r\n" if self.terminal.is_input else b"\n"
         with contextlib.suppress(OSError):
-            os.write(2, b"machine: " + note + end)
+            os.write(2, b"machine: " + os.fsencode(self.guest.described(os.fsdecode(note))) + end)
 
     def _stop(self):
         """Stops as the command did, so that the shell sees it; they go on together."""

@@ -28,7 +28,9 @@ import snapshots
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(HERE, "src/nhm/nhm_models.inc"), encoding="utf-8") as table:
-    MODELS = re.findall(r"^NHM_MODEL\(([\w-]+),", table.read(), re.M)
+    table_of_models = table.read()
+MODELS = re.findall(r"^NHM_MODEL\(([\w-]+),", table_of_models, re.M)
+NEHALEMS = re.findall(r"^NHM_MODEL\(([\w-]+),[^,]*, nehalem, OF_NEHALEM", table_of_models, re.M)
 USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
@@ -373,8 +375,17 @@ class Guest:
         """Takes what the emulator says to the user out of what it says."""
         while lines.startswith(b"!") and b"\n" in lines:
             note, _, lines = lines.partition(b"\n")
-            self.notes.append(note[1:].decode(errors="replace"))
+            self.notes.append(self.described(note[1:].decode(errors="replace")))
         return lines
+
+    def described(self, note):
+        """What the emulator says to the user, with the names of events."""
+        said = re.match(r"event 0x(..) umask 0x(..)(?= is not modelled)", note)
+        if not said or self.machine.model not in NEHALEMS:
+            return note
+        code, umask = (int(number, 16) for number in said.groups())
+        named = [name for name, at in not_modelled().items() if at[0] == code and at[1] & umask == at[1]]
+        return said[0] + (f" ({', '.join(named)})" if named else "") + note[said.end() :]
 
     def _death(self, what):
         """Why the emulator ended without an answer."""
@@ -578,6 +589,13 @@ class Guest:
             shutil.copyfileobj(top, f)  # the kernel reads one archive after the other
         os.remove(out + ".top")
         return os.path.getsize(out)
+
+
+def not_modelled():
+    """{name: (code, umask)} of the events of a Nehalem that the machine does not count."""
+    with open(os.path.join(HERE, "not-modelled.txt"), encoding="utf-8") as f:
+        rows = (line.split() for line in f if line.startswith("event "))
+        return {name: (int(code, 16), int(umask, 16)) for _, code, umask, name in rows}
 
 
 def in_order(folder):

@@ -3,6 +3,7 @@
 #include "event/branch_filter.h"
 #include "plan/plan.h"
 #include "plan/rules.h"
+#include "plan/modelled.h"
 #include "plan/sides.h"
 #include "plan/units.h"
 
@@ -47,5 +48,6 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 			return -1;
 	}
 	sides_settle(&plan->events, host);
+	modelled_settle(&plan->events, host);
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }

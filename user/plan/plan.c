@@ -14,6 +14,7 @@
 #include "plan/grouping.h"
 #include "plan/neighbours.h"
 #include "plan/rules.h"
+#include "plan/modelled.h"
 #include "plan/sides.h"
 #include "plan/units.h"
 
@@ -149,6 +150,7 @@ int plan_check(struct plan *plan, const struct options *options, struct host *ho
 	    units_check(&plan->events, options, refusal))
 		return -1;
 	sides_settle(&plan->events, host);
+	modelled_settle(&plan->events, host);
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Divisions, lines that leave the second-level cache, and requests for ownership: how often, and what
-they cost."""
+they cost. And what is not modelled says so."""
 import pytest
 
 import known
@@ -95,3 +95,58 @@ def test_transactions_are_the_sum_of_their_kinds(guest):
     found = guest.counts([*kinds, "r80f0:u"], "evict s")
     assert found["r80f0:u"] == pytest.approx(sum(found[k] for k in kinds), rel=0.01)  # of three runs
     assert found["r02f0:u"] == about(IN_CIRCLES)
+
+
+# ------------------------------------------------------------------ what is not modelled says so
+
+
+def test_an_event_that_is_not_modelled_is_not_counted_and_the_record_says_why(guest):
+    found = nhmtap(guest, "stat", "-e", "{INST_RETIRED.ANY_P:u,ITLB_FLUSH:u},r0306:u,r03a2:u", "--", "count")
+    exact, flush, unknown, part = (r for r in found if r["type"] == "count")
+    assert (exact["status"], exact["value"]) == ("counted", known.numbers("count")["INST_RETIRED.ANY_P"])
+    for record in (flush, unknown):
+        assert (record["status"], record["why"]) == ("not_counted", "the emulated machine does not model it")
+    # Of RESOURCE_STALLS it models ANY, and not LOAD.
+    assert part["status"] == "counted"
+
+
+def test_only_a_part_of_an_umask_is_said_to_be_modelled(guest):
+    said = guest.run("nhmtap stat -e r03a2:u -o y -- true", paranoid=-1).stderr
+    assert "r03a2:u: the emulated machine models only umask 0x01 of its 0x03" in said
+
+
+def test_a_metric_of_what_is_not_modelled_has_no_value(guest):
+    found = nhmtap(guest, "stat", "-e", "SQ_FULL_STALL_CYCLES:u,cycles:u", "--", "count")
+    assert [r["status"] for r in found if r["type"] == "count"] == ["not_counted", "counted"]
+
+
+def notes_of(guest, events, command="true"):
+    guest.guest.notes.clear()
+    guest.say(f"perf stat -o y -e {events} {command}", paranoid=-1)
+    return guest.guest.notes
+
+
+def test_the_user_of_another_tool_is_told_once_for_each_command(guest):
+    for _ in range(2):
+        assert notes_of(guest, "rae:u,r01ae:u,r01c0:u,r01ae:k", "sh -c 'count; count'") == [
+            "event 0xae umask 0x00 is not modelled: it counts 0",
+            "event 0xae umask 0x01 (ITLB_FLUSH) is not modelled: it counts 0",
+        ]
+    assert notes_of(guest, "cpu/event=0xd1,umask=1,cmask=1,inv=1/u") == [
+        "event 0xd1 umask 0x01 (UOPS_DECODED.STALL_CYCLES) is not modelled: it counts every cycle"]
+    assert notes_of(guest, "r03a2:u") == [
+        "event 0xa2 umask 0x03 (RESOURCE_STALLS.LOAD) is not modelled but for umask 0x01: it counts only that"]
+
+
+def test_nothing_is_said_of_what_is_modelled(guest):
+    for event in ("r01c0:u", "r0f27:u", "r07f1:u", "cycles:u,ref-cycles:u,instructions:u,branches:u,branch-misses:u",
+                  "cache-misses:u,LLC-loads:u,dTLB-load-misses:u,stalled-cycles-frontend:u,stalled-cycles-backend:u"):
+        assert notes_of(guest, event) == []
+
+
+def test_each_row_of_the_emulators_table_is_said_to_be_modelled(guest):
+    asks_for_more = {(0xB7, 0x01), (0xBB, 0x01), (0x0B, 0x10)}  # a value of another register
+    rows = sorted(set(known.events().values()) - asks_for_more)
+    names = ",".join(f"r{umask:02x}{code:02x}:u" for code, umask in rows)
+    found = nhmtap(guest, "stat", "-e", names, "--", "true")
+    assert not [r["event"] for r in found if r["type"] == "count" and "model" in r.get("why", "")]
