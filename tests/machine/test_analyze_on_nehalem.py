@@ -157,6 +157,19 @@ def test_the_load_that_waits_for_memory_is_named(guest):
     assert [name for name, share in analysis["shares"].items() if "sampled" in share] == ["dram_bound"]
 
 
+def test_what_a_load_costs_is_measured_in_the_same_run(guest):
+    """The machine serves a load in 10, 38 or 190 cycles, of which a load from the first level takes 4."""
+    for level, cost in COST.items():
+        analysis = merged(analyze(guest, f"chase {level}", where="--where 1"))
+        share = analysis["shares"][SHARE[level]]
+        assert share["cost"]["samples"] >= 20 and share["cost"]["low"] <= cost <= share["cost"]["high"], level
+        assert share["cost"]["high"] - share["cost"]["low"] < 0.2 * cost, level
+        # The runs of stat are others, with a little more or less of the kernel.
+        built = loaded(level, cycles(guest, f"chase {level}"))
+        assert 0.98 * share["low"] <= built <= 1.02 * share["high"], level
+        assert "0x10" in share["data"][0]["page"], level
+
+
 def test_the_branches_that_nobody_can_foresee_are_named_by_their_edges(guest):
     """`coin`, and the call through a register, which goes to either of two functions."""
     edges = sampled(merged(analyze(guest, "graph", where="--where 2")), "branch_mispredicts")

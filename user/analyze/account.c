@@ -76,14 +76,19 @@ static void take(struct accounted_share *share, const struct measured_share *mea
 	double low = within(measured->low, -RATE_MOST, RATE_MOST);
 	double high = within(measured->high, -RATE_MOST, RATE_MOST);
 
+	share->cost = measured->cost.samples ? measured->cost
+					     : (struct cost_range){.low = known->cost_low,
+								   .usual = known->cost,
+								   .high = known->cost_high};
 	if (!measured->there) {
 		withdraw(share, measured->why);
 		return;
 	}
 	share->there = true;
-	share->serial = share->share = known->cost * measured->value;
-	share->low = low * (low < 0 ? known->cost_high : known->cost_low);
-	share->high = high * (high < 0 ? known->cost_low : known->cost_high);
+	share->serial = share->share = share->cost.usual * measured->value;
+	share->low = low * (low < 0 ? share->cost.high : share->cost.low);
+	share->high = high * (high < 0 ? share->cost.low : share->cost.high);
+	share->most = fmax(share->high, 0);
 	if (!known->estimated) {
 		share->low = fmax(share->low, 0);
 		share->high = fmin(share->high, 1);

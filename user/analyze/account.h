@@ -22,19 +22,28 @@
 
 #define UNEXPLAINED "unexplained"
 
+/* What one occurrence costs, in cycles, as measured. */
+struct cost_range {
+	double samples; /* 0: it was not measured */
+	double low, usual, high;
+};
+
 /* The value of a share's formula, as measured: in occurrences per unit of the whole. */
 struct measured_share {
 	bool there;
 	bool none; /* it is not there, but takes nothing: the emulated machine does without */
 	double value, low, high;
-	char why[200]; /* it is not there */
+	struct cost_range cost; /* used instead of the table's */
+	char why[200];		/* it is not there */
 };
 
 struct accounted_share {
 	const struct known_share *known; /* of `unexplained`, one that no table has */
 	bool there;
 	double share, low, high; /* of the whole; share is within low and high, except for `unexplained` */
+	double most;		 /* the count times the highest cost */
 	double serial;		 /* the count times the usual cost: the share, if nothing overlapped */
+	struct cost_range cost;	 /* the table's, if it was not measured */
 	char why[200];		 /* it is not there */
 };
 

@@ -20,6 +20,22 @@ static json_t *events_value(const struct tree *tree, const struct known_share *k
 	return list;
 }
 
+static json_t *cost_value(const struct accounted_share *share)
+{
+	const struct cost_range *cost = &share->cost;
+	json_t *value =
+		json_pack("{s:f, s:f, s:f}", "low", cost->low, "usual", cost->usual, "high", cost->high);
+
+	if (cost->samples) {
+		json_object_set_new(value, "source",
+				    json_string("measured in this run by the latency of loads"));
+		json_object_set_new(value, "samples", json_integer(cost->samples));
+	} else {
+		put_text(value, "source", share->known->source);
+	}
+	return value;
+}
+
 static json_t *share_value_of(const struct tree *tree, const struct accounted_share *share)
 {
 	const struct known_share *known = share->known;
@@ -42,10 +58,7 @@ static json_t *share_value_of(const struct tree *tree, const struct accounted_sh
 		json_object_set(value, "events", events);
 	json_decref(events);
 	if (known->estimated)
-		json_object_set_new(value, "cost",
-				    json_pack("{s:I, s:I, s:I, s:s}", "low", (json_int_t)known->cost_low,
-					      "usual", (json_int_t)known->cost, "high",
-					      (json_int_t)known->cost_high, "source", known->source));
+		json_object_set_new(value, "cost", cost_value(share));
 	return value;
 }
 

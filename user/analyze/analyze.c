@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* nhmtap analyze: where the cycles go. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "activity/start.h"
 #include "activity/tally.h"
 #include "analyze/analysis_record.h"
+#include "analyze/loads.h"
 #include "analyze/where.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -200,13 +202,14 @@ static void say_repeats(const struct activity *activity)
 {
 	const struct analyze_options *own = activity->options->own;
 	const struct analysis *analysis = activity->state;
-	char samples[80] = "";
+	char samples[100] = "";
 
 	if (activity->options->quiet)
 		return;
 	if (!own->no_where)
-		snprintf(samples, sizeof(samples), ", then up to %llu times to sample the largest shares",
-			 most_sampled(own));
+		snprintf(samples, sizeof(samples),
+			 ", then up to %llu times to sample loads and the largest shares",
+			 1 + most_sampled(own));
 	say("nhmtap: the command is run %llu times: once to warm up, and %llu times for each of %zu groups "
 	    "of "
 	    "events%s; --once runs it once",
@@ -363,6 +366,78 @@ static double occurrences_of(const struct measured_run *counted, const struct kn
 	return occurred || !measured || !measured->there ? occurred : counted->whole * measured->value;
 }
 
+/* The part of the whole that loads from beyond the first level can take, at most. */
+static double loads_most(const struct account *account)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < account->nr; i++)
+		if (account->list[i].known->sources && account->list[i].there)
+			most += account->list[i].high;
+	return most;
+}
+
+/* How often the first level did not have what a load wanted. */
+static double loads_beyond(const struct measured_run *counted, const struct measured_share *measured)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < counted->tree->nr_shares; i++)
+		if (counted->tree->shares[i].sources && measured[i].there)
+			sum += counted->whole * measured[i].value;
+	return sum;
+}
+
+/* Takes from a measured cost what its latency has, but another share: by how much a load waits for that on
+ * average, if all that wait for it are such loads; at least nothing. */
+static void take_out(struct cost_range *cost, const struct account *account, double loads)
+{
+	double usual = 0, most = 0;
+
+	for (size_t i = 0; i < account->nr; i++)
+		if (account->list[i].known->in_latency && account->list[i].there) {
+			usual += account->list[i].serial;
+			most += account->list[i].most;
+		}
+	cost->low = fmax(0, cost->low - most / loads);
+	cost->usual = fmax(cost->low, cost->usual - usual / loads);
+}
+
+/* Measures what loads cost, if that can matter, and makes the account anew. Returns the samples, a new
+ * reference; NULL: none. */
+static json_t *measure_costs(struct activity *activity, const struct measured_run *counted,
+			     struct account *account, struct measured_share *measured)
+{
+	const struct tree *tree = counted->tree;
+	double loads = loads_beyond(counted, measured);
+	json_t *records;
+
+	if (loads_most(account) < WHERE_LEAST)
+		return NULL;
+	records = loads_sample(activity, loads, where_samples(counted->whole));
+	for (size_t i = 0; records && i < tree->nr_shares; i++)
+		if (tree->shares[i].sources &&
+		    loads_cost(records, tree->shares[i].sources, &measured[i].cost))
+			take_out(&measured[i].cost, account, loads / counted->whole);
+	account_release(account);
+	account_make(account, tree->shares, tree->nr_shares, measured);
+	return records;
+}
+
+/* Adds the pages of the shares that are loads. */
+static void put_pages(const struct account *account, const json_t *records, json_t *record)
+{
+	for (size_t i = 0; records && i < account->nr; i++) {
+		const struct accounted_share *share = &account->list[i];
+		json_t *pages = NULL;
+
+		if (share->there && share->share >= WHERE_LEAST && share->known->sources)
+			pages = loads_pages(records, share->known->sources);
+		if (pages)
+			json_object_set_new(share_in(record, share->known->name), "data", pages);
+	}
+}
+
 static void find_where(struct activity *activity, const struct measured_run *counted,
 		       const struct account *account, const struct measured_share *measured, json_t *record)
 {
@@ -386,8 +461,9 @@ static int write_account(struct activity *activity, const struct measured_run *c
 	const struct tree *tree = counted->tree;
 	struct measured_share *measured = xcalloc(tree->nr_shares + 1, sizeof(*measured));
 	struct checked_identity *checked = xcalloc(tree->nr_identities + 1, sizeof(*checked));
+	bool again = last && may_look_again(activity);
+	json_t *record, *loads = NULL;
 	struct account account;
-	json_t *record;
 	int err;
 
 	for (size_t i = 0; i < tree->nr_shares; i++)
@@ -398,10 +474,14 @@ static int write_account(struct activity *activity, const struct measured_run *c
 			withdraw_by(tree, i, measured);
 	}
 	account_make(&account, tree->shares, tree->nr_shares, measured);
+	if (again)
+		loads = measure_costs(activity, counted, &account, measured);
 	record = analysis_record(tree, &account, checked);
 	put_when(activity, record, row);
-	if (last && may_look_again(activity))
+	if (again)
 		find_where(activity, counted, &account, measured, record);
+	put_pages(&account, loads, record);
+	json_decref(loads);
 	err = activity_write(activity, record);
 	for (size_t e = 0; last && !err && e < activity->plan.expectations.nr; e++)
 		err = report_share(activity, &account, &activity->plan.expectations.list[e]);

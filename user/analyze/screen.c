@@ -146,6 +146,20 @@ static void add_place(struct text *text, const json_t *place)
 	text_add(text, "\n");
 }
 
+/* What the loads of a share cost, as measured, and their data. */
+static void add_data(struct text *text, const json_t *share)
+{
+	const json_t *cost = json_object_get(share, "cost");
+	json_t *page;
+	size_t i;
+
+	if (json_object_get(cost, "samples"))
+		text_add(text, "  a load costs %.0f cycles, by %lld samples\n", real_of(cost, "usual"),
+			 (long long)integer(cost, "samples"));
+	json_array_foreach(json_object_get(share, "data"), i, page)
+		text_add(text, "  %6.1f%%  page %s\n", 100 * real_of(page, "share"), string(page, "page"));
+}
+
 /* The code that the shares come from, as far as it was sampled. */
 static void add_where(struct text *text, const json_t *shares)
 {
@@ -163,6 +177,7 @@ static void add_where(struct text *text, const json_t *shares)
 			text_add(text, "  not found: %s\n", string(sampled, "why"));
 		json_array_foreach(json_object_get(share, "where"), p, place)
 			add_place(text, place);
+		add_data(text, share);
 	}
 }
 

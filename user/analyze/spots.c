@@ -66,12 +66,14 @@ static bool is_divided(__u64 number)
 	return false;
 }
 
-__u64 period_for(double occurrences, double wanted)
+__u64 period_for(const struct host *host, double occurrences, double wanted)
 {
-	__u64 period = occurrences / wanted;
+	__u64 period = occurrences / wanted, least = 1;
 
-	if (period < 3)
-		return 1;
+	if (host->events && host->events->kernel && host->events->kernel->lowest_period)
+		least = host->events->kernel->lowest_period;
+	if (period <= least || period < 3)
+		return least;
 	for (period |= 1; is_divided(period);)
 		period += 2;
 	return period;

@@ -13,17 +13,11 @@
 #include "output/member.h"
 #include "record/record.h"
 
-/* A share below this is not worth another run. */
-#define SAMPLED_LEAST 0.05
-
 /* So many samples tell a part of 5 % from nothing. Where they would be denser than one in so many cycles,
  * they are fewer: the kernel's code that takes a sample is counted too. */
 #define SAMPLES_WANTED 1000
 #define SAMPLES_LEAST  100
 #define CYCLES_BETWEEN 5000
-
-/* Entries of each share. */
-#define ENTRIES_MOST 5
 
 /* --- what samples ----------------------------------------------------------------------------- */
 
@@ -53,7 +47,7 @@ static const struct sampler *sampler_of(const char *locate)
 	return NULL;
 }
 
-static double samples_wanted(double whole)
+double where_samples(double whole)
 {
 	return fmax(SAMPLES_LEAST, fmin(SAMPLES_WANTED, whole / CYCLES_BETWEEN));
 }
@@ -153,7 +147,7 @@ static void put_places(json_t *share, json_t *sampled, const json_t *records, co
 		samples += samples_in(record);
 		add_record(&spots, record, sampler);
 	}
-	list = spots_end(&spots, ENTRIES_MOST);
+	list = spots_end(&spots, WHERE_ENTRIES);
 	json_object_set_new(sampled, "samples", json_integer(samples));
 	if (list)
 		json_object_set_new(share, "where", list);
@@ -174,8 +168,9 @@ static void sample(struct activity *activity, const struct known_share *known, d
 		again_add(&again, xstrdup(sampler->extra[i]));
 	if (occurrences > 0) {
 		again_add(&again, xstrdup("-c"));
-		again_add(&again, xasprintf("%llu", period_for(occurrences * sampler->thinned,
-							       samples_wanted(whole))));
+		again_add(&again, xasprintf("%llu", period_for(&activity->session->host,
+							       occurrences * sampler->thinned,
+							       where_samples(whole))));
 	}
 	text = command_text(&again);
 	json_object_set_new(sampled, "by", json_string(text));
@@ -196,7 +191,7 @@ static bool is_sampled(const struct account *account, size_t i)
 {
 	const struct accounted_share *share = &account->list[i];
 
-	return share->there && share->share >= SAMPLED_LEAST && share->known->locate &&
+	return share->there && share->share >= WHERE_LEAST && share->known->locate &&
 	       account_is_leaf(account, i) && sampler_of(share->known->locate);
 }
 
@@ -212,7 +207,7 @@ static size_t next_largest(const struct account *account, const bool *taken)
 	return most;
 }
 
-static json_t *share_in(const json_t *record, const char *name)
+json_t *share_in(const json_t *record, const char *name)
 {
 	json_t *share;
 	size_t i;

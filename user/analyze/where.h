@@ -9,6 +9,12 @@
 #include "activity/activity.h"
 #include "analyze/account.h"
 
+/* A share below this is not worth another run. */
+#define WHERE_LEAST 0.05
+
+/* Entries of each share. */
+#define WHERE_ENTRIES 5
+
 /* How many shares are sampled, unless it is asked otherwise. */
 #define WHERE_DEFAULT 3
 
@@ -17,6 +23,12 @@ struct occurrences {
 	double whole;	/* cycles */
 	double *shares; /* what is sampled for each of the account's shares */
 };
+
+/* The number of samples that are wanted of a run with so many cycles. */
+double where_samples(double whole);
+
+/* The share of this name in an analysis record; NULL if there is none. */
+json_t *share_in(const json_t *record, const char *name);
 
 /* Adds `sampled` and `where` to the shares of an analysis record, for at most `most` of the account's
  * shares. */

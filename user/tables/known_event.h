@@ -278,6 +278,8 @@ struct known_share {
 	bool explained;	     /* its parts are estimated, and what they leave is to be told */
 	bool beside;	     /* it overlaps other shares and is added to none */
 	bool unmodelled;     /* the emulated machine does not count one of its events */
+	bool in_latency;     /* the measured latency of a load has it too */
+	const char *sources; /* where its loads were served, separated by ','; NULL: not told by samples */
 	const char *meaning; /* of a large share, and what helps; NULL: none */
 	const char *locate;  /* the command and options that find its code; NULL: none */
 	const char *source;

@@ -1051,6 +1051,8 @@ static int load_shares(struct loader *loader, struct draft *draft, const json_t 
 			.explained = entry_flag(entry, "explained"),
 			.beside = entry_flag(entry, "beside"),
 			.unmodelled = entry_flag(entry, "unmodelled"),
+			.in_latency = entry_flag(entry, "in_latency"),
+			.sources = entry_text(entry, "sources"),
 			.meaning = entry_text(entry, "meaning"),
 			.locate = entry_text(entry, "locate"),
 			.source = entry_text(entry, "source"),
