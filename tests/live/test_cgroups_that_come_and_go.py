@@ -6,10 +6,15 @@ import subprocess
 import time
 
 import pytest
+
+import puppet
 from cgroups import inside, remove
 from puppet import Puppet
 from records import held, program
-from running import FAULTS, Running, enter, total
+from running import FAULTS, MISSED, OTHERS, Running, enter, total
+
+MIB = 1 << 20
+
 
 @pytest.fixture
 def child(cgroup):
@@ -145,6 +150,19 @@ def test_one_that_was_gone_before_anybody_looked_has_its_path(nhmtap, tmp_path, 
     result = nhmtap.into(tmp_path / "out", "profile", *FAULTS, "-c", "1", "-a", "--by", "symbol,cgroup", "--",
                          *held("sh", "-c", script))
     assert [e["samples"] for e in result.entries(cgroup=path) if e["code"].get("symbol") == "here"] == [200]
+
+
+@pytest.mark.plain  # a sanitizer's memory would count too
+def test_cgroups_without_end_take_little_memory_and_are_all_in_the_sum(nhmtap, tmp_path, cgroup):
+    path, folder = cgroup
+    result = nhmtap.into(tmp_path / "out", "stat", *FAULTS, "-a", "--per", "cgroup", "--format", "json", "--",
+                         *puppet.command(f"cgroups={folder},6000,10"))
+    counts = {r["cgroup"]: r["value"] for r in result.of("count")}
+    apart = [n for name, n in counts.items() if name.startswith(f"{path}/")]
+    assert 2000 < len(apart) <= 4200 and max(apart) == 10
+    assert 60000 <= sum(apart) + counts[OTHERS] + counts.get(MISSED, 0)
+    assert counts[OTHERS] >= 10000
+    assert result.one("end")["overhead"]["max_rss_bytes"] <= 48 * MIB
 
 
 @pytest.mark.parametrize("target", [["-a"], ["-G", "{path}"]], ids=["all", "the cgroup"])

@@ -10,6 +10,7 @@
  *   fork=N        the same by a new child, which then exits; ID is its pid
  *   vforks=C,N    the same by each of C new processes, one after the other, which share their
  *                 parent's memory and so take no further faults; ID is the pid of the last
+ *   cgroups=DIR,C,N  the same, each in a new cgroup below DIR, which is removed after it
  *   name=HEX      sets its name to these bytes
  *   spin=MS       runs in busy() for MS of its CPU time
  *   wait          until the next line
@@ -20,12 +21,15 @@
  * (mlockall() has also copied the private pages).
  */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -139,6 +143,43 @@ static pid_t in_vforks(long children, long faults)
 	return pid;
 }
 
+static void enter(const char *folder)
+{
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", folder);
+	fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		_exit(99);
+	close(fd);
+}
+
+static pid_t in_cgroups(const char *value)
+{
+	char folder[256], path[280];
+	long cgroups, faults;
+	pid_t pid = 0;
+
+	if (sscanf(value, "%255[^,],%ld,%ld", folder, &cgroups, &faults) != 3)
+		exit(98);
+	while (cgroups-- > 0) {
+		snprintf(path, sizeof(path), "%s/%ld", folder, cgroups);
+		if (mkdir(path, 0755))
+			exit(99);
+		pid = vfork();
+		if (!pid) {
+			enter(path);
+			fault(faults);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+		while (rmdir(path) && errno == EBUSY) /* its process has not left yet */
+			usleep(100);
+	}
+	return pid;
+}
+
 static void rename_to(const char *hex)
 {
 	char name[16] = "";
@@ -188,6 +229,8 @@ static void step(const char *text)
 		id = in_child(n);
 	else if (!strncmp(text, "vforks=", 7))
 		id = in_vforks(n, atol(strchr(value, ',') + 1));
+	else if (!strncmp(text, "cgroups=", 8))
+		id = in_cgroups(value);
 	else if (!strncmp(text, "name=", 5))
 		rename_to(value);
 	else if (!strncmp(text, "spin=", 5))

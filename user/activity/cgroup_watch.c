@@ -413,8 +413,10 @@ static void put_sums(void *context, __u64 id, const struct count *counts)
 	if (id < CGROUP_NO_CGROUP && id > activity->cgroup_watch.newest)
 		activity->cgroup_watch.newest = id;
 	activity->cgroup_watch.unknown += i == NOT_KNOWN && counts[0].value;
-	if (i >= 0)
-		counters_put_cgroup(activity->counters, i, counts);
+	if (i < 0)
+		return;
+	counters_put_cgroup(activity->counters, i, counts);
+	activity->cgroup_watch.list[i].summed = true;
 }
 
 /* Cgroups that have gone. */
@@ -461,8 +463,10 @@ static void keep_ended(void *context, __u64 id, const struct count *counts)
 	struct ended_cgroups *ended = context;
 	int i = has_ended(ended, id) ? cgroup_of_id(ended->activity, id) : -1;
 
-	if (i >= 0)
+	if (i >= 0) {
 		counters_keep_sums(ended->activity->counters, i, counts);
+		ended->activity->cgroup_watch.list[i].summed = false;
+	}
 	ended->activity->cgroup_watch.unseen += i == NOT_KNOWN && counts[0].value;
 }
 
@@ -480,6 +484,60 @@ static void keep_sums(struct activity *activity, __u64 newest)
 	free(ended.ids);
 }
 
+/* Cgroups that have gone are kept apart up to this number in an interval. Beyond that, the half with the
+ * smallest counts are added to those that found no free slot. */
+#define GONE_MOST 4096
+
+struct gone_cgroup {
+	__u64 value; /* of the first event */
+	size_t i;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const struct gone_cgroup *x = a, *y = b;
+
+	return (x->value > y->value) - (x->value < y->value);
+}
+
+/* Lists those that no record has had and to which nothing will be added any more. */
+static size_t list_gone(const struct activity *activity, struct gone_cgroup *list)
+{
+	const struct cgroup_watch *watch = &activity->cgroup_watch;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < watch->nr; i++) {
+		const struct cgroup *cgroup = &activity->plan.target.cgroups[i];
+		struct count count;
+
+		if (!cgroup->gone || cgroup->vacant || watch->list[i].summed || watch->list[i].reported)
+			continue;
+		counters_last_cgroup(activity->counters, 0, i, &count);
+		list[nr++] = (struct gone_cgroup){count.value, i};
+	}
+	return nr;
+}
+
+static void merge_gone(struct activity *activity)
+{
+	struct gone_cgroup *list;
+	size_t nr, others;
+
+	if (activity->cgroup_watch.nr <= GONE_MOST)
+		return;
+	list = xcalloc(activity->cgroup_watch.nr, sizeof(*list));
+	nr = list_gone(activity, list);
+	if (nr > GONE_MOST) {
+		others = cgroup_of_id(activity, CGROUP_NO_CGROUP + CGROUP_OTHERS);
+		qsort(list, nr, sizeof(*list), by_value);
+		for (size_t i = 0; i < nr / 2; i++) {
+			counters_move_cgroup(activity->counters, list[i].i, others);
+			activity->plan.target.cgroups[list[i].i].vacant = true;
+		}
+	}
+	free(list);
+}
+
 /* With this many sums, those of cgroups that have gone are released before the interval ends: a CPU has room
  * for twice as many at least. */
 #define SUMS_MANY 512
@@ -491,12 +549,15 @@ void cgroup_watch_gather(struct activity *activity)
 	if (!counters_by_switches(activity->counters))
 		return;
 	watch->sums = watch->unknown = 0;
+	for (size_t i = 0; i < watch->nr; i++)
+		watch->list[i].summed = false;
 	counters_gather(activity->counters);
 	counters_each_sums(activity->counters, put_sums, activity);
 	/* The last task of a cgroup may be on its CPU for a little longer than the cgroup is there. */
 	if (watch->sums > SUMS_MANY)
 		keep_sums(activity, watch->newest_before);
 	watch->newest_before = watch->newest;
+	merge_gone(activity);
 }
 
 /* The folder of the patterns has been removed. If it was made again, what ran in it so far is missing. */
@@ -696,6 +757,7 @@ void cgroup_watch_next(struct activity *activity)
 		activity->cgroup_watch.list[i].missed = activity->cgroup_watch.list[i].away;
 		activity->cgroup_watch.list[i].late = false;
 		activity->cgroup_watch.list[i].late_ns = 0;
+		activity->cgroup_watch.list[i].reported = true;
 		activity->plan.target.cgroups[i].vacant = activity->plan.target.cgroups[i].gone;
 	}
 }

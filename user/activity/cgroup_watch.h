@@ -23,6 +23,8 @@ struct cgroup_watch {
 		bool missed;   /* `away` was true at some time of this interval */
 		bool refused;  /* events could not be opened, and this was reported */
 		bool seen;     /* found by the current search */
+		bool summed;   /* the table of sums still has some of its */
+		bool reported; /* a record has had its counts */
 		bool late;     /* something may have run in it before it was measured, in this interval */
 		__u64 late_ns; /* CPU time that was used in it before it was measured, in this interval */
 	} * list;

@@ -908,6 +908,18 @@ void counters_keep_sums(struct counters *counters, size_t i, const struct count 
 		count_add(&count_of_cgroup(counters, i, event)->kept, &counts[event]);
 }
 
+void counters_move_cgroup(struct counters *counters, size_t from, size_t to)
+{
+	for (size_t event = 0; event < counters->plan->events.nr; event++) {
+		struct cgroup_count *source = count_of_cgroup(counters, from, event),
+				    *sum = count_of_cgroup(counters, to, event);
+
+		count_add(&sum->now, &source->now);
+		count_add(&sum->kept, &source->kept);
+		*source = (struct cgroup_count){0};
+	}
+}
+
 void counters_switches(const struct counters *counters, __u64 *all, __u64 *missed)
 {
 	cgroup_switches_account(counters->switches, all, missed);

@@ -103,6 +103,9 @@ void counters_last_cgroup(const struct counters *counters, size_t event, size_t 
 void counters_release_sums(struct counters *counters, __u64 id);
 void counters_keep_sums(struct counters *counters, size_t i, const struct count *counts);
 
+/* Adds what a cgroup of the target has counted to another one, and sets its own counts to zero. */
+void counters_move_cgroup(struct counters *counters, size_t from, size_t to);
+
 /* The number of switches from one cgroup to another, and how many of them were missed. */
 void counters_switches(const struct counters *counters, __u64 *all, __u64 *missed);
 
