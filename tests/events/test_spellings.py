@@ -103,7 +103,7 @@ def compare(libpfm4, root, pmu, texts):
     known = [(text, tuple(map(int, answer.split()))) for text, answer in zip(texts, answers)
              if answer != "refused"]
     with ThreadPoolExecutor(2) as pool:
-        ours = list(pool.map(lambda pair: explain(root, pair[0]), known))
+        ours = list(pool.map(lambda pair: explain(root, f"{pmu}::{pair[0]}"), known))
     wrong = {}
     for (text, theirs), our in zip(known, ours):
         if isinstance(our, str):
