@@ -321,6 +321,25 @@ static const struct pmu_alias *alias_of_term(const struct pmu *pmu, const char *
 	return find_format(pmu, term) ? NULL : find_alias(pmu, term);
 }
 
+/* A name of the CPU's table as a term, as perf takes the names of its own files: cpu/NAME,cmask=1/. Further
+ * terms add to it. Returns false if the table has no such name. */
+static bool tabled_term(struct event_parser *parser, struct event *event, const char *name)
+{
+	struct refusal ignored = {0};
+	struct composed composed;
+
+	if (compose_event(parser->host->events, name, &composed, &ignored) != 1)
+		return false;
+	event->known = composed.known;
+	event_note(event, "%s", composed.note);
+	snprintf(event->description, sizeof(event->description), "%s", composed.description);
+	EVENT_SET(event, config, (event->attr.config & ~CONFIG_SELECT) | composed.config,
+		  "the table of %s, and terms of the event", parser->host->events->name);
+	if (composed.config1)
+		EVENT_SET(event, config1, composed.config1, "the table of %s", parser->host->events->name);
+	return true;
+}
+
 static bool is_raw(const char *name);
 
 static int apply_term(struct event_parser *parser, struct event *event, const struct pmu *pmu, char *term,
@@ -362,7 +381,12 @@ static int apply_term(struct event_parser *parser, struct event *event, const st
 		return apply_format(parser, event, format, text, value);
 	listed = pmu && !of_alias && !equals ? pmu_event_find(&parser->host->pmu_events, term, pmu->name)
 					     : NULL;
-	return listed ? set_listed(parser, event, pmu, listed) : refuse_term(parser, event, pmu, term);
+	if (listed)
+		return set_listed(parser, event, pmu, listed);
+	if (!equals && !of_alias && pmu && pmu == host_core_pmu(parser->host) &&
+	    tabled_term(parser, event, term))
+		return 0;
+	return refuse_term(parser, event, pmu, term);
 }
 
 /* Ends the term that *text begins with, takes the quotes away that its value may have (name='a,b'), and moves
