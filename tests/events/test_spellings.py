@@ -341,8 +341,10 @@ def test_a_name_among_the_terms_of_the_cores_pmu_is_the_name_with_modifiers(libp
         for name in chance.sample(sorted(names), 12):
             theirs, ours = explain(root, f"{name}:c=2:e=1:i=1:u"), explain(root, f"cpu/inv,{name},edge,cmask=2,name=mine/u")
             # libpfm4 gives no second value to a modifier that the event itself has; perf does.
-            assert ours["event"]["name"] == "mine"
-            assert isinstance(theirs, str) or attr_of(ours) == attr_of(theirs), name
+            if isinstance(theirs, str):
+                assert isinstance(ours, str) or "the event has set" in theirs
+                continue
+            assert ours["event"]["name"] == "mine" and attr_of(ours) == attr_of(theirs), name
     plain = explain(machine(26), "cpu/inst_retired.any_p,period=1009/pp")
     assert (plain["event"]["attr"]["config"], plain["event"]["attr"]["precise_ip"]) == ("0x1c0", 2)
     assert "has no such term" in explain(machine(26), "cpu/INST_RETIRED.NONE_SUCH/")
