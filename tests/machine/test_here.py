@@ -6,6 +6,7 @@ import os
 import pathlib
 import pty
 import shlex
+import shutil
 import signal
 import socket
 import stat
@@ -22,6 +23,7 @@ import pytest
 
 import here
 import nehalem
+import stalling
 
 RUN = nehalem.HERE + "/run"
 
@@ -234,6 +236,65 @@ def test_what_is_no_file_has_its_kind_and_nobody_waits_for_it(run, tmp_path):
         status, out, err = run("sh", "-c", script, folder=tmp_path)
     assert (status, err) == (0, "")
     assert out.splitlines() == ["fifo", "socket", "symbolic link", "character special file"]
+
+
+def test_a_sparse_file_of_any_size_is_read_where_it_has_data(run, tmp_path):
+    """A terabyte, of which the guest has addresses for one GiB."""
+    with open(tmp_path / "sparse", "wb") as f:
+        f.truncate(1 << 40)
+        f.seek(1 << 39)
+        f.write(b"middle")
+    script = f"stat -c %s sparse; head -c 2 sparse | od -An -tx1; tail -c 2 sparse | od -An -tx1; tail -c +{(1 << 39) + 1} sparse | head -c 6"
+    status, out, err = run("sh", "-c", script, folder=tmp_path)
+    assert out.splitlines() == [str(1 << 40), " 00 00", " 00 00", "middle"], err
+
+
+def test_attributes_of_files_and_the_rights_that_they_give_are_seen(run, tmp_path):
+    shutil.copy("/bin/grep", tmp_path / "able")
+    os.chmod(tmp_path / "able", 0o755)
+    # Version 2, effective; permitted: bit 13, CAP_NET_RAW.
+    os.setxattr(tmp_path / "able", "security.capability", struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0))
+    os.setxattr(tmp_path / "able", "user.note", b"x" * 100)
+    tmp_path.chmod(0o755)
+    show = "import os; print(os.listxattr('able'), os.getxattr('able', 'user.note') == b'x' * 100)"
+    status, out, err = run("sh", "-c", f'/usr/bin/python3 -c "{show}"; exec setpriv --reuid 65534 ./able CapEff /proc/self/status', folder=tmp_path)
+    lines = out.splitlines()
+    assert sorted(eval(lines[0].rpartition(" ")[0])) == ["security.capability", "user.note"] and lines[0].endswith(" True"), err
+    assert int(lines[1].split()[1], 16) & 1 << 13
+
+
+def test_a_folder_of_many_files_takes_few_addresses(run, tmp_path):
+    """Of so many, inodes share pages: a page for each would be more than there are."""
+    for n in range(200):
+        (tmp_path / f"f{n:06}").write_text(str(n))
+    for n in range(200, 150000):
+        os.link(tmp_path / f"f{n % 5:06}", tmp_path / f"f{n:06}") if n % 5 else (tmp_path / f"f{n:06}").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "x").write_text("within\n")
+    (tmp_path / "link").symlink_to("folder/x")
+    script = "ls -f | wc -l; cat f000007 f149999 link; readlink link; stat -c %s f000200; echo more >> f000007; cat f000007"
+    status, out, err = run("sh", "-c", script, folder=tmp_path)
+    assert out == "150004\n74within\nfolder/x\n0\n7more\n", err
+
+
+@pytest.fixture
+def mount(tmp_path):
+    """A file system whose server stops to answer when told, with one file."""
+    (tmp_path / "served").write_text("served\n" * 9999)
+    (tmp_path / "near").write_text("near\n")
+    mount = stalling.Mount(tmp_path / "mount", tmp_path / "served")
+    yield mount
+    mount.kill()
+    mount.unmount()
+
+
+def test_files_of_a_server_are_read_and_one_that_does_not_answer_holds_nothing_up(run, mount, tmp_path):
+    assert run("sh", "-c", "tail -n 1 mount/served && cat near", folder=tmp_path) == (0, "served\nnear\n", "")
+    mount.stall("open")
+    status, out, err = run("sh", "-c", "cat mount/served mount/served; cat near", folder=tmp_path)
+    assert (status, out) == (0, "near\n")
+    assert err.count("mount/served: the file system's server does not answer; the machine sees nothing of it") == 1
+    mount.stall("none")
 
 
 # -------------------------------------------------------------- streams
@@ -468,11 +529,12 @@ def run_bounded(folder):
     os.chmod(folder / "secret", 0o600)
     os.chmod(folder / "scratch", 0o777)
     with open(folder / "huge", "wb") as f:
-        f.truncate(1 << 40)
+        for _ in range(80):
+            f.write(b"x" * (1 << 20))
     script = """
         id -u; cat mount/inside; ls -A kernel | wc -l
         cat secret; stat -c %a secret
-        stat -c %s huge; head -c 5 huge | od -An -tx1
+        stat -c %s huge; tail -c 5 huge; echo $?
         ls many | wc -l; cat many/9; echo still here"""
     machine = f"{sys.executable} {RUN} --here --tree-range 64 -- sh -c"
     outside = f"""
@@ -497,9 +559,10 @@ def test_what_the_caller_may_not_read_the_guest_may_not_either(bounded):
 
 
 @in_one_worker
-def test_a_file_beyond_the_range_is_named_and_reads_as_zeros(bounded):
+def test_a_file_beyond_the_range_is_named_and_cannot_be_read(bounded):
     folder, result = bounded
-    assert result.stdout.splitlines()[4:6] == [str(1 << 40), " 00 00 00 00 00"]
+    assert result.stdout.splitlines()[4:6] == [str(80 << 20), "1"]
+    assert "error reading 'huge': Input/output error" in result.stderr
     assert f"{folder}/huge: does not fit into what is left of the range" in result.stderr
 
 
@@ -510,6 +573,26 @@ def test_a_folder_beyond_the_range_is_named_and_the_machine_goes_on(bounded):
     assert f"{folder}/many: the range of addresses for the host's files (--tree-range 64) is used up" in result.stderr
     assert "many/9: Permission denied" in result.stderr
     assert (result.returncode, os.listdir(folder / "scratch")) == (0, [])
+
+
+@in_one_worker
+def test_root_of_the_machine_reads_no_more_than_its_caller_may():
+    """An input/output error stands for what the guest's root cannot be refused otherwise; also if it is mapped."""
+    with tempfile.TemporaryDirectory(prefix="refused.") as folder:
+        os.chmod(folder, 0o755)
+        for name, size in (("small", 6), ("large", 20 << 20)):
+            with open(f"{folder}/{name}", "wb") as f:
+                f.write(b"s" * size)
+            os.chmod(f"{folder}/{name}", 0o600)
+        script = """
+            id -u; cat small; echo $?; tail -c 5 large; echo $?; cp small copy; echo $?
+            /usr/bin/python3 -c 'import mmap; f = open("small"); print(mmap.mmap(f.fileno(), 0, prot=1)[0])'; echo $?"""
+        command = [sys.executable, RUN, "--here", "--no-snapshot", "--user", "root", "--", "sh", "-c", script]
+        result = subprocess.run(command, cwd=folder, user=65534, group=65534, extra_groups=[], env=dict(os.environ, HOME="/"),
+                                capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert result.stdout.split() == ["0", "1", "1", "1", str(128 + signal.SIGBUS)], result.stderr
+        assert "cat: small: Input/output error" in result.stderr
+        assert f"{folder}/small: cannot be read on the host (Permission denied); the machine sees an input/output error" in result.stderr
 
 
 @pytest.fixture(scope="module")

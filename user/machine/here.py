@@ -353,12 +353,45 @@ def order(command, user, env, terminal, given, surroundings=Surroundings()):
     return fixed + struct.pack(f"<{len(groups)}I", *groups) + strings
 
 
+def has_foreign_mounts():
+    """Whether a file system is mounted whose server may not answer: nhm_host.cc has their names as well."""
+    try:
+        with open("/proc/self/mountinfo", "rb") as f:
+            types = [line.rpartition(b" - ")[2].split(b" ")[0] for line in f]
+    except OSError:
+        return False
+    own = (b"fuse", b"nfs", b"cifs", b"smb", b"9p", b"ceph", b"afs", b"virtiofs")
+    return any(t.startswith(own) and t != b"fusectl" for t in types)
+
+
+def resolved(paths):
+    return {os.path.realpath(p) for p in paths}
+
+
+def resolved_in_time(paths):
+    """The same from a process that is given up after two seconds: nothing then."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if not pid:
+        with contextlib.suppress(BaseException), open(writer, "wb") as f:
+            f.write(b"\0".join(map(os.fsencode, resolved(paths))))
+        os._exit(0)
+    os.close(writer)
+    said = b""
+    with open(reader, "rb", buffering=0) as f:
+        while select.select([f], [], [], 2)[0] and (part := f.read(CHUNK)):
+            said += part
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return {os.fsdecode(p) for p in said.split(b"\0") if p}
+
+
 def likely_paths(command):
     """Paths that the command may use: it finds them even below folders that the user cannot list."""
     folders = os.environ.get("PATH", "").split(":")
     paths = (os.getcwd(), os.environ.get("HOME", ""), *folders, *command)
     paths = {os.path.abspath(p) for p in paths if p and "\0" not in p and len(p) < 4096}
-    return sorted(paths | {os.path.realpath(p) for p in paths})
+    return sorted(paths | (resolved_in_time if has_foreign_mounts() else resolved)(paths))
 
 
 def request(strings, data, settings):

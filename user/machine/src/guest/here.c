@@ -83,11 +83,33 @@ static int load(const char *module)
 	return failed ? complain(module) : 0;
 }
 
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	write(fd, text, strlen(text));
+	close(fd);
+}
+
+/* The pages from BROKEN_PAGE on of nhm_tree.cc, where what the host cannot read is, in sectors. Linux 6.1 puts
+ * more than 512 at a time into a wrong order, and does not find them. */
+static void register_broken(void)
+{
+	enum { FIRST = 8192, SECTORS = 32768, STEP = 512 };
+	char line[32];
+
+	for (int at = FIRST; at < FIRST + SECTORS; at += STEP) {
+		snprintf(line, sizeof(line), "%d %d", at, STEP);
+		write_file("/sys/block/pmem0/badblocks", line);
+	}
+}
+
 static int prepare(char **modules)
 {
 	for (; *modules; modules++)
 		if (load(*modules))
 			return 125;
+	register_broken();
 	mkdir("/files", TREE_MODE);
 	mkdir("/layer", TREE_MODE);
 	mkdir("/here", TREE_MODE);
@@ -445,14 +467,6 @@ static int run(const struct order *o)
 }
 
 /* ---------------------------------------------------------------- what is fixed unless asked for */
-
-static void write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	write(fd, text, strlen(text));
-	close(fd);
-}
 
 /* Addresses, random numbers, pids, and the phase of the clock's ticks. The number decides about all of them. */
 static int vary(uint32_t number)

@@ -10,12 +10,17 @@
 //
 // Addresses are given out in this order, and never taken back, because the guest keeps what it
 // has read:
-//   - a folder's entries get pages for their inodes when the folder is read: one page, or two for a
-//     regular file. lstat at this moment says what they are.
+//   - a folder's entries get pages for their inodes when the folder is read: one page, or for a
+//     regular file also one for each 16 GiB of it. lstat at this moment says what they are.
 //   - a folder's own content gets pages when its inode is read, since the inode has its size.
-//   - a file's data get pages when the guest asks where they are. So its inode is the last thing in
-//     the first of its two pages, and the index of its blocks, which follows an inode, is the
-//     second. Files that are only looked at cost no more than these two.
+//   - a file's data get pages when the guest asks where they are, in chunks. So its inode is the
+//     last thing in its first page, and the index of its chunks, which follows an inode, begins with
+//     the next page. Files that are only looked at cost no more than these. A chunk without data has no pages.
+//   - of a large folder, many inodes share a page. Their files are of one chunk, which gets its
+//     pages together with the inode.
+//
+// What cannot be read on the host, or not any more, lies in pages that are registered as broken: the
+// guest's kernel reports an input/output error, also to its root.
 //
 // Data are copied, not mapped: a page stays as the guest first saw it, and a file that became
 // shorter meanwhile cannot stop the emulator. The host opens all files as the user that started it.
@@ -23,21 +28,18 @@
 #include "bochs.h"
 #include "cpu/cpu.h"
 #include "memory/memory-bochs.h"
+#include "nhm_host.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <dirent.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <map>
 #include <set>
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 #include <vector>
 
@@ -50,12 +52,16 @@ namespace {
 typedef Bit32u Page;
 enum : Bit32u { PAGE = 4096, INODE = 64, SLOT = 32, NO_BLOCK = 0xffffffff };
 enum { FLAT_PLAIN = 0, FLAT_INLINE = 2, CHUNK_BASED = 4 };   // layouts of an inode's data
-enum { MAX_CHUNK_BITS = 31 };                                // of a chunk's size in blocks
+enum { CHUNK_BITS = 12, MAX_CHUNK_BITS = 31 };               // of a chunk's size in blocks
+enum : Bit32u { ENTRIES = PAGE / 4 };                        // chunks in a page of the index
+enum : Bit32u { PACKED = PAGE / INODE, PACKED_FROM = 16384 };   // inodes in a page, for folders of so many entries
 enum { WINDOW = 64 };                                        // pages that are read at once
 
 // The pages that are always there. The guest's kernel looks into the first MiB for partitions and
 // for labels of persistent memory, long before the host's files may be looked at.
-enum : Page { SUPER_PAGE = 0, HOST_PAGE = 512, STDIN_PAGE, LOST_PAGE = STDIN_PAGE + 2, FIRST_FREE };
+// here.c registers as many as broken, from 4 MiB on.
+enum : Page { SUPER_PAGE = 0, HOST_PAGE = 512, STDIN_PAGE, STDIN_INDEX = 64, LOST_PAGE = STDIN_PAGE + 1 + STDIN_INDEX,
+              BROKEN_PAGE = 1024, BROKEN = 1 << CHUNK_BITS, FIRST_FREE = BROKEN_PAGE + BROKEN };
 enum : Bit32u { ROOT_OFFSET = 2048 };                        // of the root's inode in the first page
 enum { HOST_NODE, STDIN_NODE, LOST_NODE };
 
@@ -63,14 +69,17 @@ struct Node {
   Bit32u parent;
   std::string name;                  // or the whole path, of the nodes without a parent
   struct stat is;                    // by lstat
-  Page inode, data, pages;           // data: 0 before it is known
+  Page inode, data;                  // data: of what is no regular file
+  Bit64u pages;
+  Bit32u slot, index, chunk_bits;    // place in the inode's page; pages of the index
   bool told;
   std::string content;               // of a folder or a symbolic link
+  std::string attributes;            // as they follow an inode
   std::vector<std::string> names;    // of a folder whose entries are not known yet
 };
 
-enum Kind { OF_INODE, OF_INDEX, OF_DATA };
-struct Extent { Bit32u node; Kind kind; Page pages; };
+enum Kind { OF_INODE, OF_PACKED, OF_INDEX, OF_DATA };
+struct Extent { Bit32u node; Kind kind; Page pages; Bit64u from; };   // from: of a chunk, its place in the file
 
 std::deque<Node> nodes;
 std::map<Page, Extent> extents;      // by their first page
@@ -81,10 +90,6 @@ Page size, used = FIRST_FREE;
 bool full;
 std::set<std::string> known;         // paths, for folders that the user may enter but not list
 
-// Kernel interfaces of the host that mean nothing in the guest, or wait when they are read.
-const long pseudo[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, DEVPTS_SUPER_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
-                        DEBUGFS_MAGIC, TRACEFS_MAGIC, BPF_FS_MAGIC, SECURITYFS_MAGIC, EFIVARFS_MAGIC, BINFMTFS_MAGIC,
-                        AUTOFS_SUPER_MAGIC, NSFS_MAGIC, SELINUX_MAGIC, PSTOREFS_MAGIC, HUGETLBFS_MAGIC };
 const char *const own[] = { "/proc", "/sys", "/dev", "/run" };   // the guest has its own
 
 // Folders of nehalem.py, whose names are random: no command depends on them.
@@ -101,7 +106,7 @@ std::string path_of(Bit32u n) {
   return (folder == "/" ? "" : folder) + "/" + node.name;
 }
 
-Page pages_of(Bit64u bytes) { return (bytes + PAGE - 1) / PAGE; }
+Bit64u pages_of(Bit64u bytes) { return bytes / PAGE + (bytes % PAGE != 0); }
 
 std::string range() { return "the range of addresses for the host's files (--tree-range " + std::to_string(size / 256) + ")"; }
 
@@ -116,25 +121,72 @@ void tell_full(Bit32u folder) {
 }
 
 // 0 if there are not as many addresses left.
-Page allot(Bit32u n, Kind kind, Page pages) {
+Page allot(Bit32u n, Kind kind, Bit64u pages, Bit64u from = 0) {
   if (pages > size - used) return 0;
   const Page at = used;
-  extents[at] = { n, kind, pages };
+  extents[at] = { n, kind, Page(pages), from };
   used += pages;
   return at;
 }
 
-Bit64u number_of(const Node &node) {
-  const bool last = S_ISREG(node.is.st_mode);
-  return (Bit64u(node.inode) * PAGE + (last ? PAGE - INODE : 0)) / SLOT;
+Bit64u number_of(const Node &node) { return (Bit64u(node.inode) * PAGE + node.slot) / SLOT; }
+
+// So that an index of so many pages has an entry for each chunk.
+Bit32u bits_for(Bit64u pages, Bit64u index) {
+  Bit32u bits = 0;
+  const Bit64u one = std::min<Bit64u>(pages, 1u << CHUNK_BITS);
+  while (Bit64u(1) << bits < one || (bits < MAX_CHUNK_BITS && pages > (index * ENTRIES) << bits)) bits++;
+  return bits;
+}
+
+Bit64u chunks_of(const Node &node) {
+  const Bit64u chunk = Bit64u(1) << node.chunk_bits;
+  return node.pages / chunk + (node.pages % chunk != 0);
+}
+
+// Attributes as they follow an inode, padded so that an inode with them ends where its page does.
+std::string packed(const nhm_host::Attributes &attributes) {
+  std::string out(12, 0);
+  for (const auto &a : attributes) {
+    const bool is_users = !a.first.compare(0, 5, "user.");
+    const std::string name = a.first.substr(is_users ? 5 : strlen("security."));
+    std::string entry(4, 0);
+    entry[0] = name.size();
+    entry[1] = is_users ? 1 : 6;
+    put<Bit16u>((Bit8u *)&entry[2], a.second.size());
+    entry += name + a.second;
+    entry.resize((entry.size() + 3) / 4 * 4);
+    if (out.size() + entry.size() <= PAGE / 2) out += entry;
+  }
+  out.resize((out.size() + SLOT - 1) / SLOT * SLOT);
+  return attributes.empty() ? "" : out;
+}
+
+Bit32u push(Bit32u parent, const std::string &name, const struct stat &is) {
+  Node node = {};
+  node.parent = parent;
+  node.name = name;
+  node.is = is;
+  nodes.push_back(node);
+  return nodes.size() - 1;
+}
+
+void place(Bit32u n) {
+  Node &node = nodes[n];
+  node.inode = allot(n, OF_INODE, 1);
+  if (!S_ISREG(node.is.st_mode)) return;
+  node.attributes = packed(nhm_host::attributes(path_of(n)));
+  node.slot = PAGE - INODE - node.attributes.size();
+  node.pages = pages_of(node.is.st_size);
+  node.index = std::min<Bit64u>(node.pages / (Bit64u(ENTRIES) << CHUNK_BITS) + 1, ENTRIES);
+  node.chunk_bits = bits_for(node.pages, node.index);
+  if (!allot(n, OF_INDEX, node.index)) node.inode = 0;
 }
 
 // A node without pages for its inode is that of all files that are lost.
 Bit32u add(Bit32u parent, const std::string &name, const struct stat &is) {
-  const Bit32u n = nodes.size();
-  nodes.push_back({ parent, name, is, 0, 0, 0, false, "", {} });
-  nodes[n].inode = allot(n, OF_INODE, 1);
-  if (S_ISREG(is.st_mode) && !allot(n, OF_INDEX, 1)) nodes[n].inode = 0;
+  const Bit32u n = push(parent, name, is);
+  place(n);
   if (nodes[n].inode) return n;
   nodes.pop_back();
   tell_full(parent);
@@ -178,16 +230,14 @@ std::string folder_of(std::vector<Entry> entries) {
   return out;
 }
 
-bool is_pseudo(const std::string &path) {
-  struct statfs fs;
-  if (statfs(path.c_str(), &fs)) return false;
-  return std::find(std::begin(pseudo), std::end(pseudo), long(fs.f_type)) != std::end(pseudo);
+void tell_silent() {
+  for (const std::string &path : nhm_host::silent_mounts())
+    nhm_tell(path + ": the file system's server does not answer; the machine sees nothing of it");
 }
 
 bool is_hidden(Bit32u n) {
   const std::string path = path_of(n);
-  if (std::find(std::begin(own), std::end(own), path) != std::end(own)) return true;
-  return nodes[n].is.st_dev != nodes[nodes[n].parent].is.st_dev && is_pseudo(path);
+  return std::find(std::begin(own), std::end(own), path) != std::end(own) || nhm_host::is_kernels(path);
 }
 
 // The names in a folder that lead to a known path.
@@ -206,43 +256,56 @@ void read_names(Bit32u n) {
   Node &node = nodes[n];
   std::vector<Entry> entries = { { ".", 0, 0 }, { "..", 0, 0 } };
   const std::string path = path_of(n);
-  const bool hidden = is_hidden(n);
-  DIR *d = hidden ? NULL : opendir(path.c_str());
-  if (!d && !hidden && errno == EACCES) node.names = known_names(path);
-  for (const std::string &name : node.names) entries.push_back({ name, 0, 0 });
-  while (const dirent *e = d ? readdir(d) : NULL)
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && strncmp(e->d_name, machines, strlen(machines))) {
-      node.names.push_back(e->d_name);
-      entries.push_back({ e->d_name, 0, 0 });
+  std::vector<std::string> names;
+  if (!is_hidden(n) && nhm_host::names(path, names) && errno == EACCES) names = known_names(path);
+  std::sort(names.begin(), names.end());
+  for (const std::string &name : names)
+    if (strncmp(name.c_str(), machines, strlen(machines))) {
+      node.names.push_back(name);
+      entries.push_back({ name, 0, 0 });
     }
-  if (d) closedir(d);
-  std::sort(node.names.begin(), node.names.end());
   node.content = folder_of(entries);
 }
 
-void read_link(Node &node, const std::string &path) {
-  char target[PAGE];
-  const ssize_t n = readlink(path.c_str(), target, sizeof target);
-  node.content.assign(target, n > 0 ? n : 0);
+// What has gone meanwhile is a file that nobody may open.
+struct stat status_of(const std::string &path) {
+  struct stat is = {};
+  if (!nhm_host::status(path, is)) return is;
+  is = {};
+  is.st_mode = S_IFREG;
+  is.st_nlink = 1;
+  return is;
+}
+
+// Many inodes in a page.
+void add_packed(Bit32u n, const std::string &start) {
+  const Bit32u first = nodes.size(), count = nodes[n].names.size();
+  const Page at = allot(first, OF_PACKED, (count + PACKED - 1) / PACKED);
+  if (!at) return tell_full(n);
+  for (Bit32u k = 0; k < count; k++) {
+    const std::string name = nodes[n].names[k];
+    Node &child = nodes[push(n, name, status_of(start + name))];
+    child.inode = at + k / PACKED;
+    child.slot = k % PACKED * INODE;
+  }
 }
 
 void read_folder(Bit32u n) {
-  Node &node = nodes[n];
+  Node &node = nodes[n];                 // a deque's elements stay where they are
   std::vector<Entry> entries = { { ".", number_of(node), 2 }, { "..", number_of(nodes[node.parent]), 2 } };
-  const std::string path = path_of(n);
-  for (const std::string &name : node.names) {
-    struct stat is;
-    // What has gone meanwhile is a file that nobody may open.
-    if (lstat((path + "/" + name).c_str(), &is)) {
-      memset(&is, 0, sizeof is);
-      is.st_mode = S_IFREG;
-      is.st_nlink = 1;
-    }
-    const Bit32u child = add(n, name, is);
+  const std::string path = path_of(n), start = path == "/" ? path : path + "/";
+  const Bit32u first = nodes.size();
+  const bool is_large = node.names.size() >= PACKED_FROM;
+  if (is_large) add_packed(n, start);
+  for (size_t k = 0; k < node.names.size(); k++) {
+    const std::string &name = node.names[k];
+    Bit32u child = first + k < nodes.size() ? first + k : Bit32u(LOST_NODE);
+    if (!is_large) child = add(n, name, status_of(start + name));
     entries.push_back({ name, number_of(nodes[child]), type_of(nodes[child].is.st_mode) });
   }
   node.content = folder_of(entries);
   std::vector<std::string>().swap(node.names);
+  tell_silent();
 }
 
 // ---- inodes
@@ -255,10 +318,7 @@ mode_t mode_of(const struct stat &is, const std::string &path) {
   const int n = getgroups(1024, groups);
   const bool in_group = is.st_gid == getegid() || std::count(groups, groups + std::max(n, 0), is.st_gid);
   const int shift = is.st_uid == geteuid() ? 6 : in_group ? 3 : 0;
-  mode_t may = 0;
-  for (int right : { R_OK, W_OK, X_OK })
-    if (!faccessat(AT_FDCWD, path.c_str(), right, AT_EACCESS)) may |= right;
-  return (is.st_mode & ~(7 << shift)) | may << shift;
+  return (is.st_mode & ~(7 << shift)) | nhm_host::rights(path) << shift;
 }
 
 Bit32u device_of(const struct stat &is) {
@@ -278,33 +338,22 @@ void put_inode(Bit8u *i, int layout, mode_t mode, Bit64u bytes, Bit32u where, co
   put<Bit32u>(i + 44, is.st_nlink);
 }
 
-// Of one chunk, so that the index has one entry.
-int chunk_bits(Page pages) {
-  int bits = 0;
-  while (bits < MAX_CHUNK_BITS && Bit64u(1) << bits < pages) bits++;
-  return bits;
+// Behind an inode. A word of it counts as one, the first three as one.
+void put_attributes(Bit8u *i, const std::string &attributes) {
+  if (attributes.empty()) return;
+  put<Bit16u>(i + 2, 1 + (attributes.size() - 12) / 4);
+  memcpy(i + INODE, attributes.data(), attributes.size());
 }
 
-void make_inode(Bit32u n) {
+void read_content(Bit32u n) {
   Node &node = nodes[n];
-  if (n == HOST_NODE && lstat("/", &node.is)) BX_PANIC(("no root folder: %s", strerror(errno)));
-  const std::string path = path_of(n);
-  Bit8u *i = at_page(node.inode);
-  mode_t mode = n == STDIN_NODE ? node.is.st_mode : mode_of(node.is, path);
-  if (S_ISREG(mode)) {
-    node.pages = pages_of(node.is.st_size);
-    put_inode(i + PAGE - INODE, CHUNK_BASED, mode, node.is.st_size, chunk_bits(node.pages), node.is);
-    return;
-  }
-  if (S_ISDIR(mode)) read_names(n);
-  if (S_ISLNK(mode)) read_link(node, path);
+  if (S_ISDIR(node.is.st_mode)) read_names(n);
+  if (S_ISLNK(node.is.st_mode)) node.content = nhm_host::target(path_of(n));
   node.pages = pages_of(node.content.size());
-  // A short symbolic link follows its inode.
-  if (S_ISLNK(mode) && node.content.size() <= PAGE - INODE) {
-    put_inode(i, FLAT_INLINE, mode, node.content.size(), 0, node.is);
-    memcpy(i + INODE, node.content.data(), node.content.size());
-    return;
-  }
+}
+
+void put_special(Bit32u n, Bit8u *i, mode_t mode) {
+  Node &node = nodes[n];
   if (node.pages && !(node.data = allot(n, OF_DATA, node.pages))) {
     tell_full(n);
     node.content.clear();
@@ -313,48 +362,53 @@ void make_inode(Bit32u n) {
             S_ISCHR(mode) || S_ISBLK(mode) ? device_of(node.is) : node.data, node.is);
 }
 
+void make_inode(Bit32u n) {
+  Node &node = nodes[n];
+  if (n == HOST_NODE && lstat("/", &node.is)) BX_PANIC(("no root folder: %s", strerror(errno)));
+  const std::string path = path_of(n);
+  Bit8u *i = at_page(node.inode) + node.slot;
+  mode_t mode = n == STDIN_NODE ? node.is.st_mode : mode_of(node.is, path);
+  if (S_ISREG(mode)) {
+    put_inode(i, CHUNK_BASED, mode, node.is.st_size, node.chunk_bits, node.is);
+    put_attributes(i, node.attributes);
+    return;
+  }
+  read_content(n);
+  // A short symbolic link follows its inode.
+  if (!S_ISLNK(mode) || node.content.size() > PAGE - INODE) return put_special(n, i, mode);
+  put_inode(i, FLAT_INLINE, mode, node.content.size(), 0, node.is);
+  memcpy(i + INODE, node.content.data(), node.content.size());
+}
+
 // ---- data
 
 void tell_unreadable(Bit32u n) {
-  tell(n, std::string("cannot be read on the host (") + strerror(errno) + "); the machine sees zeros");
+  tell(n, std::string("cannot be read on the host (") + strerror(errno) + "); the machine sees an input/output error");
 }
 
-// The files that were read last stay open, so that one which is replaced by another of its name
-// is not read as a mixture of both.
-int file_of(Bit32u n) {
-  static struct { Bit32u node; int fd; } open_files[64];
-  static unsigned next, opened;
-  for (unsigned k = 0; k < opened; k++)
-    if (open_files[k].node == n) return open_files[k].fd;
-  const std::string path = path_of(n);
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (n == STDIN_NODE ? 0 : O_NOFOLLOW));
-  if (fd < 0) return fd;
-  if (opened < 64) opened++;
-  else close(open_files[next].fd);
-  open_files[next] = { n, fd };
-  next = (next + 1) % 64;
-  return fd;
-}
-
-void look_for_changes(Bit32u n, int fd) {
-  struct stat now;
+void look_for_changes(Bit32u n, const struct stat &now) {
   const struct stat &then = nodes[n].is;
-  if (!fstat(fd, &now) && (now.st_ino != then.st_ino || now.st_size != then.st_size ||
-                           now.st_mtim.tv_sec != then.st_mtim.tv_sec || now.st_mtim.tv_nsec != then.st_mtim.tv_nsec))
+  if (now.st_ino != then.st_ino || now.st_size != then.st_size ||
+      now.st_mtim.tv_sec != then.st_mtim.tv_sec || now.st_mtim.tv_nsec != then.st_mtim.tv_nsec)
     tell(n, "changed on the host after the machine had looked at it; the machine sees its size of then, and zeros for what is gone");
 }
 
-void read_data(Bit32u n, Page page) {
-  Node &node = nodes[n];
-  const Page from = (page - node.data) / WINDOW * WINDOW, to = std::min(from + WINDOW, node.pages);
-  const int fd = file_of(n);
-  if (fd < 0) tell_unreadable(n);
-  else look_for_changes(n, fd);
+// A window of pages is read at once, but for those that are known already.
+void read_data(const Extent &extent, Page first, Page page) {
+  const Bit32u n = extent.node;
+  static Bit8u window[WINDOW * PAGE];
+  const Page from = (page - first) / WINDOW * WINDOW, to = std::min(from + WINDOW, extent.pages);
+  struct stat now;
+  const ssize_t got = nhm_host::read(path_of(n), n == STDIN_NODE, off_t(extent.from + from) * PAGE, window, (to - from) * PAGE, now);
+  if (got < 0) tell(n, std::string("cannot be read on the host any more (") + strerror(errno) + "); the machine sees zeros");
+  else look_for_changes(n, now);
   for (Page k = from; k < to; k++) {
-    if (made[node.data + k]) continue;
-    made[node.data + k] = true;
-    if (fd >= 0 && pread(fd, at_page(node.data + k), PAGE, off_t(k) * PAGE) < 0) tell_unreadable(n);
+    if (made[first + k]) continue;
+    made[first + k] = true;
+    const ssize_t rest = got - ssize_t(k - from) * PAGE;
+    if (rest > 0) memcpy(at_page(first + k), window + (k - from) * PAGE, std::min<ssize_t>(rest, PAGE));
   }
+  tell_silent();
 }
 
 void make_content(Bit32u n) {
@@ -364,12 +418,62 @@ void make_content(Bit32u n) {
   std::fill_n(made.begin() + node.data, node.pages, true);
 }
 
+// Where a chunk of a file is: its first page, NO_BLOCK if it has no data, or that of what is broken.
+Page place_of_chunk(Bit32u n, Bit64u from, Bit64u pages, off_t next) {
+  if (next < 0) return BROKEN_PAGE;
+  if (Bit64u(next) / PAGE >= from + pages) return NO_BLOCK;
+  if (const Page at = allot(n, OF_DATA, pages, from)) return at;
+  // What is broken is shorter than the chunks of files of more than 16 TiB.
+  const bool fits = pages <= BROKEN;
+  tell(n, "does not fit into what is left of " + range() + "; the machine sees " + (fits ? "an input/output error" : "zeros"));
+  return fits ? Page(BROKEN_PAGE) : Page(NO_BLOCK);
+}
+
 void make_index(Bit32u n, Page page) {
   Node &node = nodes[n];
-  if (!node.pages) return;
-  node.data = allot(n, OF_DATA, node.pages);
-  if (!node.data) tell(n, "does not fit into what is left of " + range() + "; the machine sees zeros");
-  put<Bit32u>(at_page(page), node.data ? node.data : NO_BLOCK);
+  const std::string path = path_of(n);
+  const Bit64u chunk = Bit64u(1) << node.chunk_bits, all = chunks_of(node);
+  const Bit64u first = Bit64u(page - node.inode - 1) * ENTRIES;
+  off_t next = 0;
+  for (Bit64u k = first; k < std::min(first + ENTRIES, all); k++) {
+    const off_t from = off_t(k * chunk) * PAGE;
+    if (next >= 0 && next <= from) next = nhm_host::next_data(path, n == STDIN_NODE, from, node.is.st_size);
+    if (next < 0) tell_unreadable(n);
+    put<Bit32u>(at_page(page) + (k - first) * 4, place_of_chunk(n, k * chunk, std::min(chunk, node.pages - k * chunk), next));
+  }
+  tell_silent();
+}
+
+// ---- inodes that share a page
+
+void put_packed_file(Bit32u n, Bit8u *i, mode_t mode) {
+  Node &node = nodes[n];
+  Page at = 0;
+  if (node.is.st_size) {
+    node.pages = pages_of(node.is.st_size);
+    if (nhm_host::rights(path_of(n)) & R_OK) at = allot(n, OF_DATA, node.pages);
+    if (!at) {
+      errno = EACCES;
+      at = BROKEN_PAGE;
+      node.is.st_size = std::min<off_t>(node.is.st_size, off_t(BROKEN) * PAGE);
+      tell_unreadable(n);
+    }
+  }
+  put_inode(i, FLAT_PLAIN, mode, node.is.st_size, at, node.is);
+}
+
+void make_packed(const Extent &extent, Page first, Page page) {
+  const Bit32u from = extent.node + (page - first) * PACKED;
+  for (Bit32u n = from; n < from + PACKED && n < nodes.size() && nodes[n].inode == page; n++) {
+    Bit8u *i = at_page(page) + nodes[n].slot;
+    const mode_t mode = mode_of(nodes[n].is, path_of(n));
+    if (S_ISREG(mode)) {
+      put_packed_file(n, i, mode);
+      continue;
+    }
+    read_content(n);
+    put_special(n, i, mode);
+  }
 }
 
 // ---- the whole
@@ -399,10 +503,11 @@ void make(Page page) {
   const Extent extent = next->second;
   if (page - first >= extent.pages) return;
   if (extent.kind == OF_INODE) make_inode(extent.node);
+  else if (extent.kind == OF_PACKED) make_packed(extent, first, page);
   else if (extent.kind == OF_INDEX) make_index(extent.node, page);
   else if (S_ISREG(nodes[extent.node].is.st_mode)) {
     made[page] = false;
-    read_data(extent.node, page);
+    read_data(extent, first, page);
   } else make_content(extent.node);
 }
 
@@ -422,14 +527,18 @@ bool read_memory(bx_phy_address at, unsigned length, void *to, void *) {
 
 bool write_memory(bx_phy_address, unsigned, void *, void *) { return true; }
 
-void add_fixed(Page page, const char *path, mode_t mode) {
-  const Bit32u n = nodes.size();
+void add_fixed(Page page, const char *path, mode_t mode, Bit32u index) {
   struct stat is = {};
   is.st_mode = mode;
   is.st_nlink = 1;
-  nodes.push_back({ n, path, is, page, 0, 0, false, "", {} });
-  extents[page] = { n, OF_INODE, 1 };
-  if (S_ISREG(mode)) extents[page + 1] = { n, OF_INDEX, 1 };
+  const Bit32u n = push(nodes.size(), path, is);
+  Node &node = nodes[n];
+  node.inode = page;
+  node.index = index;
+  extents[page] = { n, OF_INODE, 1, 0 };
+  if (!index) return;
+  node.slot = PAGE - INODE;
+  extents[page + 1] = { n, OF_INDEX, index, 0 };
 }
 
 } // namespace
@@ -442,7 +551,10 @@ void nhm_tree_stdin(const char *path) {
     nodes[STDIN_NODE].is = {};
     nodes[STDIN_NODE].is.st_mode = S_IFREG;
   }
-  nodes[STDIN_NODE].is.st_mode |= 0444;
+  Node &node = nodes[STDIN_NODE];
+  node.is.st_mode |= 0444;
+  node.pages = pages_of(node.is.st_size);
+  node.chunk_bits = bits_for(node.pages, node.index);
 }
 
 // A path that the command is likely to use.
@@ -461,8 +573,8 @@ void nhm_place_tree() {
   if (memory == MAP_FAILED) BX_PANIC(("no addresses for the host's files: %s", strerror(errno)));
   base = (Bit8u *)memory;
   made.resize(size);
-  add_fixed(HOST_PAGE, "/", S_IFDIR);
-  add_fixed(STDIN_PAGE, "", S_IFREG);
-  add_fixed(LOST_PAGE, "", S_IFIFO);
+  add_fixed(HOST_PAGE, "/", S_IFDIR, 0);
+  add_fixed(STDIN_PAGE, "", S_IFREG, STDIN_INDEX);
+  add_fixed(LOST_PAGE, "", S_IFIFO, 0);
   BX_MEM(0)->registerMemoryHandlers(NULL, read_memory, write_memory, direct_access, address, address + bytes - 1);
 }
