@@ -272,7 +272,17 @@ static void set_paces(struct tally *tally, __u64 now)
 		tally->paces[i] = cycles * tally->most_per_cycle[i];
 }
 
-void tally_look(struct tally *tally, struct counters *counters)
+/* Whether events have shared counters since the previous reading. */
+static bool shared_now(const struct tally *tally, const struct counters *counters)
+{
+	for (size_t r = 0; r < tally->nr; r++)
+		for (size_t i = 0; i < tally->plan->events.nr; i++)
+			if (counters_take_turns(counters, i) && count_is_estimate(&tally->rows[r].turn[i]))
+				return true;
+	return false;
+}
+
+static void read_all(struct tally *tally, struct counters *counters)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC),
 	      since = tally->looked_ns ? now - tally->looked_ns : tally->span_ns;
@@ -298,6 +308,18 @@ void tally_look(struct tally *tally, struct counters *counters)
 	tally->looked_ns = now;
 }
 
+void tally_look(struct tally *tally, struct counters *counters)
+{
+	read_all(tally, counters);
+	tally->alone = counters_mix_turns(counters, tally->alone || shared_now(tally, counters));
+}
+
+/* About `ns`, up to a quarter less or more, so that readings aren't in step with what is measured. */
+static __u64 about(__u64 ns)
+{
+	return ns - ns / 4 + (clock_ns(CLOCK_MONOTONIC) * 0x9e3779b97f4a7c15ULL >> 32) % (ns / 2 + 1);
+}
+
 /* Each interval must have enough readings; over a whole run, no more are needed than are kept. */
 __u64 tally_pace(const struct tally *tally, __u64 every_ns, __u64 interval_ms)
 {
@@ -308,14 +330,19 @@ __u64 tally_pace(const struct tally *tally, __u64 every_ns, __u64 interval_ms)
 		return 0;
 	if (!tally->shared)
 		return every_ns < UNSHARED_MOST_NS ? 2 * every_ns : every_ns;
+	if (tally->alone)
+		return about(tally->span_ns / TURNS_A_LOOK * 3 / 4);
 	if (of_interval && of_interval < of_run)
-		return of_interval > tally->span_ns ? of_interval : tally->span_ns;
-	return of_run;
+		return about(of_interval > tally->span_ns ? of_interval : tally->span_ns);
+	return about(of_run);
 }
 
 void tally_read(struct tally *tally, struct counters *counters)
 {
-	tally_look(tally, counters);
+	read_all(tally, counters);
+	/* The next interval begins with all of them, so that what no longer shares a counter is known
+	 * exactly. */
+	tally->alone = counters_mix_turns(counters, false);
 	for (size_t r = 0; r < tally->nr; r++)
 		for (size_t i = 0; i < tally->plan->events.nr; i++) {
 			struct tally_row *row = &tally->rows[r];
@@ -341,7 +368,7 @@ void tally_restart(struct tally *tally)
 	tally->row_of = NULL;
 	tally->nr_places = 0;
 	tally->looked_ns = 0;
-	tally->shared = false;
+	tally->shared = tally->alone = false;
 }
 
 void tally_add(struct fields *fields, const struct tally *tally, const struct tally_row *row)

@@ -45,6 +45,7 @@ struct tally {
 	double *most_per_cycle;	     /* per event: see event_most_per_cycle() */
 	double *paces;		     /* the same per ns */
 	bool shared;		     /* an event has shared its counter */
+	bool alone;		     /* a group of events has the counters alone */
 	bool told;		     /* all readings so far were reported */
 };
 

@@ -24,13 +24,15 @@
 #include "collection/cpu_reader.h"
 #include "collection/libperf_fd.h"
 #include "collection/msr_counters.h"
+#include "collection/solo.h"
 #include "plan/denial.h"
 
 /* An event at a place. */
 struct cell {
 	struct perf_evsel *evsel; /* NULL: none, or the event was opened without libperf */
 	int fd;			  /* -1: not open; belongs to the evsel, if there is one */
-	struct count before;	  /* of descriptors that were closed because their CPU went offline */
+	struct count before;	  /* of descriptors that were closed because their CPU went offline; and time
+				   * in which it was disabled for another's sake */
 	struct count last;	  /* of the open descriptor, when it could last be read */
 	unsigned int given_up; /* number of readings since the kernel stopped trying to count it (pinned) */
 };
@@ -52,7 +54,9 @@ struct counters {
 		struct count now, kept; /* kept: of cgroups inside it that have been removed */
 	} * of_cgroups; /* one element per cgroup and event; the events of a cgroup follow each other */
 	size_t nr_of_cgroups;
+	struct solo solo;
 	bool enabled;
+	bool held;	       /* disabled by its user since it last was enabled */
 	__u64 since_ns, on_ns; /* when it was enabled (CLOCK_MONOTONIC), and for how long before that */
 	bool switched;	       /* enabled or disabled since all were last read */
 	bool stalled;	       /* some place is stalled, or has been */
@@ -145,6 +149,7 @@ static void close_place(struct counters *counters, size_t place)
 {
 	for (size_t i = 0; i < counters->plan->events.nr; i++)
 		close_cell(counters, i, place);
+	solo_forget(&counters->solo, place);
 	counters->places.list[place].open = false;
 }
 
@@ -386,6 +391,7 @@ int counters_open(struct counters **result, const struct plan *plan, pid_t child
 
 	raise_descriptor_limit(KEPT_DESCRIPTORS + target->nr_pids + target->nr_tids);
 	counters->plan = plan;
+	solo_begin(&counters->solo, plan);
 	counters->folder = -1;
 	if (msr_counters_open(&counters->registers, plan, host, refusal)) {
 		counters_close(counters);
@@ -420,6 +426,7 @@ void counters_close(struct counters *counters)
 	cgroup_switches_close(counters->switches);
 	free(counters->of_cgroups);
 	drop(counters);
+	solo_release(&counters->solo);
 	for (size_t i = 0; counters->cgroups && i < counters->nr_cgroups; i++)
 		if (counters->cgroups[i] >= 0)
 			close(counters->cgroups[i]);
@@ -463,25 +470,10 @@ static int switch_all(struct counters *counters, unsigned long request)
 	return first;
 }
 
-int counters_enable(struct counters *counters)
-{
-	if (!counters->enabled)
-		counters->since_ns = clock_ns(CLOCK_MONOTONIC);
-	counters->enabled = true;
-	return switch_all(counters, PERF_EVENT_IOC_ENABLE);
-}
-
 /* For how long the events have been enabled. */
 static __u64 time_on(const struct counters *counters)
 {
 	return counters->on_ns + (counters->enabled ? clock_ns(CLOCK_MONOTONIC) - counters->since_ns : 0);
-}
-
-int counters_disable(struct counters *counters)
-{
-	counters->on_ns = time_on(counters);
-	counters->enabled = false;
-	return switch_all(counters, PERF_EVENT_IOC_DISABLE);
 }
 
 int counters_enable_at(struct counters *counters, size_t place)
@@ -503,14 +495,15 @@ static bool on_whole_cpu(const struct counters *counters, const struct place *at
 
 /* Takes the result of reading a cell. A pinned event that was given up reads as nothing, and so may one
  * whose CPU has gone offline: then the previous reading stays valid. */
-static void take(struct counters *counters, struct cell *cell, size_t place, const struct count *now)
+static void take(struct counters *counters, size_t event, size_t place, const struct count *now)
 {
+	struct cell *cell = cell_at(counters, event, place);
 	struct place *at = &counters->places.list[place];
 
 	/* On a CPU, an enabled event's enabled time always advances, whatever runs; a cgroup's advances only
 	 * while the cgroup runs. */
 	if (now->enabled_ns && now->enabled_ns == cell->last.enabled_ns && counters->enabled && at->open &&
-	    on_whole_cpu(counters, at))
+	    on_whole_cpu(counters, at) && !solo_silences(&counters->solo, counters->plan, event, place))
 		counters->stalled = at->stalled = true;
 	if (now->enabled_ns >= cell->last.enabled_ns && now->value >= cell->last.value)
 		cell->last = *now;
@@ -533,7 +526,7 @@ static int read_cell(struct counters *counters, size_t event, size_t place)
 		int err =
 			msr_counters_read(counters->registers, event, counters->places.list[place].cpu, &now);
 
-		take(counters, cell, place, &now);
+		take(counters, event, place, &now);
 		return err ? err : (int)sizeof(now);
 	}
 	if (cell->fd < 0)
@@ -543,8 +536,50 @@ static int read_cell(struct counters *counters, size_t event, size_t place)
 		return -errno;
 	/* PERF_EVENT_STATE_ERROR: perf_read(), kernel/events/core.c. */
 	cell->given_up = bytes || !counters->plan->events.list[event].attr.pinned ? 0 : cell->given_up + 1;
-	take(counters, cell, place, &now);
+	take(counters, event, place, &now);
 	return bytes;
+}
+
+/* Adds the time that the silent groups of a place have missed to that for which they were enabled. */
+static void settle(struct counters *counters, size_t place)
+{
+	const struct cell *clock = cell_at(counters, solo_clock(&counters->solo, place), place);
+	__u64 missed = solo_missed_ns(&counters->solo, place, clock->last.enabled_ns);
+
+	for (size_t i = 0; missed && i < counters->plan->events.nr; i++)
+		if (solo_silences(&counters->solo, counters->plan, i, place))
+			cell_at(counters, i, place)->before.enabled_ns += missed;
+}
+
+/* Must be called before the events of a place are enabled or closed. */
+static void end_solo(struct counters *counters, size_t place)
+{
+	size_t clock = solo_clock(&counters->solo, place);
+
+	if (!solo_is_on(&counters->solo, place))
+		return;
+	read_cell(counters, clock, place);
+	settle(counters, place);
+	solo_forget(&counters->solo, place);
+}
+
+int counters_enable(struct counters *counters)
+{
+	if (!counters->enabled)
+		counters->since_ns = clock_ns(CLOCK_MONOTONIC);
+	counters->enabled = true;
+	counters->held = false;
+	for (size_t p = 0; p < counters->places.nr; p++)
+		end_solo(counters, p);
+	return switch_all(counters, PERF_EVENT_IOC_ENABLE);
+}
+
+int counters_disable(struct counters *counters)
+{
+	counters->on_ns = time_on(counters);
+	counters->enabled = false;
+	counters->held = true;
+	return switch_all(counters, PERF_EVENT_IOC_DISABLE);
 }
 
 static void count_of(const struct cell *cell, struct count *count)
@@ -651,39 +686,41 @@ void counters_expect_readings(struct counters *counters)
 							     : 1);
 }
 
-/* Reads the first event of a thread. Its clock runs while the thread or one of its children runs, and all
+/* Reads one event of a thread. Its clock runs while the thread or one of its children runs, and all
  * events follow the same children. Returns whether none has run since all were last read; then no event has
  * counted anything. */
-static bool slept(struct counters *counters, size_t place)
+static bool slept(struct counters *counters, size_t event, size_t place)
 {
-	struct cell *first = cell_at(counters, 0, place);
 	struct place *at = &counters->places.list[place];
 	__u64 before = at->ran_ns;
 
-	if (read_cell(counters, 0, place) < (int)sizeof(struct count))
+	if (read_cell(counters, event, place) < (int)sizeof(struct count))
 		return false;
-	at->ran_ns = first->last.enabled_ns;
+	at->ran_ns = cell_at(counters, event, place)->last.enabled_ns;
 	return at->ran_ns == before && !counters->switched;
 }
 
 static void read_place(struct counters *counters, size_t place, bool together)
 {
 	bool of_thread = counters->places.list[place].tid >= 0;
+	size_t clock = solo_clock(&counters->solo, place);
 
-	if (of_thread && slept(counters, place))
+	if (of_thread && slept(counters, clock, place))
 		return;
-	for (size_t i = of_thread; i < counters->plan->events.nr; i++) {
-		struct cell *cell = cell_at(counters, i, place);
+	for (size_t i = 0; i < counters->plan->events.nr; i++) {
 		const struct counter_reading *reading =
 			together ? cpu_reader_at(counters->reader, place_in_reader(counters, i, place))
 				 : NULL;
 
+		if (of_thread && i == clock)
+			continue;
 		if (reading && !reading->error && !by_registers(counters, i))
-			take(counters, cell, place,
+			take(counters, i, place,
 			     &(struct count){reading->value, reading->enabled_ns, reading->running_ns});
 		else
 			read_cell(counters, i, place);
 	}
+	settle(counters, place);
 }
 
 /* Reads all events on the i-th CPU, or of the i-th thread. What the BPF reader can't read, for example on an
@@ -739,6 +776,41 @@ void counters_read_all(struct counters *counters)
 		for (size_t i = 0; i < nr_cpus(counters); i++)
 			read_cpu(counters, i);
 	counters->switched = false;
+}
+
+bool counters_take_turns(const struct counters *counters, size_t event)
+{
+	return solo_takes_turns(&counters->solo, counters->plan, event);
+}
+
+static void switch_solo(struct counters *counters, size_t place)
+{
+	struct solo *solo = &counters->solo;
+	size_t events = counters->plan->events.nr;
+	int *fds = xcalloc(events, sizeof(*fds));
+
+	for (size_t i = 0; i < events; i++)
+		fds[i] = cell_at(counters, i, place)->fd;
+	solo_switch(solo, place, fds,
+		    solo->alone == SOLO_NONE ? 0 : cell_at(counters, solo->alone, place)->last.enabled_ns);
+	free(fds);
+}
+
+bool counters_mix_turns(struct counters *counters, bool mix)
+{
+	struct solo *solo = &counters->solo;
+	size_t before = solo->alone;
+
+	if (counters->held || counters->switches)
+		return false;
+	solo_choose(solo, mix);
+	if (solo->alone == before)
+		return solo->alone != SOLO_NONE;
+	counters->switched = true;
+	for (size_t p = 0; p < counters->places.nr; p++)
+		if (counters->places.list[p].open)
+			switch_solo(counters, p);
+	return solo->alone != SOLO_NONE;
 }
 
 const struct places *counters_places(const struct counters *counters)
@@ -799,6 +871,7 @@ void counters_leave(struct counters *counters, int cpu)
 			continue;
 		if (counters->switches)
 			cgroup_switches_leave(counters->switches, cpu);
+		end_solo(counters, p);
 		for (size_t i = 0; i < events->nr; i++)
 			if (!events->list[i].cpus)
 				retire(counters, i, p);
@@ -816,6 +889,7 @@ int counters_join(struct counters *counters, size_t place)
 	size_t failed;
 	int err;
 
+	end_solo(counters, place);
 	for (size_t i = 0; i < counters->plan->events.nr; i++)
 		retire(counters, i, place);
 	err = open_place(counters, place, &failed);
@@ -969,6 +1043,7 @@ void counters_leave_cgroup(struct counters *counters, size_t i)
 
 		if (place->cgroup != (int)i || !place->open)
 			continue;
+		end_solo(counters, p);
 		for (size_t event = 0; event < counters->plan->events.nr; event++)
 			retire(counters, event, p);
 		place->open = false;
@@ -992,6 +1067,7 @@ bool counters_lost_folder(const struct counters *counters)
 void counters_leave_folder(struct counters *counters)
 {
 	for (size_t p = 0; p < counters->places.nr; p++) {
+		end_solo(counters, p);
 		for (size_t event = 0; counters->places.list[p].open && event < counters->plan->events.nr;
 		     event++)
 			retire(counters, event, p);

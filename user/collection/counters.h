@@ -50,6 +50,14 @@ void counters_expect_readings(struct counters *counters);
 /* Reads all events at all places. A count that can't be read keeps its last value. */
 void counters_read_all(struct counters *counters);
 
+/* Whether the event shares the core's counters with others of the plan, once these are too many. */
+bool counters_take_turns(const struct counters *counters, size_t event);
+
+/* Mixes the order of these turns, so that it is not in step with what is measured: lets one group, chosen at
+ * random, have the counters alone until the next call, or all take turns as before; always that if not `mix`.
+ * Must be called right after counters_read_all(). Returns whether a group has them alone now. */
+bool counters_mix_turns(struct counters *counters, bool mix);
+
 /* The time in ns in which some counter might wrap twice; all counters must be read at least once in that
  * time. 0: no counter wraps. */
 __u64 counters_pace(const struct counters *counters);

@@ -19,7 +19,7 @@ struct place {
 	bool open;    /* its events are open; not while its CPU is offline */
 	bool seen;    /* they have been open at some time */
 	bool away;    /* its cgroup does not exist, so that nothing can be opened */
-	__u64 ran_ns; /* threads: the enabled time of its first event, when all events were last read */
+	__u64 ran_ns; /* threads: the enabled time of its events, when all were last read */
 	bool stalled; /* the enabled time of an event of the CPU stood still: the CPU was offline, though it
 			 may be back */
 };

@@ -17,8 +17,9 @@
  *   of the event can fall into absences only, and no reading shows them. For the most time that such phases
  *   can take in 19 of 20 cases (see unseen_ns()), the event may have had its highest possible pace, or none.
  *
- * The bound holds for at least 95 % of runs of programs that do not repeat themselves in step with the
- * kernel's turns. A program that does shows the same part of itself in each turn, which no reading reveals.
+ * The bound holds for at least 95 % of runs. A program that repeats itself in step with the kernel's turns
+ * would show the same part of itself in each turn, which no reading reveals; so the order of the turns is
+ * mixed (collection/solo.h).
  */
 #ifndef NHMTAP_BOUND_H
 #define NHMTAP_BOUND_H

@@ -5,6 +5,7 @@
  *        bursts bursts MS TOTAL_MS SEED    four such bursts, which together take MS
  *        bursts children MS NUMBER SEED    as many children in turn, each of 1 ms to MS
  *        bursts chain MS NUMBER SEED       the same, in a process that executes itself again
+ *        bursts step MS TOTAL_MS SEED      loads in the last third of each MS, after a random time
  *        bursts tails MS TOTAL_MS SEED     phases of loads and of none, with lengths of a heavy tail
  *
  * A ms is 200,000 instructions, which is what the machine executes in one. A burst loads with each third, and
@@ -52,6 +53,14 @@ static void bursts(long number, long loading, long total)
 		idle -= before;
 	}
 	pause_for(idle);
+}
+
+static void in_step(long length, long total)
+{
+	for (pause_for(chosen(length)); total > 0; total -= length) {
+		pause_for(length - length / 3);
+		load(length / 3);
+	}
 }
 
 static void live(long most)
@@ -106,6 +115,8 @@ int main(int argc, char **argv)
 	chosen(1);
 	if (!strcmp(argv[1], "burst") || !strcmp(argv[1], "bursts"))
 		bursts(argv[1][5] ? 4 : 1, first, second * TURNS_OF_A_MS);
+	else if (!strcmp(argv[1], "step"))
+		in_step(first, second * TURNS_OF_A_MS);
 	else if (!strcmp(argv[1], "tails"))
 		tails(first / 8, second * TURNS_OF_A_MS);
 	else if (!strcmp(argv[1], "children"))
