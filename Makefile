@@ -117,7 +117,7 @@ sources  := $(filter-out $(replaced),$(sort $(wildcard user/*.c user/*/*.c)))
 objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o $(protos:%=$(O)/gen/%.pb-c.o)
 programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 schemas  := $(sort $(wildcard schema/*.json))
-embedded := $(programs) $(schemas) events/schema.json user/output/flamegraph.html \
+embedded := $(programs) $(schemas) events/schema.json user/output/flamegraph.html user/view/report.html \
 	    user/command/completion.bash user/command/completion.zsh
 
 all: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## build: build the program (O=DIR, V=1, SANITIZE=1, WITHOUT=curl,microhttpd,seccomp)

@@ -43,6 +43,7 @@ COMMANDS = {
     "completion": ["completion", "bash"],
     "symbolize": ["symbolize", "--debug-dir", "/nonexistent", "RECORDS", "-o", "OUT"],
     "flamegraph": ["flamegraph", "RECORDS", "-o", "OUT"],
+    "report": ["report", "RECORDS", "-o", "OUT"],
     "show": ["show", "--children", "RECORDS", "-o", "OUT"],
     "run": ["run", "CONFIG", "--", *FAULTS],
     "help": ["help", "stat"],
@@ -54,7 +55,7 @@ EACH_COMMAND = pytest.mark.parametrize(
 
 
 # Their output is not lines of JSON.
-OTHER_FORMATS = {"folded", "pprof", "flamegraph", "show"}
+OTHER_FORMATS = {"folded", "pprof", "flamegraph", "report", "show"}
 
 
 class Attacked:

@@ -180,6 +180,8 @@ NAMING_FILES = {
     "doctor output": ["doctor", "-o", "{secret}/file"],
     "symbolize": ["symbolize", "{secret}/file"],
     "symbolize output": ["symbolize", "/dev/null", "-o", "{secret}/file"],
+    "report": ["report", "{secret}/file"],
+    "report output": ["report", "{open}/stored", "-o", "{secret}/file"],
     "show": ["show", "{secret}/file"],
     "show output": ["show", "{open}/stored", "-o", "{secret}/file"],
     "flamegraph": ["flamegraph", "{secret}/file"],
@@ -187,7 +189,7 @@ NAMING_FILES = {
 }
 
 
-@pytest.mark.parametrize("command", ["stat", "run", "list", "explain", "doctor", "symbolize", "flamegraph", "show"])
+@pytest.mark.parametrize("command", ["stat", "run", "list", "explain", "doctor", "symbolize", "flamegraph", "show", "report"])
 def test_each_option_that_names_a_file_is_tried_below(nhmtap, command):
     told = nhmtap(command, "--help").out
     options = re.findall(r"--([a-z-]+) (?:FILE|DIR|PATH|PLACE|fifo:CTL.*) ", told)

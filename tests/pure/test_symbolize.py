@@ -348,7 +348,7 @@ def fails_in_the_middle(command, path, log):
                               env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, timeout=60)
 
 
-@pytest.mark.parametrize("command", ["symbolize", "flamegraph", "show"])
+@pytest.mark.parametrize("command", ["symbolize", "flamegraph", "show", "report"])
 def test_a_stream_that_can_not_be_read_to_its_end_is_told(command, compiled, tmp_path):
     (tmp_path / "in").write_text(text_of(*stream(*[profile(*many(compiled, 100))] * 200)))
     done = fails_in_the_middle([command], tmp_path / "in", tmp_path / "log")

@@ -20,9 +20,8 @@ static const struct counterpart commands[] = {
 	{"annotate", "nhmtap profile --by line"},
 	{"buildid-cache", "nhmtap symbolize"},
 	{"c2c", "nhmtap mem --shared"},
-	{"diff", "nhmtap show --diff A B, or nhmtap flamegraph A B"},
+	{"diff", "nhmtap show --diff A B, or nhmtap report A B"},
 	{"record", "nhmtap profile"},
-	{"report", "nhmtap show, or nhmtap flamegraph, for what nhmtap profile -o FILE has stored"},
 	{"script", "nhmtap profile, or nhmtap mem --stream"},
 	{"top", "nhmtap profile -a -I 1000 --live"},
 };

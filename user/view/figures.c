@@ -11,6 +11,7 @@
 #include "output/member.h"
 #include "output/rows.h"
 #include "view/sheet.h"
+#include "view/weights.h"
 
 /* How the intervals of a figure make one number. */
 enum joined { ADDED, AVERAGED };
@@ -169,15 +170,6 @@ static void take_metric(struct figures *figures, const json_t *record)
 			  real_member(bound, "high", bound ? INFINITY : value));
 }
 
-/* Student's t for 95 %, by degrees of freedom from 1; beyond, nearly that of a normal distribution. */
-static double student_95(size_t freedom)
-{
-	static const double table[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-				       2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
-
-	return !freedom ? INFINITY : freedom <= ARRAY_SIZE(table) ? table[freedom - 1] : 2.086;
-}
-
 /* The mean of several executions, with the interval that their spread gives. */
 static void take_summary(struct figures *figures, const json_t *record)
 {
@@ -185,8 +177,7 @@ static void take_summary(struct figures *figures, const json_t *record)
 	char *name = name_of_row(record, string(record, metric ? "metric" : "event"));
 	struct figure *figure =
 		figure_at(figures, "means of executions", name, string(record, "unit"), AVERAGED, 1);
-	double mean = real_member(record, "mean", NAN),
-	       error = real_member(record, "stddev_of_mean", INFINITY);
+	double mean = real_member(record, "mean", NAN), error;
 	json_int_t counted = integer(record, "counted");
 
 	free(name);
@@ -194,8 +185,7 @@ static void take_summary(struct figures *figures, const json_t *record)
 		add_reason(figures, figure, record);
 		return;
 	}
-	if (error)
-		error *= student_95(counted - 1);
+	error = weight_mean_error(real_member(record, "stddev_of_mean", INFINITY), counted);
 	add_value(figures, figure, record, mean, mean - error, mean + error);
 }
 

@@ -23,4 +23,7 @@ double weight_share_error(const struct stood_for *part, const struct stood_for *
 /* Half of the interval of 95 % of the difference of two sums. */
 double difference_error(const struct stood_for *before, const struct stood_for *now);
 
+/* Half of the interval of 95 % of a mean of so many values, by its standard deviation. */
+double weight_mean_error(double deviation, json_int_t values);
+
 #endif

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The page that report makes, used in a browser. The streams are made here, so what it has to show is known."""
+import base64
+import hashlib
+import json
+import os
+import re
+import subprocess
+
+import pytest
+from browser import chromium
+from records import NHMTAP
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+HOSTILE = "</script><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">\u202egnp'\"&"
+NAMES = ["main", "early", "late", HOSTILE, "y" * 10000]
+
+
+def record(kind, second=0, **members):
+    return {"type": kind, "schema_version": "3.1.0", "run_id": "0" * 32, "time": "2026-01-31T23:59:59.000000000Z",
+            **({"start_time": f"2026-01-31T23:00:{second:02}.000000000Z", "duration_ns": 1000000000} if second is not None else {}),
+            **members}
+
+
+def start(**host):
+    return record("start", None, command="profile", version="0.1.0", resource={"host.name": "here"}, target={"process.command_args": ["demo", HOSTILE]},
+                  host={"cpu": {"model_name": "X5570"}, "kernel": "6.1.0", **host})
+
+
+def end():
+    return record("end", None, reason="exited", command={"pid": 1})
+
+
+def stacks(second, lost=0, **counts):
+    entries = [{"stack": [i for i, name in enumerate(NAMES) if name == inner or inner == f"n{i}"][:1] + [0], "comm": "demo",
+                "samples": n, "period": n} for inner, n in counts.items()]
+    total = sum(counts.values())
+    return [record("frames", second, event="cpu-clock", frames=[{"id": i, "symbol": name, "module": "/opt/demo"} for i, name in enumerate(NAMES)]),
+            record("profile", second, event="cpu-clock", value=total, enabled_ns=1, running_ns=1, entries=entries,
+                   samples={"expected": total + lost, "aggregated": total, "lost": {"table_full": lost}})]
+
+
+def count(second, name, value, **members):
+    return record("count", second, event=name, status="counted", value=value, scaled=value, enabled_ns=1, running_ns=1, **members)
+
+
+def bounded(value, by):
+    return {"bound": {"level": .95, "low": value - by, "high": value + by, "readings": 9}}
+
+
+def loads(second):
+    source = {"source": "local_dram", "samples": 8, "period": 80, "latency_sum_period": 16000, "latency_max": 300,
+              "latency_histogram_period": {"128": 60, "256": 20}}
+    return record("mem", second, event="load-latency", value=80, enabled_ns=1, running_ns=1, sources=[source], entries=[],
+                  samples={"expected": 8, "aggregated": 8, "lost": {}})
+
+
+EVERYTHING = [
+    start(emulated={"model": "ep", "version": "abc"}), *stacks(0, early=90, late=10), *stacks(1, lost=20, late=70, n3=20, n4=10),
+    *(count(second, "loads", 100 * second) for second in range(4)), loads(0), loads(1),
+    record("shared_line", 0, event="load-latency", cacheline="0x1000", loads=5, stores=4, period=90, modified=3, readers=2, writers=1,
+           entries=[{"access": "load", "code": {"symbol": HOSTILE}, "samples": 1}]),
+    record("offcore", 0, cells=[{"request": "DEMAND_DATA_RD", "response": "LLC_MISS", "status": "counted", "value": 1234, "scaled": 1234}]),
+    record("branch", 0, event="branches", value=7, enabled_ns=1, running_ns=1, samples={"expected": 1, "aggregated": 1, "lost": {}},
+           entries=[{"kind": "edge", "from": {"symbol": "loop"}, "to": {"symbol": HOSTILE}, "count": 7, "period": 70, "mispredicted": 1, "mispredicted_period": 7}]),
+    record("analysis", 0, whole="cycles", verdict=[{"name": "memory_bound"}], shares=[
+        {"name": "cycles", "description": "all", "share": 1.0, "low": 1.0, "high": 1.0},
+        {"name": "memory_bound", "description": "waits", "parent": "cycles", "share": .5, "low": .25, "high": .75}]),
+    end()]
+
+
+def text_of(records):
+    return "".join(json.dumps({**record, "seq": seq}) + "\n" for seq, record in enumerate(records))
+
+
+def page(folder, *streams):
+    paths = []
+    for nr, stream in enumerate(streams):
+        paths.append(folder / f"{'ab'[nr]}.jsonl")
+        paths[-1].write_text(stream if isinstance(stream, str) else text_of(stream))
+    done = subprocess.run([NHMTAP, "report", "-o", folder / "page.html", *paths], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder / "page.html"
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with chromium(tmp_path_factory.mktemp("browser") / "log") as started:
+        yield started
+
+
+@pytest.fixture
+def opened(driver, tmp_path):
+    def run(*streams):
+        driver.get("about:blank")
+        driver.get_log("browser")
+        driver.get(f"file://{page(tmp_path, *(streams or [EVERYTHING]))}")
+        return driver
+    return run
+
+
+def section(driver, name):
+    return driver.find_element(By.ID, name).text
+
+
+def rows(driver, name):
+    return driver.execute_script("""return [...document.querySelectorAll("#" + arguments[0] + " tbody tr")].map(
+        row => [row.className, ...[...row.cells].map(cell => cell.textContent)])""", name)
+
+
+def shares(driver):
+    return {row[-1]: row[1] for row in rows(driver, "functions")}
+
+
+def test_everything_that_the_records_have_is_on_the_page(opened):
+    driver = opened()
+    assert "emulated (ep, version abc)" in section(driver, "what") and "X5570" in section(driver, "what")
+    assert "20 of 220 expected samples are missing (9.1 %): table_full 20" in section(driver, "trust")
+    assert ["", "600", "", "", "loads"] in rows(driver, "counts")
+    assert ["", "16", "100.0 %", "200", "300", "local_dram"] in rows(driver, "latency")
+    assert ["", "0x1000", "5", "4", "3", "2", "1", "0"] == rows(driver, "lines")[0][:8]
+    assert ["", "DEMAND_DATA_RD", "1.234 K"] in rows(driver, "offcore")
+    assert ["", "7", "10.0 %", "loop"] == rows(driver, "branches")[0][:4]
+    assert "50.0 %" in section(driver, "cycles") and "25.0 to 75.0" in section(driver, "cycles") and "The largest is memory_bound" in section(driver, "cycles")
+    assert len(driver.find_elements(By.CSS_SELECTOR, "#latency rect.cell")) == 4
+    assert len(driver.find_elements(By.CSS_SELECTOR, "#counts path.line")) == 1
+
+
+def test_functions_and_the_flame_graph_are_those_of_the_chosen_time(opened):
+    driver = opened()
+    assert (shares(driver)["early"], shares(driver)["late"]) == ("45.0 %", "40.0 %")
+    slider = driver.find_element(By.ID, "from")
+    slider.send_keys(Keys.ARROW_RIGHT)
+    assert "early" not in shares(driver) and shares(driver)["late"] == "70.0 %"
+    drawn = [frame.get_attribute("aria-label") for frame in driver.find_elements(By.CLASS_NAME, "frame")]
+    assert "late, 70.0 %" in drawn and not any(name.startswith("early") for name in drawn)
+    driver.find_element(By.ID, "all").click()
+    assert shares(driver)["early"] == "45.0 %"
+
+
+def test_the_flame_graph_is_used_by_keys_and_clicks(opened):
+    driver = opened()
+    focused = lambda: driver.execute_script("return document.activeElement.getAttribute('aria-label')")
+    driver.find_element(By.CSS_SELECTOR, ".frame[tabindex='0']").send_keys(Keys.ARROW_DOWN)
+    driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    assert focused().startswith("</script>")
+    driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert focused().startswith("early")
+    driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert focused().startswith("late")
+    driver.switch_to.active_element.send_keys(Keys.ENTER)
+    frames = [frame.get_attribute("aria-label").split(",")[0] for frame in driver.find_elements(By.CLASS_NAME, "frame")]
+    assert frames == ["all", "demo", "main", "late"] and focused().startswith("late")
+    driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert len(driver.find_elements(By.CLASS_NAME, "frame")) == 7
+
+
+def test_names_run_nothing_and_are_shown(opened):
+    driver = opened()
+    assert driver.title != "broken" and HOSTILE.replace("\u202e", r"\u202e") in shares(driver)
+    assert any(name.startswith("yyy") and name.endswith("…") and len(name) < 400 for name in shares(driver))
+    assert driver.execute_script("return document.images.length") == 0
+    assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+    driver.execute_script("""const made = document.createElement("script"); made.textContent = "document.title = 'broken'"; document.body.append(made);""")
+    assert driver.title != "broken", "the policy lets no other script run"
+
+
+def test_the_page_asks_for_nothing(opened):
+    driver = opened()
+    driver.get_log("performance")
+    driver.refresh()
+    asked = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    urls = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
+    assert all(url.startswith(("file://", "data:")) for url in urls)
+
+
+def test_two_streams_are_compared_and_what_is_within_bounds_is_grey(opened):
+    first = [start(), *stacks(0, early=400, late=100), count(0, "loads", 100, **bounded(100, 10)), count(0, "faults", 5), end()]
+    second = [start(), *stacks(0, early=404, late=200), count(0, "loads", 105, **bounded(105, 10)), count(0, "faults", 6), end()]
+    driver = opened(first, second)
+    found = {row[-1]: row for row in rows(driver, "functions")}
+    assert found["early"][0] == "same" and found["early"][3] == "+1.0 %" and float(found["early"][5]) > .5
+    assert found["late"][0] == "" and found["late"][3] == "+100.0 %" and found["late"][5] == "< 0.001"
+    counts = {row[-1]: row for row in rows(driver, "counts")}
+    assert counts["loads"][0] == "same" and counts["loads"][5:8] == ["+5.0 %", "14.1", "0.488"]
+    assert counts["faults"][0] == "" and counts["faults"][7] == "exact"
+
+
+def test_light_and_dark_can_be_switched(opened):
+    driver = opened()
+    colour = lambda: driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+    before = colour()
+    driver.find_element(By.ID, "theme").click()
+    assert colour() != before
+
+
+def test_everything_that_is_used_has_a_name_and_headings_are_in_order(opened):
+    driver = opened()
+    assert driver.execute_script("""return [...document.querySelectorAll("button, select, input, svg[role=img], [role=tree], [role=region]")].filter(
+        of => !of.getAttribute("aria-label") && !of.textContent.trim()).length""") == 0
+    levels = driver.execute_script("return [...document.querySelectorAll('h1,h2,h3')].map(of => +of.tagName[1])")
+    assert levels[0] == 1 and all(after - before <= 1 for before, after in zip(levels, levels[1:]))
+
+
+def test_a_stream_that_is_cut_is_shown_and_told(opened):
+    text = text_of(EVERYTHING)
+    driver = opened(text[:text.index('"shared_line"')])
+    assert "The stream has no end" in section(driver, "trust") and shares(driver)["early"] == "45.0 %"
+
+
+def test_the_policy_has_the_hashes_of_the_script_and_of_the_style():
+    """After a change of the page: put in the hashes that this test computes."""
+    with open(os.path.join(os.path.dirname(__file__), "../../user/view/report.html"), encoding="utf-8") as file:
+        text = file.read()
+    for name, of in (("script-src", re.findall("<script>(.*?)</script>", text, re.S)[-1]), ("style-src", re.search("<style>(.*?)</style>", text, re.S)[1])):
+        assert f"{name} 'sha256-{base64.b64encode(hashlib.sha256(of.encode()).digest()).decode()}'" in text
+
+
+def test_a_page_of_many_functions_and_intervals_is_bounded(tmp_path, driver):
+    """40 intervals of 1,500 stacks with names of their own: 60,000 nodes would take more than twice the room."""
+    stream = [start()]
+    for second in range(40):
+        names = [f"function_{second}_{i}_" + "n" * 60 for i in range(1500)]
+        frames = [{"id": i, "symbol": name, "module": "/opt/demo"} for i, name in enumerate(names)]
+        stream += [record("frames", second, event="cpu-clock", frames=frames),
+                   record("profile", second, event="cpu-clock", entries=[{"stack": [i], "comm": "demo", "samples": 1 + i % 9, "period": 1 + i % 9} for i in range(1500)],
+                          samples={"expected": 1, "aggregated": 1, "lost": {}})]
+    path = page(tmp_path, [*stream, end()])
+    assert path.stat().st_size < 5_000_000
+    driver.get(f"file://{path}")
+    assert "function_" in section(driver, "functions")
+
+
+@pytest.mark.parametrize("text, why", [("", "no counts and no samples"), ("{}\n", "no counts"), ("x\n", "line 1 of stdin")])
+def test_what_is_no_stream_makes_no_page(text, why):
+    done = subprocess.run([NHMTAP, "report"], input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "") and why in done.stderr

@@ -1,0 +1,1012 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "view/digest.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/interned.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "output/calls.h"
+#include "output/member.h"
+#include "output/rows.h"
+#include "record/record.h"
+#include "view/cells.h"
+#include "view/texts.h"
+#include "view/weights.h"
+
+#define BUCKETS	      64  /* pieces that the time is divided into */
+#define FIGURES_MOST  400 /* that have a line over time */
+#define LINES_MOST    50  /* shared lines */
+#define BRANCHES_MOST 100
+#define NAME_MOST     300 /* bytes of a name */
+#define CAUSES_MOST   16
+#define STARTS_MOST   8
+#define NODE_BYTES    24 /* of a node in the page, without its parts of the time */
+#define PART_BYTES    10
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+/* The time of a stream in pieces. If it grows too long, each two neighbours become one. */
+struct digest_time {
+	__u64 began_ns, width_ns; /* 0: not known yet */
+};
+
+struct digest_line {
+	float v[BUCKETS];
+};
+
+static void halve_line(struct digest_line *line)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		line->v[i] = i < BUCKETS / 2 ? line->v[2 * i] + line->v[2 * i + 1] : 0;
+}
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+/* A number over time: of one that is averaged, each value times its duration. */
+struct digest_figure {
+	char *section, *name, *unit;
+	bool averaged;
+	double value, low, high, weight;
+	int depth;
+	char *about;
+	struct digest_line values, durations;
+};
+
+/* A node of an event's stacks: below the owner its functions, the outermost first. */
+struct digest_node_key {
+	__u32 parent, name;
+};
+#define NO_NODE (~0U)
+
+struct digest_node {
+	struct stood_for self; /* of samples that end here */
+	double all;	       /* with all that is below */
+	bool dropped;	       /* it is a part of its parent, for lack of room */
+	struct digest_line line;
+};
+
+struct digest_event {
+	char *name, *unit;
+	bool stacks;
+	struct interned keys;
+	struct digest_node *nodes;
+	size_t room;
+	double expected, aggregated, enabled, running;
+	json_t *lost;
+};
+
+/* Loads by source, and by the power of two that their latency is at least. */
+#define LATENCIES 24
+struct digest_source {
+	char *event, *name;
+	double period, latency, longest;
+	json_int_t samples;
+	struct digest_line of[LATENCIES];
+};
+
+struct digest {
+	json_t *starts, *whys; /* the first start records; reasons of warnings and errors */
+	size_t runs, ends;
+	json_int_t gaps, records;
+	bool whole;
+	struct digest_time time;
+	struct calls calls;
+	struct numbered_texts texts;
+	struct digest_figure *figures;
+	size_t nr_figures, figures_room;
+	json_t *known_figures, *verdict;
+	struct digest_event *events;
+	size_t nr_events;
+	struct digest_source *sources;
+	size_t nr_sources;
+	json_t *lines;	  /* {cacheline: sums} */
+	json_t *branches; /* {from, to: sums} */
+};
+
+struct digest *digest_new(void)
+{
+	struct digest *digest = xcalloc(1, sizeof(*digest));
+
+	digest->starts = json_array();
+	digest->whys = json_object();
+	digest->known_figures = json_object();
+	digest->lines = json_object();
+	digest->branches = json_object();
+	numbered_texts_init(&digest->texts);
+	return digest;
+}
+
+static void release_figure(struct digest_figure *figure)
+{
+	free(figure->section);
+	free(figure->name);
+	free(figure->unit);
+	free(figure->about);
+}
+
+static void release_event(struct digest_event *event)
+{
+	free(event->name);
+	free(event->unit);
+	free(event->nodes);
+	interned_release(&event->keys);
+	json_decref(event->lost);
+}
+
+void digest_release(struct digest *digest)
+{
+	for (size_t i = 0; i < digest->nr_figures; i++)
+		release_figure(&digest->figures[i]);
+	for (size_t i = 0; i < digest->nr_events; i++)
+		release_event(&digest->events[i]);
+	for (size_t i = 0; i < digest->nr_sources; i++) {
+		free(digest->sources[i].event);
+		free(digest->sources[i].name);
+	}
+	free(digest->figures);
+	free(digest->events);
+	free(digest->sources);
+	calls_release(&digest->calls);
+	numbered_texts_release(&digest->texts);
+	json_decref(digest->starts);
+	json_decref(digest->whys);
+	json_decref(digest->known_figures);
+	json_decref(digest->verdict);
+	json_decref(digest->lines);
+	json_decref(digest->branches);
+	free(digest);
+}
+
+static void halve_time(struct digest *digest)
+{
+	digest->time.width_ns *= 2;
+	for (size_t i = 0; i < digest->nr_figures; i++) {
+		halve_line(&digest->figures[i].values);
+		halve_line(&digest->figures[i].durations);
+	}
+	for (size_t i = 0; i < digest->nr_events; i++)
+		for (size_t n = 0; n < digest->events[i].keys.nr; n++)
+			halve_line(&digest->events[i].nodes[n].line);
+	for (size_t i = 0; i < digest->nr_sources; i++)
+		for (size_t l = 0; l < LATENCIES; l++)
+			halve_line(&digest->sources[i].of[l]);
+}
+
+#define LEAST_WIDTH_NS 1000000ULL
+
+/* The piece of the time that an interval begins in. */
+static size_t bucket_of(struct digest *digest, const json_t *record)
+{
+	struct digest_time *time = &digest->time;
+	__u64 at = moment(record, "start_time"), duration = integer(record, "duration_ns");
+
+	if (!at)
+		return 0;
+	if (!time->began_ns)
+		time->began_ns = at;
+	if (!time->width_ns)
+		time->width_ns =
+			duration > LEAST_WIDTH_NS && duration < 1ULL << 55 ? duration : LEAST_WIDTH_NS;
+	if (at < time->began_ns)
+		return 0;
+	while ((at - time->began_ns) / time->width_ns >= BUCKETS)
+		halve_time(digest);
+	return (at - time->began_ns) / time->width_ns;
+}
+
+/* --- figures ---------------------------------------------------------------------------------- */
+
+static double number_of(const json_t *value, const char *name, double missing)
+{
+	const json_t *member = json_object_get(value, name);
+
+	return member ? json_number_value(member) : missing;
+}
+
+static struct digest_figure *digest_figure(struct digest *digest, const char *section, const char *name,
+					   const char *unit, bool averaged)
+{
+	char *key = xasprintf("%s\n%s", section, name);
+	json_t *known = json_object_get(digest->known_figures, key);
+
+	if (!known) {
+		known = json_integer(digest->nr_figures);
+		json_object_set_new(digest->known_figures, key, known);
+		digest->figures = xroom(digest->figures, digest->nr_figures, &digest->figures_room,
+					sizeof(*digest->figures));
+		digest->figures[digest->nr_figures++] = (struct digest_figure){
+			.section = xstrdup(section),
+			.name = xstrdup(name),
+			.unit = xstrdup(unit),
+			.averaged = averaged,
+		};
+	}
+	free(key);
+	return &digest->figures[json_integer_value(known)];
+}
+
+/* Adds an interval's value, with its bound. */
+static void add_figure(struct digest *digest, struct digest_figure *figure, const json_t *record,
+		       double value, double low, double high)
+{
+	size_t bucket = bucket_of(digest, record);
+	double duration = fmax(integer(record, "duration_ns") / 1e9, 1e-9);
+	double weight = figure->averaged ? duration : 1;
+
+	figure->value += weight * value;
+	figure->low += weight * low;
+	figure->high += weight * high;
+	figure->weight += weight;
+	figure->values.v[bucket] += weight * value;
+	figure->durations.v[bucket] += duration;
+}
+
+static char *row_title(const json_t *record, const char *name)
+{
+	char keys[256];
+
+	row_name(record, keys, sizeof(keys));
+	return xasprintf("%.200s%s%s", name, *keys ? ", " : "", keys);
+}
+
+static void digest_bounded(struct digest *digest, struct digest_figure *figure, const json_t *record,
+			   const json_t *of, const char *member)
+{
+	const json_t *bound = json_object_get(of, "bound");
+	double value = number_of(of, member, NAN);
+
+	if (!isnan(value))
+		add_figure(digest, figure, record, value, number_of(bound, "low", bound ? -INFINITY : value),
+			   number_of(bound, "high", bound ? INFINITY : value));
+}
+
+static void digest_count(struct digest *digest, const json_t *record)
+{
+	char *name = row_title(record, string(record, "event"));
+
+	digest_bounded(digest, digest_figure(digest, "counts", name, string(record, "unit"), false), record,
+		       record, "scaled");
+	free(name);
+}
+
+static void digest_metric(struct digest *digest, const json_t *record)
+{
+	char *name = row_title(record, string(record, "metric"));
+
+	digest_bounded(digest, digest_figure(digest, "metrics", name, string(record, "unit"), true), record,
+		       record, "value");
+	free(name);
+}
+
+static void digest_summary(struct digest *digest, const json_t *record)
+{
+	bool metric = json_object_get(record, "metric");
+	char *name = row_title(record, string(record, metric ? "metric" : "event"));
+	double mean = number_of(record, "mean", NAN);
+	double error =
+		weight_mean_error(number_of(record, "stddev_of_mean", INFINITY), integer(record, "counted"));
+
+	if (integer(record, "counted") && !isnan(mean))
+		add_figure(digest, digest_figure(digest, "means", name, string(record, "unit"), true), record,
+			   mean, mean - error, mean + error);
+	free(name);
+}
+
+static void digest_offcore(struct digest *digest, const json_t *record)
+{
+	json_t *cell;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "cells"), i, cell) {
+		char *name = xasprintf("%.100s\n%.100s", string(cell, "request"), string(cell, "response"));
+
+		digest_bounded(digest, digest_figure(digest, "offcore", name, "", false), record, cell,
+			       "scaled");
+		free(name);
+	}
+}
+
+static int share_depth(const json_t *shares, const json_t *share, int depth)
+{
+	json_t *other;
+	size_t i;
+
+	json_array_foreach(shares, i, other)
+		if (*string(share, "parent") && depth < 8 &&
+		    !strcmp(string(other, "name"), string(share, "parent")))
+			return share_depth(shares, other, depth + 1);
+	return depth;
+}
+
+static void digest_analysis(struct digest *digest, const json_t *record)
+{
+	const json_t *shares = json_object_get(record, "shares");
+	json_t *share, *verdict = json_object_get(record, "verdict");
+	size_t i;
+
+	if (verdict) {
+		json_decref(digest->verdict);
+		digest->verdict = json_deep_copy(verdict);
+	}
+	json_array_foreach(shares, i, share) {
+		struct digest_figure *figure =
+			digest_figure(digest, "analysis", string(share, "name"), "", true);
+		double value = number_of(share, "share", NAN);
+
+		if (!figure->about) {
+			figure->about = xstrdup(string(share, "description"));
+			figure->depth = share_depth(shares, share, 0);
+		}
+		if (!isnan(value))
+			add_figure(digest, figure, record, value, number_of(share, "low", value),
+				   number_of(share, "high", value));
+	}
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+static struct digest_event *digest_event(struct digest *digest, const json_t *record)
+{
+	const char *type = string(record, "type"), *event = string(record, "event");
+	bool clock = !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
+	char *name = xasprintf("%.150s%s%.20s%s", event, strcmp(type, "profile") ? " (" : "",
+			       strcmp(type, "profile") ? type : "", strcmp(type, "profile") ? ")" : "");
+	struct digest_event *found = NULL;
+
+	for (size_t i = 0; i < digest->nr_events && !found; i++)
+		if (!strcmp(digest->events[i].name, name))
+			found = &digest->events[i];
+	if (found) {
+		free(name);
+		return found;
+	}
+	digest->events = xrealloc(digest->events, (digest->nr_events + 1) * sizeof(*digest->events));
+	found = &digest->events[digest->nr_events++];
+	*found = (struct digest_event){
+		.name = name, .unit = xstrdup(clock ? "ns" : event), .lost = json_object()};
+	interned_init(&found->keys, sizeof(struct digest_node_key));
+	return found;
+}
+
+/* The number of a name that is cut to what a page has room for. */
+static __u32 short_name(struct digest *digest, const char *name)
+{
+	char text[NAME_MOST + 8];
+
+	snprintf(text, sizeof(text), "%.*s%s", NAME_MOST, name, strlen(name) > NAME_MOST ? "…" : "");
+	return text_number(&digest->texts, text);
+}
+
+static __u32 digest_node(struct digest *digest, struct digest_event *event, __u32 parent, const char *name)
+{
+	struct digest_node_key key = {parent, short_name(digest, name)};
+	size_t seen = event->keys.nr;
+	__u32 number = interned_number(&event->keys, &key);
+
+	if (number == seen) {
+		event->nodes = xroom(event->nodes, seen, &event->room, sizeof(*event->nodes));
+		memset(&event->nodes[number], 0, sizeof(*event->nodes));
+	}
+	return number;
+}
+
+/* Entries without stacks have one function, or what they are aggregated by. */
+static __u32 node_of_keys(struct digest *digest, struct digest_event *event, __u32 parent,
+			  const json_t *entry, const json_t *record)
+{
+	static const char *const keys[] = {"symbol", "source", "cacheline", "cpu"};
+	struct cell_source cells = {.record = record, .entry = entry};
+	char text[CELL_TEXT_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (cell_text(&cells, keys[i], text, sizeof(text)))
+			return digest_node(digest, event, parent, text);
+	return parent;
+}
+
+static void digest_entry(struct digest *digest, struct digest_event *event, const json_t *record,
+			 const json_t *entry, size_t bucket)
+{
+	const json_t *stack = json_object_get(entry, "stack");
+	struct stood_for weight = stood_for_by(entry);
+	char name[CALLS_NAME_MAX];
+	__u32 node = digest_node(digest, event, 0, calls_owner(entry, name, sizeof(name)));
+
+	event->stacks |= !!stack;
+	if (*string(entry, "stack_lost"))
+		node = digest_node(digest, event, node, "[stack lost]");
+	for (size_t i = json_array_size(stack); i--;) {
+		const json_t *frame =
+			calls_frame(&digest->calls, json_integer_value(json_array_get(stack, i)));
+
+		for (size_t inner = calls_in(frame); inner--;) {
+			struct call call = calls_at(frame, inner);
+
+			node = digest_node(digest, event, node, calls_name(&call, name, sizeof(name)));
+		}
+	}
+	if (!stack)
+		node = node_of_keys(digest, event, node, entry, record);
+	stood_for_add(&event->nodes[node].self, &weight);
+	event->nodes[node].line.v[bucket] += weight.sum;
+}
+
+static void digest_account(struct digest_event *event, const json_t *record)
+{
+	const json_t *samples = json_object_get(record, "samples");
+	const char *cause;
+	json_t *count;
+
+	event->expected += integer(samples, "expected");
+	event->aggregated += integer(samples, "aggregated");
+	event->enabled += integer(record, "enabled_ns");
+	event->running += integer(record, "running_ns");
+	json_object_foreach(json_object_get(samples, "lost"), cause, count)
+		if (json_object_get(event->lost, cause) || json_object_size(event->lost) < CAUSES_MOST)
+			json_object_set_new(
+				event->lost, cause,
+				json_integer(integer(event->lost, cause) + json_integer_value(count)));
+}
+
+static void digest_samples(struct digest *digest, const json_t *record)
+{
+	struct digest_event *event = digest_event(digest, record);
+	size_t bucket = bucket_of(digest, record), i;
+	const json_t *rest = json_object_get(record, "rest");
+	struct stood_for others = stood_for_by(rest);
+	json_t *entry;
+
+	if (!event->keys.nr)
+		digest_node(digest, event, NO_NODE, "all");
+	digest_account(event, record);
+	json_array_foreach(json_object_get(record, "entries"), i, entry)
+		digest_entry(digest, event, record, entry, bucket);
+	if (rest) {
+		__u32 node = digest_node(digest, event, 0, "[others]");
+
+		stood_for_add(&event->nodes[node].self, &others);
+		event->nodes[node].line.v[bucket] += others.sum;
+	}
+}
+
+/* --- loads ------------------------------------------------------------------------------------ */
+
+static struct digest_source *digest_source(struct digest *digest, const char *event, const char *name)
+{
+	struct digest_source *source;
+
+	for (size_t i = 0; i < digest->nr_sources; i++)
+		if (!strcmp(digest->sources[i].event, event) && !strcmp(digest->sources[i].name, name))
+			return &digest->sources[i];
+	digest->sources = xrealloc(digest->sources, (digest->nr_sources + 1) * sizeof(*digest->sources));
+	source = &digest->sources[digest->nr_sources++];
+	*source = (struct digest_source){.event = xstrdup(event), .name = xstrdup(name)};
+	return source;
+}
+
+static void digest_loads(struct digest *digest, const json_t *record)
+{
+	size_t bucket = bucket_of(digest, record), i;
+	json_t *found, *count;
+	const char *bound;
+
+	json_array_foreach(json_object_get(record, "sources"), i, found) {
+		struct digest_source *source =
+			digest_source(digest, string(record, "event"), string(found, "source"));
+
+		source->samples += integer(found, "samples");
+		source->period += integer(found, "period");
+		source->latency += integer(found, "latency_sum_period");
+		source->longest = fmax(source->longest, integer(found, "latency_max"));
+		json_object_foreach(json_object_get(found, "latency_histogram_period"), bound, count) {
+			double least = strtod(bound, NULL);
+			int power = least >= 1 && least < 1e15 ? ilogb(least) : 0;
+
+			source->of[power < LATENCIES ? power : LATENCIES - 1].v[bucket] +=
+				json_integer_value(count);
+		}
+	}
+}
+
+static void sum_member(json_t *to, const json_t *from, const char *name)
+{
+	json_object_set_new(to, name, json_real(number_of(to, name, 0) + number_of(from, name, 0)));
+}
+
+#define SUMS_ROOM 4096 /* of keys whose sums are kept; the smallest are forgotten */
+
+static void forget_small(json_t *sums, const char *weight)
+{
+	double sum = 0, mean;
+	const char *key;
+	json_t *value;
+	void *next;
+
+	if (json_object_size(sums) < SUMS_ROOM)
+		return;
+	json_object_foreach(sums, key, value)
+		sum += number_of(value, weight, 0);
+	mean = sum / json_object_size(sums);
+	json_object_foreach_safe(sums, next, key, value) if (number_of(value, weight, 0) <= mean)
+		json_object_del(sums, key);
+}
+
+static void digest_shared_line(struct digest *digest, const json_t *record)
+{
+	static const char *const added[] = {"loads",	  "stores", "modified",
+					    "other_core", "period", "modified_period"};
+	static const char *const highest[] = {"readers", "writers", "threads", "offsets_in_common"};
+	const char *address = string(record, "cacheline");
+	json_t *line = json_object_get(digest->lines, address);
+	const json_t *entry = json_array_get(json_object_get(record, "entries"), 0);
+	struct cell_source cells = {.record = record, .entry = entry};
+	char text[CELL_TEXT_MAX];
+
+	if (!line) {
+		forget_small(digest->lines, "period");
+		line = json_object();
+		json_object_set_new(digest->lines, address, line);
+	}
+	if (integer(record, "part") > 1)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(added); i++)
+		sum_member(line, record, added[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(highest); i++)
+		json_object_set_new(
+			line, highest[i],
+			json_real(fmax(number_of(line, highest[i], 0), number_of(record, highest[i], 0))));
+	if (entry && cell_text(&cells, "code", text, sizeof(text)))
+		json_object_set_new(line, "code", value_text(text, NAME_MOST));
+}
+
+static void digest_branches(struct digest *digest, const json_t *record)
+{
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "entries"), i, entry) {
+		struct cell_source cells = {.record = record, .entry = entry};
+		char from[CELL_TEXT_MAX] = "", to[CELL_TEXT_MAX] = "", *key;
+		json_t *sums;
+
+		if (strcmp(string(entry, "kind"), "edge"))
+			continue;
+		cell_text(&cells, "from", from, sizeof(from));
+		cell_text(&cells, "to", to, sizeof(to));
+		key = xasprintf("%.*s\n%.*s", NAME_MOST, from, NAME_MOST, to);
+		sums = json_object_get(digest->branches, key);
+		if (!sums) {
+			forget_small(digest->branches, "count");
+			sums = json_pack("{so so}", "from", value_text(from, NAME_MOST), "to",
+					 value_text(to, NAME_MOST));
+			if (json_object_set_new(digest->branches, key, sums))
+				sums = NULL; /* a name that is cut within a character is no key */
+		}
+		free(key);
+		if (!sums)
+			continue;
+		sum_member(sums, entry, "count");
+		sum_member(sums, entry, "period");
+		sum_member(sums, entry, "mispredicted");
+		sum_member(sums, entry, "mispredicted_period");
+	}
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+static void digest_start(struct digest *digest, const json_t *record)
+{
+	digest->runs++;
+	digest->whole = false;
+	if (json_array_size(digest->starts) < STARTS_MOST)
+		json_array_append_new(digest->starts, json_deep_copy(record));
+}
+
+static void digest_end(struct digest *digest, const json_t *record)
+{
+	digest->ends++;
+	digest->whole = json_object_get(record, "command") && !strcmp(string(record, "reason"), "exited");
+}
+
+static void digest_frames(struct digest *digest, const json_t *record)
+{
+	calls_define(&digest->calls, record);
+}
+
+static void digest_why(struct digest *digest, const json_t *record)
+{
+	const char *why = string(record, "why");
+
+	if (*why && json_object_size(digest->whys) < CAUSES_MOST)
+		json_object_set_new(digest->whys, why, json_true());
+}
+
+static void digest_gap(struct digest *digest, const json_t *record)
+{
+	digest->gaps += integer(record, "records");
+}
+
+void digest_take(struct digest *digest, const json_t *record)
+{
+	static const struct {
+		const char *type;
+		void (*take)(struct digest *digest, const json_t *record);
+		bool parts; /* later parts count, too */
+	} takers[] = {
+		{"start", digest_start, false},
+		{"end", digest_end, false},
+		{"frames", digest_frames, true},
+		{"warning", digest_why, false},
+		{"error", digest_why, false},
+		{"gap", digest_gap, false},
+		{"count", digest_count, true},
+		{"metric", digest_metric, true},
+		{"summary", digest_summary, true},
+		{"offcore", digest_offcore, true},
+		{"analysis", digest_analysis, true},
+		{"profile", digest_samples, true},
+		{"mem", digest_samples, true},
+		{"branch", digest_samples, true},
+		{"mem", digest_loads, true},
+		{"branch", digest_branches, true},
+		{"shared_line", digest_shared_line, false},
+	};
+
+	digest->records++;
+	for (size_t i = 0; i < ARRAY_SIZE(takers); i++)
+		if (!strcmp(takers[i].type, string(record, "type")) &&
+		    (takers[i].parts || integer(record, "part") <= 1))
+			takers[i].take(digest, record);
+}
+
+bool digest_has_content(const struct digest *digest)
+{
+	return digest->nr_figures || digest->nr_events || json_object_size(digest->lines);
+}
+
+/* --- as a value ------------------------------------------------------------------------------- */
+
+/* A number with as many digits as a picture needs. NULL if it is not finite. */
+static json_t *rounded(double number)
+{
+	double unit;
+	char text[40];
+
+	if (!isfinite(number))
+		return json_null();
+	if (fabs(number) < 9e15 && number == rint(number))
+		return json_integer((json_int_t)number);
+	if (!number)
+		return json_integer(0);
+	unit = pow(10, floor(log10(fabs(number))) - 5);
+	if (unit >= 1)
+		return json_integer(fabs(number) < 9e18 ? (json_int_t)(rint(number / unit) * unit) : 0);
+	snprintf(text, sizeof(text), "%.6g", number);
+	return json_real(strtod(text, NULL));
+}
+
+/* The parts of the time that are not 0: [index, value, index, value, ...]. */
+static json_t *parts_value(const struct digest_line *line)
+{
+	json_t *value = json_array();
+
+	for (size_t i = 0; i < BUCKETS; i++) {
+		if (!line->v[i])
+			continue;
+		json_array_append_new(value, json_integer(i));
+		json_array_append_new(value, rounded(line->v[i]));
+	}
+	return value;
+}
+
+static json_t *figure_value(const struct digest_figure *figure, bool lines)
+{
+	double by = figure->averaged && figure->weight ? figure->weight : 1;
+	json_t *value =
+		json_pack("{so so so so so so sb si}", "section", value_text(figure->section, 40), "name",
+			  value_text(figure->name, NAME_MOST), "unit", value_text(figure->unit, 80), "value",
+			  rounded(figure->value / by), "low", rounded(figure->low / by), "high",
+			  rounded(figure->high / by), "averaged", figure->averaged, "depth", figure->depth);
+
+	if (figure->about)
+		json_object_set_new(value, "about", value_text(figure->about, NAME_MOST));
+	if (!figure->weight)
+		json_object_set_new(value, "value", json_null());
+	if (lines) {
+		json_object_set_new(value, "values", parts_value(&figure->values));
+		json_object_set_new(value, "durations", parts_value(&figure->durations));
+	}
+	return value;
+}
+
+static json_t *figures_value(const struct digest *digest)
+{
+	json_t *values = json_array();
+
+	for (size_t i = 0; i < digest->nr_figures && i < 4 * FIGURES_MOST; i++)
+		json_array_append_new(values, figure_value(&digest->figures[i], i < FIGURES_MOST));
+	return values;
+}
+
+static json_t *source_value(const struct digest_source *source)
+{
+	json_t *cells = json_array();
+	double measured = 0;
+
+	for (size_t l = 0; l < LATENCIES; l++)
+		for (size_t i = 0; i < BUCKETS; i++) {
+			if (!source->of[l].v[i])
+				continue;
+			measured += source->of[l].v[i];
+			json_array_append_new(
+				cells, json_pack("[i i o]", (int)l, (int)i, rounded(source->of[l].v[i])));
+		}
+	return json_pack("{so so sI so so so so}", "event", value_text(source->event, NAME_MOST), "name",
+			 value_text(source->name, NAME_MOST), "samples", source->samples, "period",
+			 rounded(source->period), "mean", rounded(measured ? source->latency / measured : 0),
+			 "max", rounded(source->longest), "cells", cells);
+}
+
+static json_t *sources_value(const struct digest *digest)
+{
+	json_t *values = json_array();
+
+	for (size_t i = 0; i < digest->nr_sources && i < 64; i++)
+		json_array_append_new(values, source_value(&digest->sources[i]));
+	return values;
+}
+
+struct weighed_member {
+	const char *key;
+	json_t *value;
+	double weight;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct weighed_member *x = a, *y = b;
+
+	return x->weight != y->weight ? (x->weight > y->weight ? -1 : 1) : strcmp(x->key, y->key);
+}
+
+/* The largest of the sums, each with its key as a member of this name. */
+static json_t *largest(json_t *sums, const char *weight, const char *key_name, size_t most)
+{
+	struct weighed_member *list = xmalloc((json_object_size(sums) + 1) * sizeof(*list));
+	json_t *values = json_array(), *value;
+	const char *key;
+	size_t nr = 0;
+
+	json_object_foreach(sums, key, value)
+		list[nr++] = (struct weighed_member){key, value, number_of(value, weight, 0)};
+	qsort(list, nr, sizeof(*list), by_weight);
+	for (size_t i = 0; i < nr && i < most; i++) {
+		value = json_copy(list[i].value);
+		if (key_name)
+			json_object_set_new(value, key_name, json_string(list[i].key));
+		json_array_append_new(values, value);
+	}
+	free(list);
+	return values;
+}
+
+/* --- stacks ----------------------------------------------------------------------------------- */
+
+static const struct digest_node_key *node_key(const struct digest_event *event, size_t node)
+{
+	return interned_at(&event->keys, node);
+}
+
+static size_t parts_of(const struct digest_line *line)
+{
+	size_t parts = 0;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		parts += line->v[i] != 0;
+	return parts;
+}
+
+/* Sums up what is below each node. A parent has a lower number than its children. */
+static void sum_up(struct digest_event *event)
+{
+	for (size_t i = 0; i < event->keys.nr; i++) {
+		event->nodes[i].all = event->nodes[i].self.sum;
+		event->nodes[i].dropped = false;
+	}
+	for (size_t i = event->keys.nr; i-- > 1;)
+		event->nodes[node_key(event, i)->parent].all += event->nodes[i].all;
+}
+
+/* Bytes of a text as JSON in ASCII: a character of several bytes takes six or twelve. */
+static size_t bytes_of_text(const char *text)
+{
+	size_t bytes = 3;
+
+	for (; *text; text++)
+		bytes += *text & 0x80 ? 3 : *text == '"' || *text == '\\' ? 2 : *text == '<' ? 6 : 1;
+	return bytes;
+}
+
+/* Bytes that an event's nodes of at least this weight take, with their names. */
+static size_t bytes_from(const struct digest *digest, const struct digest_event *event, double least)
+{
+	bool *named = xcalloc(json_array_size(digest->texts.list) + 1, sizeof(*named));
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < event->keys.nr; i++) {
+		__u32 name = node_key(event, i)->name;
+
+		if (event->nodes[i].all < least && i)
+			continue;
+		bytes += NODE_BYTES + PART_BYTES * parts_of(&event->nodes[i].line);
+		if (!named[name])
+			bytes += bytes_of_text(text_of_number(&digest->texts, name));
+		named[name] = true;
+	}
+	free(named);
+	return bytes;
+}
+
+/* Makes nodes that are too small parts of their parents, until the rest takes no more than this. Returns the
+ * weight that a node has at least. */
+static double drop_small(const struct digest *digest, struct digest_event *event, size_t bytes)
+{
+	double least = 0;
+
+	for (double part = 1e-7; part < 1 && bytes_from(digest, event, least) > bytes; part *= 2)
+		least = part * event->nodes[0].all;
+	for (size_t i = event->keys.nr; i-- > 1;) {
+		struct digest_node *node = &event->nodes[i],
+				   *parent = &event->nodes[node_key(event, i)->parent];
+
+		if (node->all >= least && node->all > 0)
+			continue;
+		node->dropped = true;
+		stood_for_add(&parent->self, &node->self);
+		for (size_t b = 0; b < BUCKETS; b++)
+			parent->line.v[b] += node->line.v[b];
+		node->self = (struct stood_for){0};
+		memset(&node->line, 0, sizeof(node->line));
+	}
+	return least;
+}
+
+/* Nodes as columns: the parent by its place among those that are kept, the name, and what is its own, by
+ * time. `size` is what a sample stands for on average, from which bounds follow. */
+static json_t *sampled_value(const struct digest *digest, struct digest_event *event, size_t bytes)
+{
+	json_t *parents = json_array(), *names = json_array(), *sizes = json_array(), *lines = json_array();
+	size_t *places = xmalloc((event->keys.nr + 1) * sizeof(*places)), kept = 0;
+	double least;
+
+	sum_up(event);
+	least = drop_small(digest, event, bytes);
+	for (size_t i = 0; i < event->keys.nr; i++) {
+		const struct digest_node *node = &event->nodes[i];
+		__u32 parent = node_key(event, i)->parent;
+
+		if (node->dropped)
+			continue;
+		places[i] = kept++;
+		json_array_append_new(parents, json_integer(i ? (json_int_t)places[parent] : -1));
+		json_array_append_new(names, json_integer(node_key(event, i)->name));
+		json_array_append_new(sizes,
+				      rounded(node->self.sum ? node->self.square / node->self.sum : 0));
+		json_array_append_new(lines, parts_value(&node->line));
+	}
+	free(places);
+	return json_pack("{so so sb so so so so sO so so so so so}", "name", value_text(event->name, 200),
+			 "unit", value_text(event->unit, 200), "stacks", event->stacks, "expected",
+			 rounded(event->expected), "aggregated", rounded(event->aggregated), "enabled",
+			 rounded(event->enabled), "running", rounded(event->running), "lost", event->lost,
+			 "least", rounded(least), "parents", parents, "names", names, "sizes", sizes, "lines",
+			 lines);
+}
+
+static json_t *events_value(const struct digest *digest, size_t bytes)
+{
+	json_t *values = json_array();
+
+	for (size_t i = 0; i < digest->nr_events; i++)
+		json_array_append_new(values,
+				      sampled_value(digest, &digest->events[i], bytes / digest->nr_events));
+	return values;
+}
+
+/* The texts of nodes that are shown; the others stay empty. */
+static json_t *texts_value(const struct digest *digest, const json_t *events)
+{
+	size_t nr = json_array_size(digest->texts.list), i, n;
+	bool *used = xcalloc(nr + 1, sizeof(*used));
+	json_t *values = json_array(), *event, *name;
+
+	json_array_foreach(events, i, event)
+		json_array_foreach(json_object_get(event, "names"), n, name)
+			used[json_integer_value(name)] = true;
+	for (i = 0; i < nr; i++)
+		json_array_append_new(values, used[i] ? json_incref(json_array_get(digest->texts.list, i))
+						      : json_integer(0));
+	free(used);
+	return values;
+}
+
+/* What was measured, on what, from the start record. */
+static json_t *source_of_stream(const json_t *start)
+{
+	const json_t *host = json_object_get(start, "host");
+	const char *const members[] = {"command", "time", "version", "default_event_why"};
+	json_t *value = json_object();
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		json_object_set_new(value, members[i], value_text(string(start, members[i]), NAME_MOST));
+	json_object_set_new(value, "cpu",
+			    value_text(string(json_object_get(host, "cpu"), "model_name"), NAME_MOST));
+	json_object_set_new(value, "kernel", value_text(string(host, "kernel"), NAME_MOST));
+	json_object_set_new(value, "host",
+			    value_text(string(json_object_get(start, "resource"), "host.name"), NAME_MOST));
+	json_object_set(value, "emulated", (json_t *)emulated_host(start));
+	return value;
+}
+
+/* The words of the target, each of a bounded length. */
+static json_t *target_value(const json_t *start)
+{
+	const json_t *target = json_object_get(start, "target");
+	json_t *words = json_array(), *word;
+	const char *key;
+	size_t i;
+
+	json_array_foreach(json_object_get(target, "process.command_args"), i, word)
+		if (i < 20 && json_is_string(word))
+			json_array_append_new(words, value_text(json_string_value(word), NAME_MOST));
+	json_object_foreach((json_t *)target, key, word)
+		if (json_is_string(word) && !json_array_size(words))
+			json_array_append_new(words, json_sprintf("%s %.300s", key, json_string_value(word))
+							     ?: json_string(key));
+	return words;
+}
+
+/* Each run of the stream. */
+static json_t *runs_value(const struct digest *digest)
+{
+	json_t *runs = json_array(), *start;
+	size_t i;
+
+	json_array_foreach(digest->starts, i, start)
+		json_array_append_new(runs, json_pack("{so so}", "start", source_of_stream(start), "target",
+						      target_value(start)));
+	if (!i)
+		json_array_append_new(
+			runs, json_pack("{so so}", "start", source_of_stream(NULL), "target", json_array()));
+	return runs;
+}
+
+void digest_align(struct digest *digest, const struct digest *other)
+{
+	if (!digest->time.began_ns)
+		digest->time.width_ns = other->time.width_ns;
+	while (digest->time.width_ns && digest->time.width_ns < other->time.width_ns)
+		halve_time(digest);
+}
+
+json_t *digest_value(const struct digest *digest, const char *name, bool cut, size_t bytes)
+{
+	json_t *events = events_value(digest, bytes), *why_texts = json_array(), *why;
+	const char *text;
+
+	json_object_foreach(digest->whys, text, why)
+		json_array_append_new(why_texts, value_text(text, NAME_MOST));
+	return json_pack("{so so sb sb sI sI so sf sf si so so so so so so sO*}", "name",
+			 value_text(name, NAME_MOST), "runs", runs_value(digest), "whole",
+			 digest->whole && !cut, "ended", digest->ends >= digest->runs && !cut, "gaps",
+			 digest->gaps, "records", digest->records, "whys", why_texts, "began",
+			 digest->time.began_ns / 1e9, "width", digest->time.width_ns / 1e9, "buckets",
+			 BUCKETS, "figures", figures_value(digest), "sources", sources_value(digest), "lines",
+			 largest(digest->lines, "period", "cacheline", LINES_MOST), "branches",
+			 largest(digest->branches, "count", NULL, BRANCHES_MOST), "texts",
+			 texts_value(digest, events), "events", events, "verdict", digest->verdict);
+}
