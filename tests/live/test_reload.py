@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 
+import cgroups
 import otlp
 import pprof
 import pytest
@@ -248,6 +249,27 @@ def test_a_host_that_is_renamed_has_its_new_name_in_what_begins_after_hup(nhmtap
         assert session.end().status == 0
     names = {r["resource"]["host.name"] for r in parse(other.read_text()) if "resource" in r}
     assert names == {"renamed"}
+
+
+def test_cgroups_that_are_mounted_during_a_session_are_found_after_hup(nhmtap, tmp_path, puppet, cgroup):
+    """The session's own mount namespace has none at first."""
+    path, folder = cgroup
+    hidden = ["unshare", "--mount", "sh", "-c", f'umount -l {cgroups.mount()}; exec "$@"', "-"]
+    first = activities(puppet)
+    asked = [*first, faults("inside", "stat", cgroup=path), faults("by", "profile", all_cpus=True, by="cgroup")]
+    with Session(nhmtap, tmp_path, first, before=hidden) as session:
+        session.reload(asked)
+        errors = session.until(lambda records: any(r["type"] == "error" for r in records))
+        assert {r["activity"] for r in errors if r["type"] == "error"} >= {"inside"}
+        subprocess.run(["nsenter", "-t", str(session.process.pid), "--mount", "mount", "-t", "cgroup2", "none",
+                        cgroups.mount()], check=True)
+        session.reload(asked)
+        subprocess.run([*cgroups.inside(folder), "true"], check=True)
+        result = session.end()
+    assert result.status == 0
+    inside = sum(r["value"] for r in result.of("count", activity="inside"))
+    by = sum(e["samples"] for r in result.of("profile", activity="by") for e in r["entries"] if e.get("cgroup") == path)
+    assert inside and inside == by
 
 
 def test_a_path_that_a_variable_made_is_kept_as_well(nhmtap, tmp_path, puppet):

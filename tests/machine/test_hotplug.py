@@ -209,3 +209,37 @@ def test_a_session_stays_true_while_a_cpu_goes_and_comes(booted):
     assert len({descriptors for descriptors, _ in held[1:]}) == 1, held
     # The names of a turn's programs may take 2 MiB for a while.
     assert held[-1][1] <= 1.05 * held[len(held) // 2][1] + 2048, held
+
+
+# A session begins while CPU 1 is offline and the highest frequency of samples is low. SIGHUP then adds what needs both,
+# and an activity that was refused is tried again.
+LATER = {"before": [{"name": "first", "command": "stat", "event": EVENT, "interval_ms": 86400000, "all_cpus": True},
+                    {"name": "again", "command": "profile", "event": "cpu-clock", "freq": 5000, "interval_ms": 86400000,
+                     "all_cpus": True, "retry": True}]}
+LATER["after"] = LATER["before"] + [
+    {"name": "rows", "command": "stat", "event": EVENT, "interval_ms": 86400000, "all_cpus": True, "per": "cpu"},
+    {"name": "one", "command": "stat", "event": EVENT, "interval_ms": 86400000, "cpu": "1"},
+    {"name": "often", "command": "profile", "event": "cpu-clock", "freq": 4000, "interval_ms": 86400000, "all_cpus": True}]
+LATER_SCRIPT = f"""
+    most() {{ echo 25 > /proc/sys/kernel/perf_cpu_time_max_percent; echo $1 > /proc/sys/kernel/perf_event_max_sample_rate; }}
+    echo 0 > {CPU1}; most 1000
+    {"".join(f"echo '{json.dumps(dict(activities=asked, outputs=[dict(path='all')]))}' > {name};"
+             for name, asked in LATER.items())}
+    begun() {{ until grep '"type":"start"' all | grep -q '"activity":"'$1'"'; do sleep 0.1; done; }}
+    cp before config; nhmtap run config & pid=$!; begun first
+    echo 1 > {CPU1}; most 20000
+    begun again
+    cp after config; kill -HUP $pid; begun often
+    taskset -c 1 float
+    kill -TERM $pid; wait; cat all
+"""
+
+
+def test_what_begins_later_in_a_session_finds_the_machine_as_it_is_then(booted):
+    with forks(booted) as machines:
+        found = records.parse(machines(cores=2).say(LATER_SCRIPT))
+    records.check_stream(found)
+    assert {r["activity"] for r in of(found, "error")} == {"again"}
+    counts = {name: {r.get("cpu", "all"): r["value"] for r in of(found, "count", activity=name)} for name in ("rows", "one")}
+    assert counts["rows"] == {0: 0, 1: N} and sum(counts["one"].values()) == N
+    assert {r["host"]["cpus_online"] for r in of(found, "start", activity="rows")} == {2}

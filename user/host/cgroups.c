@@ -46,16 +46,6 @@ struct cgroups {
 	__u64 searched_ns; /* when the hierarchy was searched last; 0: never */
 };
 
-struct cgroups *cgroups_new(const char *mount)
-{
-	struct cgroups *cgroups = xcalloc(1, sizeof(*cgroups));
-	struct stat root;
-
-	*cgroups = (struct cgroups){.mount = mount, .folder = -1, .most = KNOWN_LEAST};
-	cgroups->whole = *mount && !stat(mount, &root) && root.st_ino == HIERARCHY_ROOT;
-	return cgroups;
-}
-
 static void forget(struct cgroups *cgroups, struct known_cgroup **at)
 {
 	struct known_cgroup *known = *at;
@@ -64,6 +54,26 @@ static void forget(struct cgroups *cgroups, struct known_cgroup **at)
 	free(known->path);
 	free(known);
 	cgroups->nr--;
+}
+
+void cgroups_see_mount(struct cgroups *cgroups)
+{
+	struct stat root;
+
+	cgroups->whole = *cgroups->mount && !stat(cgroups->mount, &root) && root.st_ino == HIERARCHY_ROOT;
+	cgroups->searched_ns = 0;
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (cgroups->buckets[i])
+			forget(cgroups, &cgroups->buckets[i]);
+}
+
+struct cgroups *cgroups_new(const char *mount)
+{
+	struct cgroups *cgroups = xcalloc(1, sizeof(*cgroups));
+
+	*cgroups = (struct cgroups){.mount = mount, .folder = -1, .most = KNOWN_LEAST};
+	cgroups_see_mount(cgroups);
+	return cgroups;
 }
 
 void cgroups_release(struct cgroups *cgroups)

@@ -19,6 +19,9 @@ void cgroups_walk(const char *mount, const char *below, size_t length, cgroup_fn
 
 /* `mount` is where cgroup2 is mounted, "" if nowhere. It is borrowed. */
 struct cgroups *cgroups_new(const char *mount);
+
+/* Looks at the mount again: it may have come. What was not found without it is forgotten. */
+void cgroups_see_mount(struct cgroups *cgroups);
 void cgroups_release(struct cgroups *cgroups);
 
 /*

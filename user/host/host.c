@@ -237,12 +237,29 @@ static void read_version(struct host *host)
 			 (int)strcspn(at + sizeof(debian) - 1, " -~+"), at + sizeof(debian) - 1);
 }
 
-void host_see_name(struct host *host)
+static void see_name(struct host *host)
 {
 	struct utsname names;
 
 	if (!uname(&names))
 		snprintf(host->name, sizeof(host->name), "%s", names.nodename);
+}
+
+static void see_nodes(struct host *host)
+{
+	char text[4096];
+	struct cpus nodes;
+
+	if (slurp(host, text, sizeof(text), "/sys/devices/system/node/online") >= 0 &&
+	    !cpus_parse(text, &nodes))
+		host->nodes = nodes;
+}
+
+static void see_sysctls(struct host *host)
+{
+	host->perf_event_paranoid = slurp_number(host, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
+	host->max_sample_rate = slurp_number(host, "/proc/sys/kernel/perf_event_max_sample_rate", LONG_MAX);
+	host->max_stack = slurp_number(host, "/proc/sys/kernel/perf_event_max_stack", LONG_MAX);
 }
 
 int host_gather(struct host *host, const char *root)
@@ -255,7 +272,7 @@ int host_gather(struct host *host, const char *root)
 	*host = (struct host){0};
 	snprintf(host->root, sizeof(host->root), "%s", root);
 
-	host_see_name(host);
+	see_name(host);
 	uname(&names);
 	snprintf(host->release, sizeof(host->release), "%s", names.release);
 	snprintf(host->machine, sizeof(host->machine), "%s", names.machine);
@@ -280,19 +297,26 @@ int host_gather(struct host *host, const char *root)
 		return err;
 	if (cpus_parse(text, &host->possible))
 		return -EINVAL;
-	if (slurp(host, text, sizeof(text), "/sys/devices/system/node/online") >= 0 &&
-	    cpus_parse(text, &host->nodes))
-		return -EINVAL;
-
-	host->perf_event_paranoid = slurp_number(host, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
-	host->max_sample_rate = slurp_number(host, "/proc/sys/kernel/perf_event_max_sample_rate", LONG_MAX);
-	host->max_stack = slurp_number(host, "/proc/sys/kernel/perf_event_max_stack", LONG_MAX);
+	see_nodes(host);
+	see_sysctls(host);
 	host->btf = slurp(host, text, sizeof(text), "/sys/kernel/btf/vmlinux") > 0;
 	read_privileges(host);
 	read_container(host);
 	read_cgroup_mounts(host);
 	host->cgroups = cgroups_new(host->cgroup_mount);
 	return 0;
+}
+
+static void free_pmus(struct pmu **pmus)
+{
+	while (*pmus) {
+		struct pmu *pmu = *pmus;
+
+		*pmus = pmu->next;
+		free(pmu->formats);
+		free(pmu->aliases);
+		free(pmu);
+	}
 }
 
 void host_release(struct host *host)
@@ -303,14 +327,8 @@ void host_release(struct host *host)
 	pmu_events_release(&host->pmu_events);
 	free(host->numbered);
 	host->numbered = NULL;
-	while (host->pmus) {
-		struct pmu *pmu = host->pmus;
-
-		host->pmus = pmu->next;
-		free(pmu->formats);
-		free(pmu->aliases);
-		free(pmu);
-	}
+	free_pmus(&host->pmus);
+	free_pmus(&host->former);
 	free(host->config);
 	host->config = NULL;
 }
@@ -426,9 +444,28 @@ static const struct pmu *unit_pmu(struct host *host, const char *name)
 	return pmu;
 }
 
+static long type_of_pmu(const struct host *host, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
+	return slurp_number(host, path, -1);
+}
+
+/* PMUs that are shared by CPUs have a mask of those that count for all. Returns whether this one has. */
+static bool mask_of_pmu(const struct host *host, const char *name, struct cpus *cpus)
+{
+	char text[256];
+	bool has = slurp(host, text, sizeof(text), "/sys/bus/event_source/devices/%s/cpumask", name) > 0;
+
+	if (!has || cpus_parse(text, cpus))
+		*cpus = (struct cpus){0};
+	return has;
+}
+
 const struct pmu *host_pmu(struct host *host, const char *name)
 {
-	char path[128], text[256];
+	char path[128];
 	struct pmu *pmu;
 	long type;
 
@@ -437,21 +474,16 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 			return pmu;
 	if (strchr(name, '/') || name[0] == '.' || strlen(name) >= sizeof(pmu->name))
 		return NULL;
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
-	type = slurp_number(host, path, -1);
+	type = type_of_pmu(host, name);
 	if (type < 0)
 		return unit_pmu(host, name);
 
 	pmu = xcalloc(1, sizeof(*pmu));
 	snprintf(pmu->name, sizeof(pmu->name), "%s", name);
 	pmu->type = type;
-	/* PMUs that are shared by CPUs have a cpumask; that of `msr` has not. None of them can exclude sides
-	 * (PERF_PMU_CAP_NO_EXCLUDE), which sysfs does not show. */
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpumask", name);
-	pmu->sideless = slurp(host, text, sizeof(text), "%s", path) > 0;
-	if (pmu->sideless && cpus_parse(text, &pmu->cpus))
-		pmu->cpus = (struct cpus){0};
-	pmu->sideless = pmu->sideless || !strcmp(name, "msr");
+	/* None of these can exclude sides (PERF_PMU_CAP_NO_EXCLUDE), which sysfs does not show. `msr` has no
+	 * mask. */
+	pmu->sideless = mask_of_pmu(host, name, &pmu->cpus) || !strcmp(name, "msr");
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/max_precise", name);
 	pmu->max_precise = slurp_number(host, path, -1);
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/branches", name);
@@ -463,6 +495,53 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	pmu->next = host->pmus;
 	host->pmus = pmu;
 	return pmu;
+}
+
+static bool is_as_it_was(const struct host *host, const struct pmu *pmu)
+{
+	long type = type_of_pmu(host, pmu->name);
+	struct cpus cpus;
+
+	if (pmu->unit)
+		cpus = unit_cpus(host, pmu->unit);
+	else
+		mask_of_pmu(host, pmu->name, &cpus);
+	return (pmu->unit ? type < 0 : type == (long)pmu->type) && !memcmp(&cpus, &pmu->cpus, sizeof(cpus));
+}
+
+/* A driver that was unloaded and loaded has another type, and a CPU that goes offline is replaced in masks.
+ * What is asked for again is read again. */
+static void see_pmus(struct host *host)
+{
+	struct pmu **at = &host->pmus, *pmu;
+
+	while ((pmu = *at)) {
+		if (is_as_it_was(host, pmu)) {
+			at = &pmu->next;
+			continue;
+		}
+		*at = pmu->next;
+		pmu->next = host->former;
+		host->former = pmu;
+	}
+}
+
+void host_see_again(struct host *host)
+{
+	char text[4096];
+	struct cpus online;
+
+	see_name(host);
+	if (slurp(host, text, sizeof(text), "/sys/devices/system/cpu/online") >= 0 &&
+	    !cpus_parse(text, &online))
+		host->online = online;
+	see_nodes(host);
+	see_sysctls(host);
+	see_pmus(host);
+	if (host->cgroup_mount[0])
+		return;
+	read_cgroup_mounts(host);
+	cgroups_see_mount(host->cgroups);
 }
 
 void host_read_pmus(struct host *host)

@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Facts about the machine. They are gathered once, from files below a root folder, so that a test can provide
- * another machine's. Plans depend on these facts alone. */
+/*
+ * Facts about the machine. They are gathered from files below a root folder, so that a test can provide
+ * another machine's. Plans depend on these facts alone. What may change while a session goes on for months,
+ * and who sees it then:
+ *
+ *   host's name, CPUs that are online, NUMA nodes,      host_see_again(), before an activity is planned at
+ *   sysctls, PMUs' types and masks, cgroup mounts       SIGHUP, or tried again
+ *   CPUs that go offline and online                     activity/hotplug.c, at the kernel's notice
+ *   kernel symbols: modules, BPF programs               naming/ksymbols.c, at the kernel's note, and
+ *                                                       /proc/modules when an address is not known
+ *   mappings, programs, threads, cgroups                notes and notices; paths when they are asked for
+ *   perf-PID.map, files of programs                     naming/named_source.c, when they have changed
+ *   CLOCK_REALTIME                                      activity/life.c, at each interval's begin and end
+ *   mounts of files that are opened                     base/local.h, each time
+ *   tracepoints, descriptors' limits                    when an event is opened
+ *   processor, kernel, BTF, boot, container, namespaces never: they can't change while a process lives
+ *   capabilities, lockdown, tables of events            never: the session keeps what it began with
+ */
 #ifndef NHMTAP_HOST_H
 #define NHMTAP_HOST_H
 
@@ -105,8 +121,9 @@ struct host {
 	__u64 locked_memory_limit;	    /* RLIMIT_MEMLOCK in bytes, RLIM_INFINITY if there is none */
 	char container_id[65];		    /* from this process's cgroup, "" outside a container */
 
-	struct pmu *pmus; /* those that were asked for so far */
-	char *config;	  /* the kernel's build configuration, once it was asked for: kernel_config() */
+	struct pmu *pmus;   /* those that were asked for so far */
+	struct pmu *former; /* those that have gone or changed: events that are counted refer to them */
+	char *config;	    /* the kernel's build configuration, once it was asked for: kernel_config() */
 };
 
 /*
@@ -116,8 +133,9 @@ struct host {
  */
 int host_gather(struct host *host, const char *root);
 
-/* Sees the name that the machine has now: sethostname(2) may have changed it. */
-void host_see_name(struct host *host);
+/* Sees what may have changed since: see above. A cgroup file system that was mounted then stays the one that
+ * is used, because paths below it are known. */
+void host_see_again(struct host *host);
 void host_release(struct host *host);
 
 /* Adds tables of CPUs from a folder to the built-in ones. `folder` may be NULL. Returns 0, or -1 with the

@@ -63,7 +63,7 @@ void give_up(struct running *member, const struct refusal *refusal)
 
 	close_member(member);
 	session_write(&run->session, record_error(refusal), member->activity.name);
-	member->over = !member->asked->retry;
+	member->over = member->refused = !member->asked->retry;
 	if (member->over)
 		return;
 	member->pause_ns = pause_after(member->pause_ns);
@@ -113,6 +113,7 @@ static void on_try_again(void *context)
 	struct refusal refusal = {0};
 
 	member->again = NULL;
+	host_see_again(&member->run->session.host);
 	if (start_member(member, &refusal))
 		give_up(member, &refusal);
 	flush(member->run);

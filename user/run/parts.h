@@ -15,6 +15,7 @@ struct running {
 	struct asked *asked;
 	bool going;	      /* it is open and counting */
 	bool over;	      /* it has ended or could not start, and is not tried again */
+	bool refused;	      /* over, because it could not start: SIGHUP tries it again */
 	struct source *again; /* timer for the next try; NULL: none */
 	__u64 pause_ns;	      /* pause before the last try */
 };

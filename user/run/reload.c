@@ -31,7 +31,8 @@ static bool begin(struct run *run, struct asked *asked)
 }
 
 /* Ends activities that were removed or changed. Entries of those that continue are removed from
- * the request. Returns the number of those that end. */
+ * the request. One that could not start is begun again: the machine may have changed. Returns the number of
+ * those that end. */
 static size_t end_members(struct run *run, struct request *request)
 {
 	size_t ended = 0;
@@ -40,6 +41,10 @@ static size_t end_members(struct run *run, struct request *request)
 		struct running *member = run->members[m];
 		size_t same = place_of_same(request, member->asked);
 
+		if (member->refused) {
+			remove_member(run, member);
+			continue;
+		}
 		if (same < request->nr_entries) {
 			asked_release(request->entries[same]);
 			request->entries[same] = NULL;
@@ -119,6 +124,7 @@ static void read_again(struct run *run)
 
 	if (run->session.reason)
 		return;
+	host_see_again(&run->session.host);
 	if (run->again(&request, run->request, &refusal) || check_others(run, &request, &refusal) ||
 	    open_other_outputs(run, &request, &others, &refusal)) {
 		write_own(run, record_error(&refusal));
@@ -129,7 +135,6 @@ static void read_again(struct run *run)
 		flush(run);
 		return;
 	}
-	host_see_name(&run->session.host);
 	ended = end_members(run, &request);
 	take_other_outputs(run, &request, &others);
 	write_reload(run, &request, ended);
