@@ -163,7 +163,8 @@ def test_what_a_load_costs_is_measured_in_the_same_run(guest):
         analysis = merged(analyze(guest, f"chase {level}", where="--where 1"))
         share = analysis["shares"][SHARE[level]]
         assert share["cost"]["samples"] >= 20 and share["cost"]["low"] <= cost <= share["cost"]["high"], level
-        assert share["cost"]["high"] - share["cost"]["low"] < 0.2 * cost, level
+        # A hit in the second level of the TLB, 7 cycles, may be in it.
+        assert share["cost"]["high"] - share["cost"]["low"] < 8, level
         # The runs of stat are others, with a little more or less of the kernel.
         built = loaded(level, cycles(guest, f"chase {level}"))
         assert 0.98 * share["low"] <= built <= 1.02 * share["high"], level

@@ -54,6 +54,7 @@ struct activity {
 	bool reported;			   /* an interval was reported */
 	struct share_member *share_member; /* NULL: the session's cost is not limited */
 	__u64 spent, spent_before; /* by the session, at the interval's end and begin: cpu_share_spent() */
+	struct doubts *doubts;	   /* see doubt.h; NULL: nothing was looked at yet */
 	__u64 merged; /* intervals that the next report covers: there was no room for earlier ones */
 };
 

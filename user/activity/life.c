@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "activity/activity.h"
+#include "activity/doubt.h"
 #include "activity/targets.h"
 #include "activity/warning.h"
 #include "base/array.h"
@@ -318,8 +319,10 @@ void activity_release(struct activity *activity)
 	if (activity->ops && activity->ops->release)
 		activity->ops->release(activity);
 	reader_close(activity->reader);
+	doubts_release(activity->doubts);
 	plan_release(&activity->plan);
 	activity->reader = NULL;
+	activity->doubts = NULL;
 	activity->state = NULL;
 	activity->ops = NULL;
 }

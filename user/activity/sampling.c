@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "activity/doubt.h"
 #include "activity/activity.h"
 #include "activity/call_stacks.h"
 #include "activity/missing.h"
@@ -1131,6 +1132,19 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 				  sampling_most_keys(activity), &state->told[i]);
 }
 
+static int doubt_sampled(struct activity *activity, const struct reported *found,
+			 const struct sampled *sampled, size_t nr, bool last)
+{
+	struct count *counts = xcalloc(activity->plan.events.nr + 1, sizeof(*counts));
+	int err;
+
+	for (size_t i = 0; i < nr; i++)
+		counts[sampled[i].index] = found[i].since;
+	err = doubt_counts(activity, 0, counts, last);
+	free(counts);
+	return err;
+}
+
 int sampling_report(struct activity *activity, bool last)
 {
 	const struct state *state = activity->state;
@@ -1149,6 +1163,8 @@ int sampling_report(struct activity *activity, bool last)
 	}
 	if (!err && state->sampling->follow)
 		err = state->sampling->follow(activity, sampled, nr);
+	if (!err && !activity_cut(activity))
+		err = doubt_sampled(activity, found, sampled, nr, last);
 	/* What was not reported because of an error refers to codes that end with the interval. */
 	release_gathered(activity);
 	free(found);

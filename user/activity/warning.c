@@ -175,6 +175,19 @@ int warn_of_share(struct activity *activity)
 	return put(activity, record, "share_exceeded", why);
 }
 
+int warn_of_doubt(struct activity *activity, const char *event, const char *why)
+{
+	static const char *const remedy = "do not trust this machine's counters: nhmtap doctor --selftest "
+					  "tries them; in a virtual machine, "
+					  "ask for a PMU that counts, or measure on the host";
+	json_t *record = json_pack("{s:s}", "type", "warning");
+
+	say("nhmtap: %s: it can't be true: %s. Next: %s.", event, why, remedy);
+	json_object_set_new(record, "event", value_text(event, 512));
+	json_object_set_new(record, "remedy", json_string(remedy));
+	return put(activity, record, "implausible", why);
+}
+
 /*
  * What a normal command may spend uncounted: until its exec, and in each thread and child before its events
  * begin and after they are taken away. That is a third of a thread that does nothing else. The number of

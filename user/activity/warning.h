@@ -44,6 +44,9 @@ int warn_of_registers(struct activity *activity);
  * Returns 0 or -errno of the sink. */
 int warn_of_share(struct activity *activity);
 
+/* Warns that an event's count can't be true. Returns 0 or -errno of the sink. */
+int warn_of_doubt(struct activity *activity, const char *event, const char *why);
+
 /* Warns, at the end of a command, if the kernel has ended the counting of the command, or of a child. Returns
  * 0 or -errno of the sink. */
 int warn_of_unfollowed(struct activity *activity);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "activity/activity.h"
+#include "activity/doubt.h"
 #include "activity/missing.h"
 #include "activity/tally.h"
 #include "activity/why.h"
@@ -334,6 +335,8 @@ static int stat_report(struct activity *activity, bool last)
 	for (size_t r = 0; r < stat->tally.nr && !err; r++)
 		if (tally_has(&stat->tally, &stat->tally.rows[r]))
 			err = report_row(activity, &stat->tally.rows[r]);
+	for (size_t r = 0; r < stat->tally.nr && !err && !activity_cut(activity); r++)
+		err = doubt_counts(activity, r, stat->tally.rows[r].since, last);
 	if (!last)
 		return err;
 	add_summaries(stat, &activity->plan);

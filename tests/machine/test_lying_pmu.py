@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A PMU that lies is found while it is used. What is read from the machine's events is changed on its way."""
+import json
+import os
+
+import pytest
+
+# Each turn takes 3 ms of the guest's time.
+LONG = "sh -c 'i=0; while [ $i -lt 100 ]; do chase memory; i=$((i + 1)); done'"
+
+
+@pytest.fixture
+def lying(machines, shim):
+    """A function that returns the warnings of this command of nhmtap and what it says, while counts are multiplied by
+    `lie`."""
+    path = shim("lie_in_counts")
+    guest = machines(add=(path,))
+
+    def run(lie, *options, command=LONG):
+        done = guest.run(f"LD_PRELOAD=/opt/{os.path.basename(path)} LIE={lie} nhmtap {' '.join(options)} --format json -- {command}")
+        records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        assert records[-1]["type"] == "end", str(done)
+        return [record for record in records if record["type"] == "warning"], str(done)
+    return run
+
+
+@pytest.mark.parametrize("lie, why", [(0, "it counted only 0"), (1e6, "faster than any processor")])
+def test_counts_that_can_not_be_true_are_told_once_of_each_event(lying, lie, why):
+    warnings, said = lying(lie, "stat", "-e", "cycles,instructions,branches")
+    assert [warning["event"] for warning in warnings] == ["cycles", "instructions"]
+    assert all(warning["cause"] == "implausible" and why in warning["why"] for warning in warnings)
+    assert said.count("it can't be true") == 2
+
+
+def test_a_profile_of_an_event_that_stands_still_says_so(lying):
+    warnings, said = lying(0, "profile", "-e", "cycles", "-c", "100003")
+    assert [warning["cause"] for warning in warnings] == ["implausible"] and "can't be true" in said
+
+
+@pytest.mark.parametrize("options", [("stat", "-e", "cycles,instructions,cycles:u,instructions:k"), ("stat", "-I", "50"),
+                                     ("stat", "-a", "-I", "50"), ("profile", "-I", "100")])
+def test_the_machines_own_counts_are_believed(lying, options):
+    warnings, said = lying(1, *options, command="sh -c 'sleep 0.3; chase memory; sleep 0.3; chase l2; chase memory; sleep 0.3'")
+    assert not warnings and "can't be true" not in said

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/doubt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "activity/plausible.h"
+#include "activity/warning.h"
+#include "base/array.h"
+#include "base/memory.h"
+
+struct doubts {
+	size_t nr_events, nr_rows;
+	struct count *counts; /* of the stretch that is not judged yet: nr_events of each row */
+	bool *told;	      /* per event */
+};
+
+void doubts_release(struct doubts *doubts)
+{
+	if (!doubts)
+		return;
+	free(doubts->counts);
+	free(doubts->told);
+	free(doubts);
+}
+
+static struct count *counts_of_row(struct activity *activity, size_t row)
+{
+	size_t nr = activity->plan.events.nr;
+	struct doubts *doubts = activity->doubts;
+
+	if (!doubts) {
+		doubts = activity->doubts = xcalloc(1, sizeof(*doubts));
+		doubts->nr_events = nr;
+		doubts->told = xcalloc(nr + 1, sizeof(*doubts->told));
+	}
+	if (row >= doubts->nr_rows) {
+		doubts->counts = xrealloc(doubts->counts, (row + 1) * nr * sizeof(*doubts->counts));
+		memset(doubts->counts + doubts->nr_rows * nr, 0,
+		       (row + 1 - doubts->nr_rows) * nr * sizeof(*doubts->counts));
+		doubts->nr_rows = row + 1;
+	}
+	return doubts->counts + row * nr;
+}
+
+/* --- what an event counts --------------------------------------------------------------------- */
+
+/* Unhalted core cycles and retired instructions: the kernel's names, and the codes of the architecture,
+ * without a threshold or an edge. */
+static enum counted_kind kind_of(const struct event *event)
+{
+	static const struct {
+		__u32 type;
+		__u64 config;
+		enum counted_kind kind;
+	} known[] = {
+		{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, COUNTS_CYCLES},
+		{PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, COUNTS_INSTRUCTIONS},
+		{PERF_TYPE_RAW, 0x3c, COUNTS_CYCLES},
+		{PERF_TYPE_RAW, 0xc0, COUNTS_INSTRUCTIONS},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (event->attr.type == known[i].type && event->attr.config == known[i].config)
+			return known[i].kind;
+	return COUNTS_OTHERS;
+}
+
+static unsigned int sides_counted(const struct perf_event_attr *attr)
+{
+	return attr->exclude_user | attr->exclude_kernel << 1 | attr->exclude_guest << 2 |
+	       attr->exclude_host << 3 | attr->exclude_hv << 4;
+}
+
+/* Whether this machine may run guests, by the users of the kernel's modules. A guest's processor can be
+ * halted while its thread counts as running. */
+static bool may_have_guests(void)
+{
+	static const char *const modules[] = {"kvm_intel", "kvm_amd"};
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++) {
+		char path[64];
+		int users = 0;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/sys/module/%s/refcnt", modules[i]);
+		file = fopen(path, "re");
+		if (file) {
+			any = any || fscanf(file, "%d", &users) != 1 || users;
+			fclose(file);
+		}
+		snprintf(path, sizeof(path), "/sys/module/%s", modules[i]);
+		any = any || (!file && !access(path, F_OK));
+	}
+	return any;
+}
+
+/* The times of CPUs run on while nothing runs there, and those of cgroups are not of one program. */
+static bool is_of_programs(const struct activity *activity)
+{
+	const struct target *target = &activity->plan.target;
+
+	return !target->cpus_given && !target_in_cgroups(target);
+}
+
+static struct suspect suspect_of(const struct activity *activity, size_t i, const struct count *count)
+{
+	const struct event *event = &activity->plan.events.list[i];
+	unsigned int sides = sides_counted(&event->attr);
+
+	return (struct suspect){
+		.kind = event->never[0] || event->at_least ? COUNTS_OTHERS : kind_of(event),
+		.name = event->name,
+		.count = *count,
+		.sides = sides,
+		.busy = is_of_programs(activity) && !(sides & 0xb),
+	};
+}
+
+/* --- judging ---------------------------------------------------------------------------------- */
+
+static bool judge(const struct activity *activity, size_t i, const struct count *counts, char *why,
+		  size_t size)
+{
+	struct suspect one = suspect_of(activity, i, &counts[i]);
+
+	if (one.kind == COUNTS_OTHERS)
+		return false;
+	for (size_t j = 0; j < activity->plan.events.nr; j++) {
+		struct suspect other = suspect_of(activity, j, &counts[j]);
+
+		if (j != i && implausible_pair(&one, &other, why, size))
+			return true;
+	}
+	return implausible(&one, why, size) && !(one.busy && may_have_guests());
+}
+
+static bool is_long_enough(const struct count *counts, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (counts[i].running_ns >= PLAUSIBLE_NS)
+			return true;
+	return false;
+}
+
+int doubt_counts(struct activity *activity, size_t row, const struct count *since, bool last)
+{
+	size_t nr = activity->plan.events.nr;
+	struct count *counts;
+	char why[300];
+	int err = 0;
+
+	if (activity->plan.target.by_switches || activity->plan.target.by_samples || !nr)
+		return 0;
+	counts = counts_of_row(activity, row);
+	for (size_t i = 0; i < nr; i++)
+		count_add(&counts[i], &since[i]);
+	if (!last && !is_long_enough(counts, nr))
+		return 0;
+	for (size_t i = 0; i < nr && !err; i++) {
+		if (activity->doubts->told[i] || !judge(activity, i, counts, why, sizeof(why)))
+			continue;
+		activity->doubts->told[i] = true;
+		err = warn_of_doubt(activity, activity->plan.events.list[i].name, why);
+	}
+	memset(counts, 0, nr * sizeof(*counts));
+	return err;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Finds counts that can't be true while they are taken, and warns of them. */
+#ifndef NHMTAP_DOUBT_H
+#define NHMTAP_DOUBT_H
+
+#include <stdbool.h>
+
+#include "activity/activity.h"
+#include "base/count.h"
+
+struct doubts;
+
+/* Looks at what the events of a row have counted since the last call. `last`: no more will come. Warns once
+ * of an event. Returns 0 or -errno of the sink. */
+int doubt_counts(struct activity *activity, size_t row, const struct count *since, bool last);
+
+void doubts_release(struct doubts *doubts);
+
+#endif
