@@ -91,9 +91,9 @@ class Request:
 
 class Receiver:
     """Answers each POST with the next of `answers` (status, headers and, if not {}, a body), and with 200 when none is
-    left. Requests are in `taken`, in order. Use it in a with statement."""
+    left. Requests are in `taken`, in order. `tls`: the context of its side of TLS. Use it in a with statement."""
 
-    def __init__(self, *answers, port=0):
+    def __init__(self, *answers, port=0, tls=None):
         self.answers, self.taken = list(answers), queue.Queue()
         receiver = self
 
@@ -117,6 +117,10 @@ class Receiver:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
+        self.scheme = "https" if tls else "http"
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
+            self.server.handle_error = lambda *_: None  # a client may go during the handshake
         self.port = self.server.server_address[1]
 
     def __enter__(self):
@@ -128,7 +132,7 @@ class Receiver:
         self.server.server_close()
 
     def url(self, path="/v1/metrics"):
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"{self.scheme}://127.0.0.1:{self.port}{path}"
 
     def next(self):
         return self.taken.get(timeout=60)

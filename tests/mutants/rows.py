@@ -298,7 +298,7 @@ MUTANTS = [
     ),
     Mutant(
         "attributes-with-a-mistake-kept",
-        "user/run/resource.c", "\tif (wrong)\n\t\tjson_object_clear(attributes);", "\t;",
+        "user/run/resource.c", "\tjson_object_clear(attributes);\n", "",
         "live/test_resource.py::test_a_variable_with_a_mistake_is_told_and_left_out_as_a_whole",
     ),
 

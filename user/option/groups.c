@@ -104,6 +104,16 @@ const struct option_row stream_rows[] = {
 	 .line_only = true,
 	 .help = "queue at most BYTES for a slow reader (default 8388608); beyond that, intervals are "
 		 "merged"},
+	{0, "tls-ca-file", "FILE", OPTION_TEXT, COMMON(tls_files[0]), .line_only = true,
+	 .help = "for https:// outputs: trust the CAs in FILE (PEM) instead of the system's"},
+	{0, "tls-cert-file", "FILE", OPTION_TEXT, COMMON(tls_files[1]), .line_only = true,
+	 .help = "for https:// outputs: show the client certificate in FILE (PEM)"},
+	{0, "tls-key-file", "FILE", OPTION_TEXT, COMMON(tls_files[2]), .line_only = true,
+	 .help = "the private key of --tls-cert-file (PEM)"},
+	{0, "tls-insecure-skip-verify", NULL, OPTION_FLAG, COMMON(tls_unverified), .line_only = true,
+	 .help = "for https:// outputs: send to whoever answers; start records say so"},
+	{0, "headers-file", "FILE", OPTION_TEXT, COMMON(headers_file), .line_only = true,
+	 .help = "for http:// and https:// outputs: send the headers in FILE, one 'Name: value' a line"},
 	{0, "memory", "SIZE", OPTION_TEXT, COMMON(memory), .line_only = true,
 	 .help = "use at most SIZE (32M) of memory, the kernel's memory for the run included; the start "
 		 "record lists what was made smaller"},

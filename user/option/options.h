@@ -50,24 +50,26 @@ struct options {
 	const char *listen;		   /* --listen, NULL if not given */
 	double duration_s;		   /* --duration, 0: until the target ends */
 	__u64 repeats;			   /* -r, 0 if not given */
-	const char *cpu;	/* --cpu of list and explain: a CPU that has tables; NULL: this machine's */
-	__u64 top;		/* --top, 0: all */
-	const char *output;	/* -o, NULL: stdout */
-	struct texts outputs;	/* -o of commands that measure, which can have several */
-	bool append;		/* --append */
-	__u64 queue_bytes;	/* --queue, 0 if not given */
-	const char *memory;	/* --memory, NULL if not given */
-	const char *cpu_share;	/* --cpu-share, likewise */
-	struct texts machine;	/* the words --machine and --machine=MODEL */
-	const char *format;	/* --format, NULL: table on a terminal, otherwise json */
-	const char *events_dir; /* --events-dir, NULL if not given */
-	const char *pmu_events; /* --pmu-events, NULL if not given */
-	const char *host_root;	/* --host-root, "" if not given */
-	bool verbose;		/* --verbose */
-	bool quiet;		/* --quiet: no progress on stderr */
-	bool live;		/* --live: each interval replaces the previous one */
-	bool msr;		/* --msr: allow counters that require writes to model-specific registers */
-	bool force;		/* --force: ignore rules that protect from useless results */
+	const char *cpu;      /* --cpu of list and explain: a CPU that has tables; NULL: this machine's */
+	__u64 top;	      /* --top, 0: all */
+	const char *output;   /* -o, NULL: stdout */
+	struct texts outputs; /* -o of commands that measure, which can have several */
+	bool append;	      /* --append */
+	__u64 queue_bytes;    /* --queue, 0 if not given */
+	const char *tls_files[3], *headers_file; /* --tls-ca-file and its like, NULL if not given */
+	bool tls_unverified;			 /* --tls-insecure-skip-verify */
+	const char *memory;			 /* --memory, NULL if not given */
+	const char *cpu_share;			 /* --cpu-share, likewise */
+	struct texts machine;			 /* the words --machine and --machine=MODEL */
+	const char *format;			 /* --format, NULL: table on a terminal, otherwise json */
+	const char *events_dir;			 /* --events-dir, NULL if not given */
+	const char *pmu_events;			 /* --pmu-events, NULL if not given */
+	const char *host_root;			 /* --host-root, "" if not given */
+	bool verbose;				 /* --verbose */
+	bool quiet;				 /* --quiet: no progress on stderr */
+	bool live;				 /* --live: each interval replaces the previous one */
+	bool msr;   /* --msr: allow counters that require writes to model-specific registers */
+	bool force; /* --force: ignore rules that protect from useless results */
 	bool help;
 	char **rest; /* the arguments after the options: COMMAND …, or those of the subcommand */
 	int nr_rest;

@@ -106,7 +106,7 @@ static int open_place(struct stream *stream, const struct place_of_output *place
 	if (session && address_is_url(place->path))
 		return sink_open_push(&stream->sink, place->path,
 				      stream->format ? stream->format->name : "json",
-				      stream->format ? stream->format->media : NULL, refusal);
+				      stream->format ? stream->format->media : NULL, &place->access, refusal);
 	if (session && place->path && (replaces || documents_is_pattern(place->path)))
 		return sink_open_documents(&stream->sink, place->path, scribe_serve, refusal);
 	return sink_open(&stream->sink, place->path, place->append, session, session ? scribe_serve : NULL,
@@ -128,8 +128,8 @@ bool place_is_same(const struct place_of_output *one, const struct place_of_outp
 {
 	return is_same_text(one->path, other->path) && is_same_text(one->format, other->format) &&
 	       one->append == other->append && one->queue_bytes == other->queue_bytes &&
-	       one->series == other->series && is_same_list(one->activities, other->activities) &&
-	       is_same_list(one->types, other->types);
+	       one->series == other->series && access_is_same(&one->access, &other->access) &&
+	       is_same_list(one->activities, other->activities) && is_same_list(one->types, other->types);
 }
 
 bool stream_is_at(const struct stream *stream, const struct place_of_output *place)

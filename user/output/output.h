@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "option/options.h"
+#include "output/access.h"
 #include "output/calls.h"
 #include "output/sink.h"
 #include "record/compact.h"
@@ -83,14 +84,15 @@ size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base);
 
 /* Where a stream goes, and what it takes. */
 struct place_of_output {
-	const char *path;	  /* path of a file, a pattern, an address, a URL, or LISTEN; NULL: stdout */
-	const char *format;	  /* NULL: table on a terminal, otherwise json */
-	bool append;		  /* keep the file's old contents */
-	size_t queue_bytes;	  /* most bytes that may wait; 0: writing blocks (never in a session) */
-	const json_t *activities; /* names of the activities whose records it takes; NULL: all */
-	const json_t *types;	  /* types of the records that it takes; NULL: all */
-	__u64 series;		  /* limit of series of metrics for entries; 0: entries are no series */
-	json_t *document;	  /* what the texts and lists point into; NULL: they are never freed */
+	const char *path;	   /* path of a file, a pattern, an address, a URL, or LISTEN; NULL: stdout */
+	const char *format;	   /* NULL: table on a terminal, otherwise json */
+	bool append;		   /* keep the file's old contents */
+	size_t queue_bytes;	   /* most bytes that may wait; 0: writing blocks (never in a session) */
+	const json_t *activities;  /* names of the activities whose records it takes; NULL: all */
+	const json_t *types;	   /* types of the records that it takes; NULL: all */
+	__u64 series;		   /* limit of series of metrics for entries; 0: entries are no series */
+	struct push_access access; /* of a URL */
+	json_t *document;	   /* what the texts and lists point into; NULL: they are never freed */
 };
 
 /* Whether two places are the same in everything. */

@@ -15,6 +15,7 @@
 #include <curl/curl.h>
 #include <jansson.h>
 
+#include "base/array.h"
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/late.h"
@@ -29,6 +30,7 @@
 	X(curl_easy_reset)                                                                                   \
 	X(curl_easy_setopt)                                                                                  \
 	X(curl_easy_strerror)                                                                                \
+	X(curl_free)                                                                                         \
 	X(curl_global_init)                                                                                  \
 	X(curl_mime_addpart)                                                                                 \
 	X(curl_mime_data)                                                                                    \
@@ -47,6 +49,7 @@
 	X(curl_slist_free_all)                                                                               \
 	X(curl_url)                                                                                          \
 	X(curl_url_cleanup)                                                                                  \
+	X(curl_url_get)                                                                                      \
 	X(curl_url_set)                                                                                      \
 	X(curl_url_strerror)                                                                                 \
 	X(curl_version_info)
@@ -75,6 +78,9 @@ struct push {
 	const char *url;
 	const char *format, *media;
 	const struct push_form *form;
+	struct credentials credentials;
+	bool unverified; /* the server's certificate is not verified */
+	bool renewed;	 /* the credentials are new: connections that were made with others are not used */
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers;
@@ -97,6 +103,19 @@ struct push {
 	bool told;    /* what was rejected was told on stderr */
 	long refused; /* the HTTP status that was reported last */
 };
+
+#define OTLP	      "otlp"
+#define OTLP_PROFILES "otlp-profiles"
+
+static bool of_otlp(const struct push *push)
+{
+	return !strncmp(push->format, OTLP, strlen(OTLP));
+}
+
+static bool of_profiles(const struct push *push)
+{
+	return !strncmp(push->format, OTLP_PROFILES, strlen(OTLP_PROFILES));
+}
 
 static int fd_of(const struct push *push)
 {
@@ -307,6 +326,32 @@ static void set_options(struct push *push)
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "nhmtap/" NHMTAP_VERSION);
 }
 
+/* libcurl is given the paths of descriptors, from which it reads at each connection. */
+static void set_access(struct push *push)
+{
+	const struct credentials *credentials = &push->credentials;
+	const struct {
+		CURLoption option;
+		enum access_file file;
+	} files[] = {
+		{CURLOPT_CAINFO, ACCESS_CA}, {CURLOPT_SSLCERT, ACCESS_CERT}, {CURLOPT_SSLKEY, ACCESS_KEY}};
+	json_t *header;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(files); i++)
+		if (*credentials->paths[files[i].file])
+			curl_easy_setopt(push->easy, files[i].option, credentials->paths[files[i].file]);
+	if (push->unverified) {
+		curl_easy_setopt(push->easy, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(push->easy, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
+	curl_easy_setopt(push->easy, CURLOPT_FRESH_CONNECT, (long)push->renewed);
+	curl_easy_setopt(push->easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+	push->renewed = false;
+	json_array_foreach(credentials->headers, i, header)
+		push->headers = curl_slist_append(push->headers, json_string_value(header));
+}
+
 static int refuse_url(struct refusal *refusal, const char *url, const char *why)
 {
 	refuse(refusal, STATUS_USAGE, PUSH_OPTION " '%.300s'", url);
@@ -314,15 +359,40 @@ static int refuse_url(struct refusal *refusal, const char *url, const char *why)
 	return instead(refusal, "write FORMAT=http://HOST:PORT/PATH");
 }
 
+/* A URL is on the command line, which all users see, and in records. */
+static int refuse_password(struct refusal *refusal, const char *url)
+{
+	refuse(refusal, STATUS_USAGE, PUSH_OPTION " '%.*s...'", (int)(strstr(url, "//") + 2 - url), url);
+	because(refusal, "there is a user or a password in the URL, which others would see");
+	return instead(refusal,
+		       "write 'Authorization: Basic ...' into a file, and name it with --headers-file");
+}
+
+static bool has_user(CURLU *parts)
+{
+	char *user = NULL, *password = NULL;
+	bool has;
+
+	curl_url_get(parts, CURLUPART_USER, &user, 0);
+	curl_url_get(parts, CURLUPART_PASSWORD, &password, 0);
+	has = user || password;
+	curl_free(user);
+	curl_free(password);
+	return has;
+}
+
 static bool is_url(const char *url, struct refusal *refusal)
 {
 	CURLU *parts = curl_url();
 	CURLUcode code = curl_url_set(parts, CURLUPART_URL, url, 0);
+	bool user = !code && has_user(parts);
 
 	curl_url_cleanup(parts);
 	if (code)
 		refuse_url(refusal, url, curl_url_strerror(code));
-	return !code;
+	else if (user)
+		refuse_password(refusal, url);
+	return !code && !user;
 }
 
 static void forget_request(struct push *push)
@@ -342,6 +412,7 @@ static void close_push(struct push *push)
 	if (push->busy)
 		curl_multi_remove_handle(push->multi, push->easy);
 	forget_request(push);
+	credentials_release(&push->credentials);
 	curl_easy_cleanup(push->easy);
 	curl_multi_cleanup(push->multi);
 	if (push->timer >= 0)
@@ -351,7 +422,8 @@ static void close_push(struct push *push)
 	free(push);
 }
 
-static struct push *open_push(const char *url, const char *format, const char *media, struct refusal *refusal)
+static struct push *open_push(const char *url, const char *format, const char *media,
+			      const struct push_access *access, struct refusal *refusal)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct push *push;
@@ -365,7 +437,17 @@ static struct push *open_push(const char *url, const char *format, const char *m
 	if (!is_url(url, refusal))
 		return NULL;
 	push = xcalloc(1, sizeof(*push));
-	*push = (struct push){.url = url, .format = format, .media = media, .form = form_of(url)};
+	*push = (struct push){.url = url,
+			      .format = format,
+			      .media = media,
+			      .form = form_of(url),
+			      .unverified = access->unverified,
+			      .epoll = -1,
+			      .timer = -1};
+	if (credentials_read(&push->credentials, access, url, of_otlp(push), refusal)) {
+		close_push(push);
+		return NULL;
+	}
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	push->multi = curl_multi_init();
 	push->easy = curl_easy_init();
@@ -386,6 +468,21 @@ static struct push *open_push(const char *url, const char *format, const char *m
 	return push;
 }
 
+static void renew(struct push *push, const struct push_access *access)
+{
+	struct credentials credentials;
+	struct refusal refusal;
+
+	push->unverified = access->unverified;
+	push->renewed = true;
+	if (credentials_read(&credentials, access, push->url, of_otlp(push), &refusal)) {
+		say("nhmtap: %s: %s; what it was before is used", refusal.asked, refusal.why);
+		return;
+	}
+	credentials_release(&push->credentials);
+	push->credentials = credentials;
+}
+
 /* --- one request ------------------------------------------------------------------------------ */
 
 /* Starts the request. The connection is reused by later requests. */
@@ -396,6 +493,7 @@ static void begin(struct push *push, const struct document *document)
 	push->ages = false;
 	push->error[0] = '\0';
 	set_options(push);
+	set_access(push);
 	push->form->make(push, document);
 	/* With this header curl would wait up to a second for the server's "100 Continue". */
 	add_header(push, "Expect", "");
@@ -411,6 +509,25 @@ static bool passes(long status)
 	return status == 429 || (status >= 502 && status <= 504);
 }
 
+/* What GnuTLS finds wrong with a certificate: gnutls_certificate_status_t, gnutls/gnutls.h. */
+static const char *wrong_with_certificate(long status)
+{
+	static const struct {
+		long bit;
+		const char *words;
+	} wrong[] = {
+		{1 << 10, "it has expired"},
+		{1 << 9, "it is not valid yet"},
+		{1 << 5, "it was revoked"},
+		{1 << 6, "no CA that is known here has signed it; name its CA with --tls-ca-file"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		if (status & wrong[i].bit)
+			return wrong[i].words;
+	return NULL;
+}
+
 /* Says why there is no answer, or which one. */
 static void explain(struct push *push, CURLcode code, long status)
 {
@@ -419,6 +536,15 @@ static void explain(struct push *push, CURLcode code, long status)
 
 	if (status >= 200) {
 		snprintf(push->why, sizeof(push->why), "the server answers with status %ld of HTTP", status);
+		return;
+	}
+	if (code == CURLE_PEER_FAILED_VERIFICATION) {
+		const char *wrong;
+
+		curl_easy_getinfo(push->easy, CURLINFO_SSL_VERIFYRESULT, &error);
+		wrong = wrong_with_certificate(error);
+		snprintf(push->why, sizeof(push->why), "the server's certificate is refused: %.110s",
+			 wrong ? wrong : said);
 		return;
 	}
 	curl_easy_getinfo(push->easy, CURLINFO_OS_ERRNO, &error);
@@ -450,19 +576,6 @@ static const char *first_line(struct push *push, char *buffer, size_t size)
 }
 
 /* --- what a server of OTLP takes of a request ------------------------------------------------- */
-
-#define OTLP	      "otlp"
-#define OTLP_PROFILES "otlp-profiles"
-
-static bool of_otlp(const struct push *push)
-{
-	return !strncmp(push->format, OTLP, strlen(OTLP));
-}
-
-static bool of_profiles(const struct push *push)
-{
-	return !strncmp(push->format, OTLP_PROFILES, strlen(OTLP_PROFILES));
-}
 
 static void note_rejected(struct push *push, const struct document *document, long long points,
 			  const char *message, size_t length)
@@ -695,4 +808,5 @@ static int step(struct push *push, struct documents *documents)
 	return push->stopped;
 }
 
-const struct pusher pusher = {open_push, close_push, fd_of, is_busy, tries_of, step, why_of, take_rejected};
+const struct pusher pusher = {open_push, close_push, renew,  fd_of,	   is_busy,
+			      tries_of,	 step,	     why_of, take_rejected};

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/refusal.h"
+#include "output/access.h"
 #include "output/documents.h"
 
 struct push;
@@ -28,8 +29,13 @@ struct push_rejected {
 extern const struct pusher {
 	/* `format` and `media` are the format and media type of the documents. The URL is borrowed and must
 	 * outlive it. Returns NULL with the refusal on failure; the caller calls close(). */
-	struct push *(*open)(const char *url, const char *format, const char *media, struct refusal *refusal);
+	struct push *(*open)(const char *url, const char *format, const char *media,
+			     const struct push_access *access, struct refusal *refusal);
 	void (*close)(struct push *push);
+
+	/* Reads the files that `access` names anew, for the next request. If that fails, what was read last
+	 * is kept, and stderr says so. */
+	void (*renew)(struct push *push, const struct push_access *access);
 
 	/* A file descriptor that becomes readable when step() has work to do. */
 	int (*fd)(const struct push *push);

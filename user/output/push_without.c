@@ -6,7 +6,7 @@
 DEFINE_LATE_WITHOUT(libcurl);
 
 static struct push *refuse_push(const char *url, const char *format, const char *media,
-				struct refusal *refusal)
+				const struct push_access *access, struct refusal *refusal)
 {
 	late_need(&libcurl, PUSH_OPTION, url, refusal);
 	return NULL;

@@ -353,16 +353,22 @@ int sink_open_documents(struct sink *sink, const char *path, scribe_fn serve, st
 }
 
 int sink_open_push(struct sink *sink, const char *url, const char *format, const char *media,
-		   struct refusal *refusal)
+		   const struct push_access *access, struct refusal *refusal)
 {
 	*sink = (struct sink){.fd = -1, .path = url};
-	sink->push = pusher.open(url, format, media, refusal);
+	sink->push = pusher.open(url, format, media, access, refusal);
 	if (!sink->push)
 		return -1;
 	sink->documents = xcalloc(1, sizeof(*sink->documents));
 	documents_begin(sink->documents, url);
 	sink->fd = pusher.fd(sink->push);
 	return 0;
+}
+
+void sink_renew_access(struct sink *sink, const struct push_access *access)
+{
+	if (sink->push)
+		pusher.renew(sink->push, access);
 }
 
 /* Whether the first document is on its way, and has to stay. */

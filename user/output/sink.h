@@ -15,6 +15,7 @@
 #include "output/queue.h"
 #include "output/scribe.h"
 
+struct push_access;
 struct address;
 struct joining;
 struct documents;
@@ -72,7 +73,10 @@ int sink_open_documents(struct sink *sink, const char *path, scribe_fn serve, st
 /* Opens a sink for documents that are sent to a URL, each in a request. `format` and `media` are the format
  * and media type of the documents. Returns 0, or -1 with the refusal. */
 int sink_open_push(struct sink *sink, const char *url, const char *format, const char *media,
-		   struct refusal *refusal);
+		   const struct push_access *access, struct refusal *refusal);
+
+/* Reads the files of a sink that sends anew: certificates and headers. Others are left alone. */
+void sink_renew_access(struct sink *sink, const struct push_access *access);
 
 /* Makes a document, of this interval, from what was put since the last call; nothing if that is empty. */
 void sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until);

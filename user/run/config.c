@@ -386,7 +386,7 @@ static int check_names(const struct request *request, const json_t *list, const 
 static int take_output(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)
 {
 	struct place_of_output *output = &request->outputs[request->nr_outputs++];
-	const json_t *queue = json_object_get(value, "queue_bytes");
+	const json_t *queue = json_object_get(value, "queue_bytes"), *tls = json_object_get(value, "tls");
 	char path[POINTER_MOST];
 
 	output->append = true;
@@ -397,6 +397,9 @@ static int take_output(struct request *request, json_t *value, const char *point
 	output->path = string_of(value, "path");
 	output->queue_bytes = queue ? json_integer_value(queue) : QUEUE_BYTES;
 	output->series = json_integer_value(json_object_get(value, "series"));
+	output->access = (struct push_access){{string_of(tls, "ca_file"), string_of(tls, "cert_file"),
+					       string_of(tls, "key_file"), string_of(value, "headers_file")},
+					      json_is_true(json_object_get(tls, "insecure_skip_verify"))};
 	if (check_names(request, output->activities,
 			json_pointer_below(path, sizeof(path), pointer, "activities"), may_be_activity,
 			"no activity has this name", refusal) ||

@@ -34,9 +34,26 @@ int refused_at(const struct run *run, struct refusal *refusal, const char *point
 	return -1;
 }
 
-static void put_resource(const struct run *run, json_t *start)
+static void put_unverified(const struct run *run, json_t *start)
+{
+	json_t *unverified = json_array();
+
+	for (size_t i = 0; i < run->session.nr_streams; i++) {
+		const struct place_of_output *place = &run->session.streams[i].place;
+
+		if (place->access.unverified)
+			json_array_append_new(unverified, value_text(place->path, 1024));
+	}
+	if (json_array_size(unverified))
+		json_object_set(start, "tls_unverified", unverified);
+	json_decref(unverified);
+}
+
+/* What the session adds to the start record of each activity, and to its own. */
+static void put_session(const struct run *run, json_t *start)
 {
 	json_object_update(json_object_get(start, "resource"), run->resource);
+	put_unverified(run, start);
 }
 
 void write_session_start(struct run *run)
@@ -49,7 +66,7 @@ void write_session_start(struct run *run)
 						run->members[i]->activity.command));
 	json_object_set_new(start, "config", value_text(run->request->config, 1024));
 	json_object_set_new(start, "activities", activities);
-	put_resource(run, start);
+	put_session(run, start);
 	write_own(run, start);
 }
 
@@ -100,7 +117,7 @@ void write_start(struct running *member)
 
 	start_put_activity(start, activity);
 	put_turns(member, start);
-	put_resource(member->run, start);
+	put_session(member->run, start);
 	warn_of_spellings(activity);
 	activity_write(activity, start);
 }

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "option/option.h"
+#include "output/address.h"
 
 void request_place(struct place_of_output *place, const struct options *options, const char *text)
 {
@@ -22,6 +23,10 @@ void request_place(struct place_of_output *place, const struct options *options,
 		.series = options->series,
 		.queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES,
 	};
+	if (address_is_url(place->path))
+		place->access = (struct push_access){{options->tls_files[0], options->tls_files[1],
+						      options->tls_files[2], options->headers_file},
+						     options->tls_unverified};
 	if (!strcmp(place->path, "-"))
 		place->path = NULL;
 }

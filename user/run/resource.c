@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "run/resource.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/baggage.h"
 #include "base/memory.h"
 #include "base/visible.h"
 
@@ -32,64 +32,9 @@ static bool is_own(const char *name)
 	return false;
 }
 
-static int digit_of(char c)
+/* Adds a member. Returns what is wrong; NULL: nothing. */
+static const char *take_member(void *attributes, const char *name, const char *value)
 {
-	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? (c | 0x20) - 'a' + 10 : -1;
-}
-
-/* Decodes in place. Returns what is wrong; NULL: nothing. */
-static const char *decode(char *text)
-{
-	char *to = text;
-
-	for (const char *at = text; *at; at++) {
-		int high, low;
-
-		if (*at != '%') {
-			*to++ = *at;
-			continue;
-		}
-		high = digit_of(at[1]);
-		low = high < 0 ? -1 : digit_of(at[2]);
-		if (low < 0)
-			return "has a '%' without two hexadecimal digits behind it";
-		if (!high && !low)
-			return "has a byte of zero";
-		*to++ = high << 4 | low;
-		at += 2;
-	}
-	*to = '\0';
-	return NULL;
-}
-
-static char *trimmed(char *text)
-{
-	char *end;
-
-	text += strspn(text, " \t");
-	end = text + strlen(text);
-	while (end > text && (end[-1] == ' ' || end[-1] == '\t'))
-		*--end = '\0';
-	return text;
-}
-
-/* Parses and adds a member. Returns what is wrong; NULL: nothing. */
-static const char *take_member(json_t *attributes, char *member)
-{
-	char *value = strchr(member, '='), *name;
-	const char *wrong;
-
-	if (!value)
-		return "has no '='";
-	*value++ = '\0';
-	name = trimmed(member);
-	value = trimmed(value);
-	wrong = decode(name);
-	wrong = wrong ? wrong : decode(value);
-	if (wrong)
-		return wrong;
-	if (!*name)
-		return "has no name";
 	if (is_own(name))
 		return "is what nhmtap finds out itself";
 	return json_object_set_new(attributes, name, json_string(value)) ? "is not UTF-8" : NULL;
@@ -98,23 +43,17 @@ static const char *take_member(json_t *attributes, char *member)
 /* Returns a new object, which is empty if there is an error in the text. */
 static json_t *read_attributes(const char *text)
 {
-	char *copy = xstrdup(text), *rest = copy, *member;
 	json_t *attributes = json_object();
-	const char *wrong = NULL;
+	char member[104];
+	const char *wrong = baggage_read(text, take_member, attributes, member, sizeof(member));
 
-	while (!wrong && (member = strsep(&rest, ","))) {
-		char *shown = xstrdup(member);
-
-		wrong = take_member(attributes, member);
-		if (wrong)
-			say("nhmtap: " ATTRIBUTES " is left out as a whole: '%.100s' %s; write "
-			    "NAME=VALUE,NAME=VALUE, with %%2C for a comma and %%25 for '%%'",
-			    shown, wrong);
-		free(shown);
-	}
-	free(copy);
-	if (wrong)
-		json_object_clear(attributes);
+	if (!wrong)
+		return attributes;
+	say("nhmtap: " ATTRIBUTES
+	    " is left out as a whole: '%.100s' %s; write NAME=VALUE,NAME=VALUE, with %%2C "
+	    "for a comma and %%25 for '%%'",
+	    member, wrong);
+	json_object_clear(attributes);
 	return attributes;
 }
 

@@ -538,6 +538,7 @@ static bool place_stream(struct run *run, const struct place_of_output *place, s
 		share_queue(run, &stream->sink);
 	stream->silent_since_ns = clock_ns(CLOCK_MONOTONIC);
 	sink_reopen(&stream->sink);
+	sink_renew_access(&stream->sink, &place->access);
 	stream->aside = !begins; /* until the start records are written */
 	return begins;
 }

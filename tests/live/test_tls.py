@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Outputs over TLS: whom they trust, what they show of themselves, and that no secret gets into records."""
+import os
+
+import otlp
+import pytest
+from certificates import Authority, server_side
+from otlp import Receiver
+from puppet import command
+from sessions import Session, faults, until
+
+WORK = command("faults=100", "exit=0")
+
+
+@pytest.fixture(scope="module")
+def ca(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture(scope="module")
+def pair(ca):
+    return ca.signed("server")
+
+
+def stat(nhmtap, folder, receiver, *options, host="127.0.0.1", env=None):
+    url = receiver.url().replace("127.0.0.1", host)
+    return nhmtap("stat", "-e", "page-faults", "-o", folder / "out", "-o", f"otlp={url}", *options, "--", *WORK,
+                  **({"env": {**os.environ, **env}} if env else {}))
+
+
+def sent(receiver):
+    return sum(otlp.total([request.body], "nhmtap.events") for request in receiver.rest())
+
+
+def test_a_server_that_a_named_ca_has_signed_gets_everything(nhmtap, tmp_path, ca, pair):
+    with Receiver(tls=server_side(*pair)) as receiver:
+        result = stat(nhmtap, tmp_path, receiver, "--tls-ca-file", ca.path)
+        assert result.status == 0, result.err
+        assert sent(receiver) >= 100
+    assert "tls_unverified" not in (tmp_path / "out").read_text()
+
+
+def untrusted(ca, folder):
+    return ca.signed("server"), Authority(folder, "other").path
+
+
+def expired(ca, folder):
+    return ca.signed("expired", days=-1), ca.path
+
+
+def of_another_host(ca, folder):
+    return ca.signed("elsewhere", host="DNS:elsewhere.example"), ca.path
+
+
+def signed_by_itself(ca, folder):
+    own = Authority(folder, "own")
+    return (own.path, own.key), None
+
+
+@pytest.mark.parametrize("made, why", [(untrusted, "no CA that is known here has signed it"), (expired, "it has expired"),
+                                       (of_another_host, "does not match target host name"),
+                                       (signed_by_itself, "no CA that is known here has signed it")])
+def test_a_certificate_that_is_not_valid_is_refused_with_the_reason(nhmtap, tmp_path, ca, made, why):
+    pair, trusted = made(ca, tmp_path)
+    with Receiver(tls=server_side(*pair)) as receiver:
+        result = stat(nhmtap, tmp_path, receiver, *(["--tls-ca-file", trusted] if trusted else []))
+        assert receiver.rest() == []
+    assert result.status == 3 and "the server's certificate is refused" in result.err and why in result.err
+    assert '"type":"count"' in (tmp_path / "out").read_text()
+
+
+def test_without_verification_each_start_record_says_so(nhmtap, tmp_path, ca):
+    pair, _ = expired(ca, tmp_path)
+    with Receiver(tls=server_side(*pair)) as receiver:
+        result = stat(nhmtap, tmp_path, receiver, "--tls-insecure-skip-verify")
+        assert result.status == 0 and sent(receiver) >= 100
+    assert f'"tls_unverified":["{receiver.url()}"]' in (tmp_path / "out").read_text()
+
+
+def test_a_client_shows_its_certificate(nhmtap, tmp_path, ca, pair):
+    cert, key = ca.signed("client")
+    with Receiver(tls=server_side(*pair, client_ca=ca.path)) as receiver:
+        trust = ["--tls-ca-file", ca.path]
+        assert stat(nhmtap, tmp_path, receiver, *trust).status == 3 and receiver.rest() == []
+        result = stat(nhmtap, tmp_path, receiver, *trust, "--tls-cert-file", cert, "--tls-key-file", key)
+        assert result.status == 0 and sent(receiver) >= 100, result.err
+
+
+def test_opentelemetrys_variables_hold_for_its_formats(nhmtap, tmp_path, ca, pair):
+    cert, key = ca.signed("client")
+    env = {"OTEL_EXPORTER_OTLP_CERTIFICATE": str(ca.path), "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": str(cert),
+           "OTEL_EXPORTER_OTLP_CLIENT_KEY": str(key), "OTEL_EXPORTER_OTLP_HEADERS": "x-team=blue,x-key=a%2Cb%3D"}
+    with Receiver(tls=server_side(*pair, client_ca=ca.path)) as receiver:
+        result = stat(nhmtap, tmp_path, receiver, env=env)
+        assert result.status == 0, result.err
+        headers = receiver.next().headers
+        assert headers["x-team"] == "blue" and headers["x-key"] == "a,b="
+    with Receiver() as receiver:  # the same environment, a server without TLS
+        assert stat(nhmtap, tmp_path, receiver, env=env).status == 0 and receiver.next().headers["x-team"] == "blue"
+
+
+SECRET = "Bearer 6f1e0c"
+
+
+def test_headers_of_a_file_reach_the_server_and_no_record(nhmtap, tmp_path):
+    (tmp_path / "headers").write_text(f"# of a test\nAuthorization: {SECRET}\r\n\nX-Scope-OrgID: 7\n")
+    with Receiver() as receiver:
+        result = stat(nhmtap, tmp_path, receiver, "--headers-file", tmp_path / "headers", "-v")
+        headers = receiver.next().headers
+    assert headers["Authorization"] == SECRET and headers["X-Scope-OrgID"] == "7"
+    assert SECRET not in (tmp_path / "out").read_text() + result.err
+
+
+def test_files_are_read_again_on_hup(nhmtap, tmp_path, puppet, ca, pair):
+    headers, trust = tmp_path / "headers", tmp_path / "trust"
+    headers.write_text("X-Key: old\n")
+    trust.write_text(ca.path.read_text())
+    activities = [faults("counts", "stat", pid=str(puppet.pid))]
+    with Receiver(tls=server_side(*pair)) as receiver:
+        output = {"format": "otlp", "path": receiver.url(), "headers_file": str(headers), "tls": {"ca_file": str(trust)}}
+        with Session(nhmtap, tmp_path, activities, outputs=[{}, output]) as session:
+            for key in ("old", "new"):
+                headers.write_text(f"X-Key: {key}\n")
+                session.hup()
+                puppet.do("faults=10")
+                session.do("snapshot")
+                assert receiver.next().headers["X-Key"] == key
+            headers.write_text("no header\n")
+            session.hup()
+            until(lambda: "line 1 has no ':'; what it was before is used" in session.said())
+            puppet.do("faults=10")
+            session.do("snapshot")
+            assert receiver.next().headers["X-Key"] == "new"
+            headers.write_text("X-Key: new\n")
+            trust.write_text(Authority(tmp_path, "other").path.read_text())
+            session.hup()
+            puppet.do("faults=10")
+            session.do("snapshot")
+            result = session.end()
+            assert result.status == 3 and "the server's certificate is refused" in result.err
+        assert receiver.rest() == []
+
+
+def bad(folder):
+    files = {"empty name": ": x\n", "no colon": "Authorization\n", "control": "X-A: a\x01b\n", "space": "X A: b\n"}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    os.mkfifo(folder / "fifo")
+    return {
+        "no such file": (["--headers-file", folder / "none"], "No such file"),
+        "a FIFO": (["--headers-file", folder / "fifo"], "no regular file"),
+        "a folder": (["--tls-ca-file", folder], "no regular file"),
+        **{name: (["--headers-file", folder / name], "line 1 has") for name in files},
+        "no key": (["--tls-cert-file", folder / "space"], "--tls-key-file, is missing"),
+        "no certificate": (["--tls-key-file", folder / "space"], "--tls-cert-file, is missing"),
+    }
+
+
+@pytest.mark.parametrize("which", ["no such file", "a FIFO", "a folder", "empty name", "no colon", "control", "space",
+                                   "no key", "no certificate"])
+def test_what_can_not_be_used_is_refused_at_the_start(nhmtap, tmp_path, which):
+    options, why = bad(tmp_path)[which]
+    result = nhmtap("stat", "-e", "page-faults", "-o", "otlp=https://127.0.0.1:1/v1/metrics", *options, "--", "true")
+    assert result.status == 1 and why in result.err and "->" not in result.out, result.err
+
+
+def test_tls_needs_https_and_a_url_has_no_password(nhmtap, ca):
+    plain = nhmtap("stat", "-o", "otlp=http://127.0.0.1:1/v1/metrics", "--tls-ca-file", ca.path, "--", "true")
+    assert plain.status == 1 and "not https://" in plain.err
+    secret = nhmtap("stat", "-o", "otlp=https://me:6f1e0c@127.0.0.1:1/v1/metrics", "--", "true")
+    assert secret.status == 1 and "--headers-file" in secret.err and "6f1e0c" not in secret.err

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/access.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/baggage.h"
+#include "base/copied.h"
+#include "base/guarded.h"
+#include "base/memory.h"
+#include "base/visible.h"
+
+#define FILE_MOST    (1 << 20)
+#define FILE_WAIT_NS 1000000000ULL
+
+#define HEADERS "OTEL_EXPORTER_OTLP_HEADERS"
+
+static const struct {
+	const char *option, *variable;
+} named[ACCESS_FILES] = {
+	[ACCESS_CA] = {"tls-ca-file", "OTEL_EXPORTER_OTLP_CERTIFICATE"},
+	[ACCESS_CERT] = {"tls-cert-file", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"},
+	[ACCESS_KEY] = {"tls-key-file", "OTEL_EXPORTER_OTLP_CLIENT_KEY"},
+	[ACCESS_HEADERS] = {"headers-file", NULL},
+};
+
+static bool is_same(const char *one, const char *other)
+{
+	return one && other ? !strcmp(one, other) : one == other;
+}
+
+bool access_is_same(const struct push_access *one, const struct push_access *other)
+{
+	for (size_t i = 0; i < ACCESS_FILES; i++)
+		if (!is_same(one->files[i], other->files[i]))
+			return false;
+	return one->unverified == other->unverified;
+}
+
+/* A variable of the environment that is set and not empty; otherwise NULL. */
+static const char *variable(const char *name)
+{
+	const char *value = name ? getenv(name) : NULL;
+
+	return value && *value ? value : NULL;
+}
+
+/* Puts variables of the environment where nothing is asked for. A key belongs to its certificate. */
+static void complete(struct push_access *access)
+{
+	bool own = access->files[ACCESS_CERT] || access->files[ACCESS_KEY];
+
+	for (size_t i = 0; i < ACCESS_FILES; i++)
+		if (!access->files[i] && !(own && (i == ACCESS_CERT || i == ACCESS_KEY)))
+			access->files[i] = variable(named[i].variable);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static int refuse_file(struct refusal *refusal, enum access_file which, const char *path, const char *why)
+{
+	refuse(refusal, STATUS_USAGE, "option --%s '%.300s'", named[which].option, path);
+	because(refusal, "%s", why);
+	return instead(refusal,
+		       which == ACCESS_HEADERS
+			       ? "name a readable file with lines such as 'Authorization: Bearer ...'"
+			       : "name a readable file in PEM form");
+}
+
+/* Reads a whole file. Returns its text, or NULL with errno. The caller frees it. */
+static char *text_of_file(const char *path, size_t *size)
+{
+	int fd = copied_open(path, FILE_MOST, FILE_WAIT_NS);
+	char *text;
+	ssize_t got;
+
+	if (fd < 0)
+		return NULL;
+	text = xmalloc(FILE_MOST + 1);
+	*size = 0;
+	while ((got = read(fd, text + *size, FILE_MOST - *size)) > 0)
+		*size += got;
+	close(fd);
+	text[*size] = '\0';
+	if (!got)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Keeps a copy in memory, since libraries read certificates at each connection: the file may have been
+ * replaced by half, or its file system may not answer. Returns 0 or an errno. */
+static int keep(struct credentials *credentials, enum access_file which, const char *text, size_t size)
+{
+	int fd = memfd_create("nhmtap-tls", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	credentials->fds[which] = fd;
+	snprintf(credentials->paths[which], sizeof(credentials->paths[which]), "/proc/self/fd/%d", fd);
+	return write(fd, text, size) == (ssize_t)size ? 0 : ENOSPC;
+}
+
+/* --- headers ---------------------------------------------------------------------------------- */
+
+/* Characters of a header's name: RFC 9110, section 5.6.2. */
+static bool is_name(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (!isalnum((unsigned char)text[i]) && !strchr("!#$%&'*+-.^_`|~", text[i]))
+			return false;
+	return length;
+}
+
+/* Adds a header. Returns what is wrong with it, without its value, which may be secret; NULL: nothing. */
+static const char *add_header_of(void *headers, const char *name, const char *value)
+{
+	char *line;
+	int err;
+
+	if (!is_name(name, strlen(name)))
+		return "has a name with characters that headers can't have";
+	for (const char *at = value; *at; at++)
+		if (iscntrl((unsigned char)*at) && *at != '\t')
+			return "has a control character";
+	line = xasprintf("%s: %s", name, value);
+	err = json_array_append_new(headers, json_string(line));
+	explicit_bzero(line, strlen(line));
+	free(line);
+	return err ? "is not UTF-8" : NULL;
+}
+
+/* Takes a line "Name: value". */
+static const char *take_line(json_t *headers, char *line)
+{
+	size_t length = strcspn(line, ":");
+	char *value = line + length;
+
+	line[strcspn(line, "\r")] = '\0';
+	if (!*line || *line == '#')
+		return NULL;
+	if (!*value)
+		return "has no ':'";
+	*value++ = '\0';
+	return add_header_of(headers, line, value + strspn(value, " \t"));
+}
+
+static int read_headers(struct credentials *credentials, char *text, const char *path,
+			struct refusal *refusal)
+{
+	char *rest = text, *line, why[128];
+	size_t number = 0;
+
+	while ((line = strsep(&rest, "\n"))) {
+		const char *wrong = take_line(credentials->headers, line);
+
+		number++;
+		if (!wrong)
+			continue;
+		snprintf(why, sizeof(why), "line %zu %s", number, wrong);
+		return refuse_file(refusal, ACCESS_HEADERS, path, why);
+	}
+	return 0;
+}
+
+static void take_variable(struct credentials *credentials)
+{
+	const char *text = variable(HEADERS), *wrong;
+	char member[8];
+
+	if (!text)
+		return;
+	wrong = baggage_read(text, add_header_of, credentials->headers, member, sizeof(member));
+	if (!wrong)
+		return;
+	json_array_clear(credentials->headers);
+	say("nhmtap: " HEADERS
+	    " is left out as a whole: a member %s; write NAME=VALUE,NAME=VALUE, with %%2C for "
+	    "a comma and %%25 for '%%'",
+	    wrong);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static int take_file(struct credentials *credentials, enum access_file which, const char *path,
+		     struct refusal *refusal)
+{
+	size_t size;
+	char *text = text_of_file(path, &size);
+	int err;
+
+	if (!text)
+		return refuse_file(refusal, which, path,
+				   errno == ETIMEDOUT ? "its file system does not answer"
+						      : guarded_why(errno));
+	if (which == ACCESS_HEADERS) {
+		err = read_headers(credentials, text, path, refusal);
+	} else {
+		err = keep(credentials, which, text, size);
+		if (err)
+			err = refuse_file(refusal, which, path, strerror(err));
+	}
+	explicit_bzero(text, size);
+	free(text);
+	return err;
+}
+
+static int check(const struct push_access *access, const char *url, struct refusal *refusal)
+{
+	bool tls = !strncmp(url, "https:", 6);
+
+	for (size_t i = 0; i < ACCESS_HEADERS; i++)
+		if (access->files[i] && !tls)
+			return refuse_file(refusal, i, access->files[i],
+					   "the URL of the output is not https://");
+	if (!access->files[ACCESS_CERT] == !access->files[ACCESS_KEY])
+		return 0;
+	return access->files[ACCESS_KEY]
+		       ? refuse_file(refusal, ACCESS_KEY, access->files[ACCESS_KEY],
+				     "the certificate that it belongs to, --tls-cert-file, is missing")
+		       : refuse_file(refusal, ACCESS_CERT, access->files[ACCESS_CERT],
+				     "its private key, --tls-key-file, is missing");
+}
+
+int credentials_read(struct credentials *credentials, const struct push_access *asked, const char *url,
+		     bool otlp, struct refusal *refusal)
+{
+	struct push_access access = *asked;
+	int err;
+
+	*credentials = (struct credentials){.fds = {-1, -1, -1}, .headers = json_array()};
+	err = check(&access, url, refusal);
+	/* Variables are for all outputs of OpenTelemetry, of which some may do without TLS. */
+	if (otlp)
+		complete(&access);
+	for (size_t i = 0; i < ACCESS_FILES && !err; i++)
+		if (access.files[i] && (i == ACCESS_HEADERS || !strncmp(url, "https:", 6)))
+			err = take_file(credentials, i, access.files[i], refusal);
+	if (err) {
+		credentials_release(credentials);
+		return -1;
+	}
+	if (otlp && !access.files[ACCESS_HEADERS])
+		take_variable(credentials);
+	return 0;
+}
+
+void credentials_release(struct credentials *credentials)
+{
+	for (size_t i = 0; credentials->headers && i < ARRAY_SIZE(credentials->fds); i++)
+		if (credentials->fds[i] >= 0)
+			close(credentials->fds[i]);
+	json_decref(credentials->headers);
+	*credentials = (struct credentials){0};
+}
