@@ -297,6 +297,23 @@ def test_files_of_a_server_are_read_and_one_that_does_not_answer_holds_nothing_u
     mount.stall("none")
 
 
+@pytest.mark.parametrize("end, said", [("halt -f", "all its processors are, with interrupts off"), ("poweroff -f", "Power down")])
+def test_a_machine_that_stops_ends_and_says_so(run, end, said):
+    status, _, err = run("busybox", *end.split(), user="root")
+    assert status == 125 and said in err
+
+
+def test_root_of_the_machine_changes_nothing_here(run, tmp_path):
+    """Not by the files' own device either: its pages are copies."""
+    (tmp_path / "kept").write_text("kept\n")
+    script = f"""
+        echo changed > kept; mount -o remount,rw /; mknod disk b 254 0; echo x > disk
+        dd if=/dev/zero of=/dev/pmem0 bs=4096 count=4000 conv=notrunc; sync; rm -rf {tmp_path}; mkdir {tmp_path}; ls -A {tmp_path}; echo done"""
+    status, out, _ = run("sh", "-c", script, user="root", folder=tmp_path)
+    assert (status, out) == (0, "done\n")
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("kept", "kept\n")]
+
+
 # -------------------------------------------------------------- streams
 
 

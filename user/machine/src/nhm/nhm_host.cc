@@ -113,6 +113,7 @@ const char *const foreign[] = { "fuse", "nfs", "cifs", "smb", "9p", "ceph", "afs
 
 struct Mount { Kind kind; bool silent; };
 std::map<std::string, Mount> mounts;      // by their paths
+bool any_foreign;
 std::vector<std::string> told_silent;
 int table = -1;
 
@@ -155,6 +156,7 @@ void read_mounts() {
   for (size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1)
     take_mount(text.substr(at, end - at), found);
   mounts.swap(found);
+  any_foreign = std::any_of(mounts.begin(), mounts.end(), [](const auto &m) { return m.second.kind == FOREIGN; });
 }
 
 // The kernel tells whoever has the table open when it has changed.
@@ -167,7 +169,7 @@ void look_for_mounts() {
 
 // The mount that a path is on. The root is as local as this program.
 Mount *mount_of(const std::string &path) {
-  look_for_mounts();
+  if (table < 0) look_for_mounts();
   for (std::string at = path; at.size() > 1; at.resize(std::max<size_t>(at.rfind('/'), 1))) {
     const auto found = mounts.find(at);
     if (found != mounts.end()) return &found->second;
@@ -305,6 +307,7 @@ bool ask(const std::string &path, Question q, Answer &a, std::string &bytes) {
 }
 
 bool is_foreign(const std::string &path) {
+  if (table >= 0 && !any_foreign) return false;
   const Mount *mount = mount_of(path);
   return mount && mount->kind == FOREIGN;
 }

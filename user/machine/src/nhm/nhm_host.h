@@ -36,7 +36,8 @@ off_t next_data(const std::string &path, bool follow, off_t from, off_t size);
 // Reads like pread(), and what the open file is now. What is no regular file is not read: ESTALE.
 ssize_t read(const std::string &path, bool follow, off_t from, void *to, size_t length, struct stat &now);
 
-// Whether a path is where the host's kernel shows itself: /proc, a cgroup, …
+// Whether a path is where the host's kernel shows itself: /proc, a cgroup, … Also looks for new mounts: ask it
+// of a folder before what is in it.
 bool is_kernels(const std::string &path);
 
 // Paths of servers that did not answer, since the last call.
