@@ -544,9 +544,12 @@ static int read_cell(struct counters *counters, size_t event, size_t place)
 static void settle(struct counters *counters, size_t place)
 {
 	const struct cell *clock = cell_at(counters, solo_clock(&counters->solo, place), place);
-	__u64 missed = solo_missed_ns(&counters->solo, place, clock->last.enabled_ns);
+	__u64 missed;
 
-	for (size_t i = 0; missed && i < counters->plan->events.nr; i++)
+	if (!solo_is_on(&counters->solo, place))
+		return;
+	missed = solo_missed_ns(&counters->solo, place, clock->last.enabled_ns);
+	for (size_t i = 0; i < counters->plan->events.nr; i++)
 		if (solo_silences(&counters->solo, counters->plan, i, place))
 			cell_at(counters, i, place)->before.enabled_ns += missed;
 }
@@ -705,7 +708,8 @@ static void read_place(struct counters *counters, size_t place, bool together)
 	bool of_thread = counters->places.list[place].tid >= 0;
 	size_t clock = solo_clock(&counters->solo, place);
 
-	if (of_thread && slept(counters, clock, place))
+	counters->places.list[place].slept = of_thread && slept(counters, clock, place);
+	if (counters->places.list[place].slept)
 		return;
 	for (size_t i = 0; i < counters->plan->events.nr; i++) {
 		const struct counter_reading *reading =
@@ -794,22 +798,30 @@ static void switch_solo(struct counters *counters, size_t place)
 	solo_switch(solo, place, fds,
 		    solo->alone == SOLO_NONE ? 0 : cell_at(counters, solo->alone, place)->last.enabled_ns);
 	free(fds);
+	/* Another event's clock is looked at from now on. */
+	counters->places.list[place].ran_ns =
+		cell_at(counters, solo_clock(solo, place), place)->last.enabled_ns;
 }
+
+/* Each costs a system call, and on another CPU an interrupt: if there are more groups at all places, only a
+ * part of the places take part at a time. */
+#define SWITCHES_MOST 500
 
 bool counters_mix_turns(struct counters *counters, bool mix)
 {
 	struct solo *solo = &counters->solo;
-	size_t before = solo->alone;
+	size_t parts = counters->places.nr * solo->nr / SWITCHES_MOST + 1;
 
-	if (counters->held || counters->switches)
+	if (counters->held || counters->switches || !solo->nr)
 		return false;
 	solo_choose(solo, mix);
-	if (solo->alone == before)
-		return solo->alone != SOLO_NONE;
-	counters->switched = true;
-	for (size_t p = 0; p < counters->places.nr; p++)
-		if (counters->places.list[p].open)
+	for (size_t p = 0; p < counters->places.nr; p++) {
+		const struct place *place = &counters->places.list[p];
+		bool part = !place->slept && (p + solo->rounds) % parts == 0;
+
+		if (place->open && (part || solo_is_on(solo, p)))
 			switch_solo(counters, p);
+	}
 	return solo->alone != SOLO_NONE;
 }
 

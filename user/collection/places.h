@@ -20,6 +20,7 @@ struct place {
 	bool seen;    /* they have been open at some time */
 	bool away;    /* its cgroup does not exist, so that nothing can be opened */
 	__u64 ran_ns; /* threads: the enabled time of its events, when all were last read */
+	bool slept;   /* threads: none of them ran between the last two readings of all */
 	bool stalled; /* the enabled time of an event of the CPU stood still: the CPU was offline, though it
 			 may be back */
 };

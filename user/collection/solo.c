@@ -121,6 +121,7 @@ void solo_choose(struct solo *solo, bool any)
 	size_t most = solo->nr > 3 ? solo->nr / 2 : 1;
 
 	any = any && solo->nr && solo->in_a_row < most;
+	solo->rounds += !any;
 	solo->in_a_row = any ? solo->in_a_row + 1 : 0;
 	solo->alone = any ? chosen(solo) : SOLO_NONE;
 }
@@ -154,7 +155,7 @@ void solo_switch(struct solo *solo, size_t place, const int *fds, __u64 now_ns)
 __u64 solo_missed_ns(struct solo *solo, size_t place, __u64 now_ns)
 {
 	struct solo_place *here = at(solo, place);
-	__u64 missed = here->alone != SOLO_NONE && now_ns > here->since_ns ? now_ns - here->since_ns : 0;
+	__u64 missed = now_ns > here->since_ns ? now_ns - here->since_ns : 0;
 
 	here->since_ns += missed;
 	return missed;

@@ -24,6 +24,7 @@ struct solo {
 	size_t *leaders; /* of the groups that share the core's counters; none if there are fewer than two */
 	size_t nr;
 	size_t left;	 /* the first of them, which have not been chosen yet in this round */
+	size_t rounds;	 /* how often all were to take turns again */
 	size_t in_a_row; /* groups that have had the counters alone, one after the other */
 	size_t alone;	 /* the event that leads the group that has the counters alone, or is to; SOLO_NONE */
 	struct solo_place {
@@ -58,7 +59,8 @@ void solo_choose(struct solo *solo, bool any);
  * enabled time of the chosen one. */
 void solo_switch(struct solo *solo, size_t place, const int *fds, __u64 now_ns);
 
-/* The enabled time that the silent groups of a place have missed since the previous call. */
+/* The enabled time that the silent groups of a place have missed since the previous call. One must be alone
+ * there. */
 __u64 solo_missed_ns(struct solo *solo, size_t place, __u64 now_ns);
 
 #endif
