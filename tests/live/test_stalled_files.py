@@ -4,6 +4,7 @@ that can't be interrupted, so nothing that intervals, the end or SIGTERM need ma
 import json
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -133,3 +134,52 @@ def test_a_file_system_that_answers_is_read(nhmtap, stalling):
     result = nhmtap("profile", "-p", stalling.program.pid, "-F", 199, "--by", "symbol", "--duration", 0.3)
     check(result)
     assert "in_a_stalled_file" in {entry["code"].get("symbol") for entry in result.records[1]["entries"]}
+
+
+# Its /tmp is the mount, and it runs code of its own making at 0x7000000: inc %rax; jmp back.
+COMPILED = r"""
+import ctypes, mmap, os, sys
+libc = ctypes.CDLL(None)
+libc.unshare(0x00020000)
+libc.mount(b"none", b"/", None, 0x4000 | 1 << 18, None)
+libc.mount(sys.argv[1].encode(), b"/tmp", None, 4096, None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap(ctypes.c_void_p(0x7000000), 4096, 7, 0x32, -1, 0)
+ctypes.memmove(0x7000000, b"\x48\xff\xc0\xeb\xfb", 5)
+os.write(1, b"x")
+ctypes.CFUNCTYPE(None)(0x7000000)()
+"""
+
+
+class Compiled(Mount):
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.program = subprocess.Popen([sys.executable, "-c", COMPILED, folder], stdout=subprocess.PIPE)
+        assert self.program.stdout.read(1)
+        (folder / f"perf-{self.program.pid}.map").write_text("7000000 100 made_at_run_time\n")
+
+    def end(self):
+        self.server.kill()
+        self.program.kill()
+        self.program.wait()
+        super().end()
+
+
+@pytest.fixture(name="compiled")
+def fixture_compiled(tmp_path):
+    compiled = Compiled(tmp_path / "mount")
+    yield compiled
+    compiled.end()
+
+
+def test_a_map_of_a_compiler_on_such_a_file_system_is_read(nhmtap, compiled):
+    result = nhmtap("profile", "-p", compiled.program.pid, "-F", 199, "--by", "symbol", "--duration", 0.3)
+    check(result)
+    assert "made_at_run_time" in {entry["code"].get("symbol") for entry in result.records[1]["entries"]}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("operation", [*OPERATIONS, "all"])
+def test_a_map_of_a_compiler_that_stalls_keeps_nothing_waiting(nhmtap, compiled, operation, moment):
+    check(follow(nhmtap, compiled, operation, moment,
+                 ["profile", "-p", compiled.program.pid, "-F", 199, "--by", "symbol", "-I", 100]))

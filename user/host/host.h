@@ -2,20 +2,19 @@
 /*
  * Facts about the machine. They are gathered from files below a root folder, so that a test can provide
  * another machine's. Plans depend on these facts alone. What may change while a session goes on for months,
- * and who sees it then:
+ * and when the session sees it:
  *
- *   host's name, CPUs that are online, NUMA nodes,      host_see_again(), before an activity is planned at
- *   sysctls, PMUs' types and masks, cgroup mounts       SIGHUP, or tried again
- *   CPUs that go offline and online                     activity/hotplug.c, at the kernel's notice
- *   kernel symbols: modules, BPF programs               naming/ksymbols.c, at the kernel's note, and
- *                                                       /proc/modules when an address is not known
- *   mappings, programs, threads, cgroups                notes and notices; paths when they are asked for
- *   perf-PID.map, files of programs                     naming/named_source.c, when they have changed
- *   CLOCK_REALTIME                                      activity/life.c, at each interval's begin and end
- *   mounts of files that are opened                     base/local.h, each time
- *   tracepoints, descriptors' limits                    when an event is opened
- *   processor, kernel, BTF, boot, container, namespaces never: they can't change while a process lives
- *   capabilities, lockdown, tables of events            never: the session keeps what it began with
+ * - host_see_again(), before an activity is planned at SIGHUP or tried again: the name, CPUs that are online,
+ *   nodes, sysctls, types and masks of PMUs, a cgroup mount where there was none.
+ * - activity/hotplug.c, at the kernel's notice: CPUs that go offline and online.
+ * - naming/ksymbols.c, at the kernel's note: symbols of BPF programs and modules. naming/naming.c: those of
+ *   modules also by /proc/modules, if an address is outside of the kernel.
+ * - At the kernel's notes and notices: programs, mappings, threads, cgroups.
+ * - naming/naming.c: a perf-PID.map that lacks an address and has changed.
+ * - activity/life.c, at the end of an interval: a CLOCK_REALTIME that was set.
+ * - Each time: mounts below files that are opened (base/local.h), tracepoints (host/tracepoints.c).
+ * - Never, because they can't change while a process lives: processor, kernel, BTF, boot, container.
+ * - Never, because a session keeps what it began with: capabilities, limits, lockdown, tables of events.
  */
 #ifndef NHMTAP_HOST_H
 #define NHMTAP_HOST_H

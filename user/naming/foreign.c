@@ -119,7 +119,7 @@ static int copy(int socket, int from)
 	while (to >= 0 && !error && (got = pread(from, piece, sizeof(piece), at))) {
 		if (got < 0 || (__u64)(at + got) > COPIED_MOST)
 			error = got < 0 ? errno : EFBIG;
-		else if (write(to, piece, got) != got)
+		else if (pwrite(to, piece, got, at) != got) /* who reads it begins at its start */
 			error = ENOSPC;
 		at += got;
 		tell(socket, &(struct told){.done = false}, -1);
