@@ -41,7 +41,7 @@ message ReadMetrics { repeated ResourceMetrics resource_metrics = 1; }
 """
 
 
-def read(line):
+def read(line, temporality=1):
     """Returns the MetricsData of a line, after checking what the protocol requires."""
     data = json_format.Parse(line, protos.message("ReadMetrics", FIELDS)())
     resource, = data.resource_metrics
@@ -56,7 +56,7 @@ def read(line):
         assert points and all(0 < p.start_time_unix_nano <= p.time_unix_nano for p in points)
         assert len({str(p.attributes) for p in points}) == len(points)
         if kind != "gauge":
-            assert getattr(metric, kind).aggregation_temporality == 1
+            assert getattr(metric, kind).aggregation_temporality == temporality
         if kind == "sum":
             assert metric.sum.is_monotonic
         for p in points if kind == "histogram" else []:

@@ -50,6 +50,32 @@ def test_lines_are_metrics_of_otlp_whose_deltas_add_up_to_the_stream(nhmtap, tmp
     assert resource["service.instance.id"] == result.records[0]["run_id"]
 
 
+def test_cumulative_points_are_of_all_since_the_start(nhmtap, tmp_path, puppet):
+    out = tmp_path / "otlp"
+    with counting(nhmtap, tmp_path, puppet,
+                  {"format": "otlp", "path": str(out), "temporality": "cumulative"}) as session:
+        snapshots(session, puppet, 10)
+        session.hup()
+        snapshots(session, puppet, 20, 30)
+        result = session.end()
+    sums, begins = [], set()
+    for line in out.read_text().splitlines():
+        for _, point in otlp.points(otlp.read(line, temporality=2), "nhmtap.events"):
+            sums.append(point.as_int)
+            begins.add(point.start_time_unix_nano)
+    assert sums[:3] == [10, 30, 60] and sums[-1] == sum(r["value"] for r in result.of("count"))
+    assert len(begins) == 1
+
+
+@pytest.mark.parametrize("asked, preferred, wanted", [([], None, 1), ([], "cumulative", 2), ([], "Cumulative", 2),
+                                                      (["--temporality", "delta"], "cumulative", 1),
+                                                      (["--temporality=cumulative"], "delta", 2)])
+def test_temporality_is_the_options_or_else_the_environments(nhmtap, tmp_path, asked, preferred, wanted):
+    env = {**os.environ, **({"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": preferred} if preferred else {})}
+    result = nhmtap("stat", "-e", "page-faults", "--format", "otlp", *asked, "--", *command("faults=100", "exit=0"), env=env)
+    assert result.status == 0 and otlp.read(result.out.splitlines()[-1], temporality=wanted)
+
+
 RUNS = {
     "stat": ["stat", "-a", "-e", "page-faults,task-clock", "-M", "cpus_utilized", "--per", "cpu"],
     "profile": ["profile", "-e", "page-faults", "-c", "1", "--by", "symbol,comm,pid", "--series", "100"],

@@ -93,6 +93,8 @@ const struct option_row output_rows[] = {
 	{0},
 };
 
+static const char *const temporalities[] = {"delta", CUMULATIVE, NULL};
+
 const struct option_row stream_rows[] = {
 	{'o', "output", "PLACE", OPTION_TEXTS, COMMON(outputs), .line_only = true,
 	 .help = "write to PLACE or FORMAT=PLACE instead of stdout; repeatable: FILE (overwritten; %t in its "
@@ -104,6 +106,11 @@ const struct option_row stream_rows[] = {
 	 .line_only = true,
 	 .help = "queue at most BYTES for a slow reader (default 8388608); beyond that, intervals are "
 		 "merged"},
+	{0, "temporality", "WHICH", OPTION_WORD, COMMON(temporality), .words = temporalities,
+	 .line_only = true,
+	 .help = "whether a point of otlp has what was counted since the one before (delta, the default), or "
+		 "since "
+		 "the start (cumulative)"},
 	{0, "tls-ca-file", "FILE", OPTION_TEXT, COMMON(tls_files[0]), .line_only = true,
 	 .help = "for https:// outputs: trust the CAs in FILE (PEM) instead of the system's"},
 	{0, "tls-cert-file", "FILE", OPTION_TEXT, COMMON(tls_files[1]), .line_only = true,

@@ -10,6 +10,8 @@
 struct command;
 
 /* Arguments of --unwind. */
+#define CUMULATIVE "cumulative" /* value of --temporality */
+
 #define UNWIND_AUTO   "auto"
 #define UNWIND_FP     "fp"
 #define UNWIND_TABLES "tables"
@@ -57,6 +59,7 @@ struct options {
 	bool append;	      /* --append */
 	__u64 queue_bytes;    /* --queue, 0 if not given */
 	const char *tls_files[3], *headers_file; /* --tls-ca-file and its like, NULL if not given */
+	const char *temporality;		 /* --temporality, NULL if not given */
 	bool tls_unverified;			 /* --tls-insecure-skip-verify */
 	const char *memory;			 /* --memory, NULL if not given */
 	const char *cpu_share;			 /* --cpu-share, likewise */

@@ -199,6 +199,13 @@ void meters_begin_anew(struct meters *meters)
 			};
 }
 
+void meters_clear_gauges(struct meters *meters)
+{
+	for (struct meter *family = meters->families; family; family = family->next)
+		for (size_t i = 0; i < family->nr && family->kind == METER_GAUGE; i++)
+			family->series[i].set = false;
+}
+
 /* --- records ---------------------------------------------------------------------------------- */
 
 struct taking {

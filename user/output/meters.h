@@ -76,4 +76,7 @@ void meters_take_host(struct meters *meters, const json_t *start);
 /* Sets all counters back to 0. A gauge is not shown until it has a new value. */
 void meters_begin_anew(struct meters *meters);
 
+/* The same for gauges alone: counters go on. */
+void meters_clear_gauges(struct meters *meters);
+
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * OpenTelemetry's metrics in OTLP's JSON encoding. A line, or a request, is a MetricsData message with what
- * was counted since the previous one. (In metrics.proto and metrics_service.proto of opentelemetry-proto,
- * MetricsData and the request have a single member of the same name.) The encoding has 64-bit integers as
- * strings, and enumerations as numbers.
+ * was counted since the previous one, or since the first one if the output is cumulative. (In metrics.proto
+ * and metrics_service.proto of opentelemetry-proto, MetricsData and the request have a single member of the
+ * same name.) The encoding has 64-bit integers as strings, and enumerations as numbers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,12 @@
 #include "output/output.h"
 #include "record/compact.h"
 
-#define TEMPORALITY_DELTA 1
+#define TEMPORALITY_DELTA      1
+#define TEMPORALITY_CUMULATIVE 2
 
 struct otlp {
 	struct meters *meters;
+	bool cumulative;    /* points are of all since the first record, otherwise since the previous line */
 	__u64 since, until; /* the interval of the gathered points, ns since 1970 */
 	__u64 records;	    /* number of records that had any metrics */
 	json_t *resource;   /* the resource's attributes, in OTLP's form */
@@ -112,7 +114,7 @@ static json_t *points_of(const struct otlp *otlp, const struct meter *meter)
 	return points;
 }
 
-static json_t *otlp_metric(const struct meter *meter, json_t *points)
+static json_t *otlp_metric(const struct otlp *otlp, const struct meter *meter, json_t *points)
 {
 	json_t *metric = json_pack("{s:o, s:s, s:s}", "name", json_sprintf("nhmtap.%s", meter->name),
 				   "description", meter->help, "unit", meter->unit);
@@ -122,7 +124,8 @@ static json_t *otlp_metric(const struct meter *meter, json_t *points)
 		json_object_set_new(metric, "gauge", data);
 		return metric;
 	}
-	json_object_set_new(data, "aggregationTemporality", json_integer(TEMPORALITY_DELTA));
+	json_object_set_new(data, "aggregationTemporality",
+			    json_integer(otlp->cumulative ? TEMPORALITY_CUMULATIVE : TEMPORALITY_DELTA));
 	if (meter->kind == METER_COUNTER)
 		json_object_set_new(data, "isMonotonic", json_true());
 	json_object_set_new(metric, meter->kind == METER_COUNTER ? "sum" : "histogram", data);
@@ -138,7 +141,7 @@ static json_t *metrics_of(const struct otlp *otlp)
 		json_t *points = meter->kind == METER_INFO ? json_array() : points_of(otlp, meter);
 
 		if (json_array_size(points))
-			json_array_append_new(metrics, otlp_metric(meter, points));
+			json_array_append_new(metrics, otlp_metric(otlp, meter, points));
 		else
 			json_decref(points);
 	}
@@ -155,6 +158,7 @@ static struct otlp *otlp_of(struct stream *stream)
 		return otlp;
 	otlp = stream->own = xcalloc(1, sizeof(*otlp));
 	otlp->meters = meters_new(stream->series);
+	otlp->cumulative = stream->place.cumulative;
 	return otlp;
 }
 
@@ -194,8 +198,13 @@ static int put_metrics(struct stream *stream)
 	compact_add(line, "\n", 1);
 	json_decref(data);
 	err = sink_put(&stream->sink, line->text, line->used);
+	otlp->records = 0;
+	if (otlp->cumulative) {
+		meters_clear_gauges(otlp->meters);
+		return err;
+	}
 	meters_begin_anew(otlp->meters);
-	otlp->since = otlp->until = otlp->records = 0;
+	otlp->since = otlp->until = 0;
 	return err;
 }
 

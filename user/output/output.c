@@ -128,7 +128,8 @@ bool place_is_same(const struct place_of_output *one, const struct place_of_outp
 {
 	return is_same_text(one->path, other->path) && is_same_text(one->format, other->format) &&
 	       one->append == other->append && one->queue_bytes == other->queue_bytes &&
-	       one->series == other->series && access_is_same(&one->access, &other->access) &&
+	       one->series == other->series && one->cumulative == other->cumulative &&
+	       access_is_same(&one->access, &other->access) &&
 	       is_same_list(one->activities, other->activities) && is_same_list(one->types, other->types);
 }
 
@@ -149,7 +150,7 @@ static void release_state(struct stream *stream)
 
 void stream_replace(struct stream *stream, const struct place_of_output *place)
 {
-	if (stream->place.series != place->series)
+	if (stream->place.series != place->series || stream->place.cumulative != place->cumulative)
 		release_state(stream);
 	json_decref(stream->place.document);
 	stream->place = *place;
@@ -167,7 +168,7 @@ void stream_succeed(struct stream *stream, struct stream *ended)
 	const struct place_of_output *place = &stream->place, *before = &ended->place;
 
 	if (stream->format != ended->format || place->series != before->series ||
-	    !is_same_list(place->activities, before->activities) ||
+	    place->cumulative != before->cumulative || !is_same_list(place->activities, before->activities) ||
 	    !is_same_list(place->types, before->types) || stream->own)
 		return;
 	stream->own = ended->own;

@@ -91,6 +91,7 @@ struct place_of_output {
 	const json_t *activities;  /* names of the activities whose records it takes; NULL: all */
 	const json_t *types;	   /* types of the records that it takes; NULL: all */
 	__u64 series;		   /* limit of series of metrics for entries; 0: entries are no series */
+	bool cumulative;	   /* OTLP's counters go on from interval to interval */
 	struct push_access access; /* of a URL */
 	json_t *document;	   /* what the texts and lists point into; NULL: they are never freed */
 };

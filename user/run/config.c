@@ -397,6 +397,7 @@ static int take_output(struct request *request, json_t *value, const char *point
 	output->path = string_of(value, "path");
 	output->queue_bytes = queue ? json_integer_value(queue) : QUEUE_BYTES;
 	output->series = json_integer_value(json_object_get(value, "series"));
+	output->cumulative = request_cumulative(string_of(value, "temporality"));
 	output->access = (struct push_access){{string_of(tls, "ca_file"), string_of(tls, "cert_file"),
 					       string_of(tls, "key_file"), string_of(value, "headers_file")},
 					      json_is_true(json_object_get(tls, "insecure_skip_verify"))};

@@ -8,6 +8,17 @@
 #include "option/option.h"
 #include "output/address.h"
 
+#define PREFERENCE "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
+
+bool request_cumulative(const char *asked)
+{
+	const char *preferred = getenv(PREFERENCE);
+
+	if (asked)
+		return !strcmp(asked, CUMULATIVE);
+	return preferred && !strcasecmp(preferred, CUMULATIVE);
+}
+
 void request_place(struct place_of_output *place, const struct options *options, const char *text)
 {
 	size_t length = strcspn(text, "=");
@@ -21,6 +32,7 @@ void request_place(struct place_of_output *place, const struct options *options,
 		.format = format ? format->name : options->format,
 		.append = options->append,
 		.series = options->series,
+		.cumulative = request_cumulative(options->temporality),
 		.queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES,
 	};
 	if (address_is_url(place->path))

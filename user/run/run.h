@@ -59,6 +59,10 @@ int run_one(struct options *options, struct refusal *refusal);
  * of it is the place. "-" is stdout. The path is borrowed from `text`. */
 void request_place(struct place_of_output *place, const struct options *options, const char *text);
 
+/* Whether counters of OTLP are cumulative: by what is asked for ("delta", "cumulative"), or if that is NULL
+ * by OpenTelemetry's variable of the environment. */
+bool request_cumulative(const char *asked);
+
 /* With `check`, passes over a mistake, so that the others are found too: moves the refusal to `found`, unless
  * its place already has one. Returns 0, or -1 without `check`. */
 int request_pass(struct request *request, struct refusal *refusal);
