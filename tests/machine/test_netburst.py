@@ -284,3 +284,23 @@ def test_doctor_says_whether_the_counters_are_free(registers):
     assert units()["works"]
     registers.msr(f"{CCCR:#x}={OF_CRU_ESCR0:#x}")
     assert "MSR_IQ_CCCR0" in units()["why"]
+
+
+def test_a_profile_believes_its_samples_and_not_the_kernels_count(netburst):
+    """Of two equal events one may get a counter whose first sample never comes."""
+    found = nhmtap(netburst, "profile", "-e", "instructions:u,instructions:u", "-c", "10007", "--", "count")
+    records = [r for r in found if r["type"] == "profile" and "value" in r]
+    assert len(records) == 2
+    for record in records:
+        samples, stood_for = record["samples"], sum(e["period"] for e in record["entries"])
+        assert record["value"] == stood_for <= INSTRUCTIONS + 10007 and samples["at_least"]
+        assert samples["expected"] == samples["aggregated"] and not any(samples["lost"].values())
+        assert ("no_samples" in record) == (not samples["aggregated"])
+        assert "not known" in record.get("no_samples", "not known")
+
+
+def test_a_frequency_is_refused_as_the_kernel_follows_its_count_and_the_default_is_a_clock(netburst):
+    error, *_ = nhmtap(netburst, "profile", "-e", "instructions:u", "-F", "1000", "--", "true", status=2)
+    assert "NetBurst" in error["why"] and "fixed period" in error["remedy"]
+    found = nhmtap(netburst, "profile", "--", "true")
+    assert [event["name"] for event in found[0]["events"]] == ["cpu-clock"]

@@ -944,7 +944,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 		.table_full = reading->table_full,
 		.stack_failed = reading->stack_failed,
 		.contexts = contexts * (1 + paced.changes),
-		.at_least = event->at_least,
+		.at_least = event->at_least || event->miscounted,
 		.precise = attr->precise_ip,
 		.collides = collides(&activity->plan.events, event),
 		.clock = event_is_clock(event),
@@ -980,6 +980,8 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 	if (activity->plan.events.list[i].never[0])
 		*count = (struct count){0};
 	aggregation_read(state->aggregations[i], sampling_most_keys(activity), reading);
+	if (activity->plan.events.list[i].miscounted)
+		count->value = reading->period;
 	read = read_samples(activity, &activity->plan.events.list[i], count, reading);
 	state->accounts[i] = samples_account(&read, &before);
 	state->causes[i] = missed_cause(&read);

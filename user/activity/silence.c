@@ -73,6 +73,11 @@ static bool elsewhere(const struct silence *silence)
 	return silence->activity->plan.target.by_samples;
 }
 
+static bool unknown(const struct silence *silence)
+{
+	return silence->event->miscounted;
+}
+
 static bool none(const struct silence *silence)
 {
 	return !silence->count->value;
@@ -128,6 +133,9 @@ static const struct silent_reason {
 	{unrecorded, "all were lost: the CPU wrote no record of it, which it does not do for every event"},
 	{without_record, "all were lost: the kernel passed on none of the CPU's records (PEBS)"},
 	{throttled, "the kernel paused it until its next tick, because it sampled too often"},
+	{unknown,
+	 "how often it occurred is not known: the kernel counts it wrongly on NetBurst, and has the first "
+	 "sample of a counter come late"},
 	{elsewhere, "no sample fell in the cgroups that are measured"},
 	{none_so_long, "it ran, and no load took %llu cycles or longer"},
 	{none, "it ran, and did not occur"},

@@ -45,9 +45,11 @@ struct event {
 	bool weak;	      /* the text says W: a group that doesn't fit the counters is taken apart */
 	bool leader_samples;  /* the text says S: only the group's first event takes samples */
 	bool sampling_given;  /* the text says period= or freq= */
-	__u64 beyond;  /* events that a sample takes beyond the kernel's period: see event_distance() */
-	bool at_least; /* so many or more: what occurs several at once may lose more of them in a record */
-	__u64 least;   /* the kernel raises shorter periods to this; 0: it does not */
+	__u64 beyond;	 /* events that a sample takes beyond the kernel's period: see event_distance() */
+	bool at_least;	 /* so many or more: what occurs several at once may lose more of them in a record */
+	bool miscounted; /* the kernel counts it wrongly: of its count, only what its samples stand for is
+			    known */
+	__u64 least;	 /* the kernel raises shorter periods to this; 0: it does not */
 
 	struct reason {
 		const char *field; /* a member of perf_event_attr */

@@ -87,12 +87,14 @@ static int refuse_microcode(const struct host *host, __u32 needed, struct refusa
 				       : "leave out the modifier p");
 }
 
+/* Whether the event depends on the driver's count. The kernel chooses the periods of a frequency by it. */
 static bool counts_on_core(const struct event *event, const struct pmu *core)
 {
 	__u32 type = event->attr.type;
 
-	return !event->attr.sample_period && (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE ||
-					      type == PERF_TYPE_RAW || (core && type == core->type));
+	return (!event->attr.sample_period || event->attr.freq) &&
+	       (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW ||
+		(core && type == core->type));
 }
 
 static int check_counts(const struct plan *plan, struct host *host, struct refusal *refusal)

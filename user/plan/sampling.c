@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "event/encoding.h"
+#include "host/kernel.h"
 #include "plan/plan.h"
 #include "plan/unwind.h"
 #include "shared.h"
@@ -58,6 +59,14 @@ static void plan_ticks(struct event *event)
 		     event->least);
 }
 
+/* A sample stands for its period, but for the first one of a counter, which may come later. */
+static void plan_miscounted(struct event *event)
+{
+	event->miscounted = true;
+	event_note(event, "Linux counts it wrongly on NetBurst from 6.1 on, so its value is what its samples "
+			  "stand for; the first of each counter may come late, or not at all");
+}
+
 /* Has samples as far apart as asked: a precise one takes more events than its period (event_distance()). If
  * the driver does not take a period that is so much shorter, the samples are farther apart. */
 static void plan_distance(struct event *event, const struct host *host)
@@ -68,6 +77,8 @@ static void plan_distance(struct event *event, const struct host *host)
 
 	if (event_is_clock(event))
 		plan_ticks(event);
+	if (is_of_core(event) && kernel_miscounts(host))
+		plan_miscounted(event);
 	if (!kernel || !is_of_core(event))
 		return;
 	event->least = kernel->lowest_period < X86_PERIOD_LEAST ? X86_PERIOD_LEAST : kernel->lowest_period;
@@ -192,6 +203,11 @@ const char *plan_default_sampled(struct plan *plan, struct host *host)
 	if (!pmu) {
 		snprintf(plan->default_why, sizeof(plan->default_why),
 			 "this machine has no core PMU, so samples are taken by a clock");
+		return "cpu-clock";
+	}
+	if (kernel_miscounts(host)) {
+		snprintf(plan->default_why, sizeof(plan->default_why),
+			 "this kernel counts the core's events wrongly, so samples are taken by a clock");
 		return "cpu-clock";
 	}
 	level = host->cycles_tried ? host->cycles_precise : pmu->max_precise;
