@@ -67,7 +67,7 @@ def test_a_rate_is_over_the_intervals_own_length(nhmtap):
 def test_a_metric_of_a_target_that_did_not_run_is_absent_with_the_reason(nhmtap):
     record = derived(nhmtap, "page_faults_per_second", []).one("metric")
     assert "value" not in record
-    assert record["why"] == "page-faults was not counted: the target did not run"
+    assert record["why"] == "page-faults was not counted: its target never ran"
     assert record["running_share"] == 0
     assert inputs(record) == {"page-faults": None, "task-clock": None}
 

@@ -64,6 +64,15 @@ def test_an_expectation_of_what_happens_on_the_other_side_can_not_be_told(two_co
         assert result.status == status and [r["outcome"] for r in expected] == [outcome], result.stdout
 
 
+def test_a_metric_of_what_happens_on_the_other_side_has_the_reason_of_its_event(two_cores):
+    result = two_cores.run("nhmtap stat --format json -M context_switches_per_second -- sides", user="user", paranoid=2)
+    found = parse(result.stdout)
+    metric, = (r for r in found if r["type"] == "metric")
+    switches, = (r for r in found if r["type"] == "count" and r["event"].startswith("context-switches"))
+    assert "value" not in metric and "CAP_PERFMON" in switches["why"]
+    assert metric["why"] == f"context-switches was not counted: {switches['why']}"
+
+
 def test_the_users_side_of_a_clock_is_as_long_as_both(two_cores):
     # Counted together, so that one clock is compared with itself: cpu_clock_event_update() asks for no side.
     result, found = stat(two_cores, "root", 2, "", ["{task-clock:u,task-clock:k,task-clock}"])

@@ -2,8 +2,10 @@
 #include "stat/metric_record.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "activity/why.h"
 #include "record/bound.h"
 #include "record/record.h"
 
@@ -30,13 +32,34 @@ static void find_inputs(const struct metric *metric, const struct events *events
 	}
 }
 
+/* Says why the first of its events that was not counted was not, as the record of its count does. */
+static void explain_absence(const struct metric *metric, const struct metric_sums *sums, char *why,
+			    size_t size)
+{
+	char text[WHY_SIZE];
+
+	for (size_t i = 0; i < metric->formula.nr_inputs; i++) {
+		size_t event = metric->events[i];
+
+		if (event == NO_EVENT || sums->counts[event].running_ns)
+			continue;
+		snprintf(why, size, "%s was not counted: %s", metric->formula.inputs[i],
+			 why_not_counted(sums->activity, event, &sums->counts[event], text));
+		return;
+	}
+}
+
 int metric_of(const struct metric *metric, const struct events *events, const struct metric_sums *sums,
 	      double *value, char *why, size_t size)
 {
 	struct metric_input inputs[metric->formula.nr_inputs];
+	int err;
 
 	find_inputs(metric, events, sums->counts, sums->duration_ns, inputs);
-	return metric_value(metric, inputs, value, why, size);
+	err = metric_value(metric, inputs, value, why, size);
+	if (err && why && sums->activity)
+		explain_absence(metric, sums, why, size);
+	return err;
 }
 
 /* --- the bound -------------------------------------------------------------------------------- */
@@ -50,7 +73,7 @@ struct estimated {
 static int estimate(const void *what, const struct count *counts, double *value)
 {
 	const struct estimated *estimated = what;
-	struct metric_sums sums = {counts, NULL, estimated->duration_ns};
+	struct metric_sums sums = {.counts = counts, .duration_ns = estimated->duration_ns};
 
 	return metric_of(estimated->metric, estimated->events, &sums, value, NULL, 0);
 }
@@ -114,11 +137,11 @@ json_t *metric_record(const struct metric *metric, const struct events *events,
 	struct bound bound;
 	json_t *record = json_pack("{s:s}", "type", "metric"), *list = json_array();
 	double value, share = 1;
-	char why[300];
+	char why[WHY_SIZE + 100];
 	bool absent;
 
 	find_inputs(metric, events, sums->counts, sums->duration_ns, inputs);
-	absent = metric_value(metric, inputs, &value, why, sizeof(why));
+	absent = metric_of(metric, events, sums, &value, why, sizeof(why));
 	for (size_t i = 0; i < metric->formula.nr_inputs; i++) {
 		json_array_append_new(list, input_value(metric, events, i, &inputs[i]));
 		share = fmin(share, inputs[i].running_share);

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <linux/types.h>
 
+#include "activity/activity.h"
 #include "metric/bound.h"
 #include "metric/metric.h"
 
@@ -14,6 +15,7 @@ struct metric_sums {
 	const struct count *counts; /* one per event */
 	const struct turns *turns;  /* the readings that they are the sums of */
 	__u64 duration_ns;
+	const struct activity *activity; /* that has counted; NULL: no reasons are asked for */
 };
 
 /* Computes the value. Returns 0, or -1 with the reason why there is none (`why` may be NULL). */

@@ -139,14 +139,15 @@ static int report_count(struct activity *activity, size_t i, const struct tally_
 /* The sums from which metrics of an interval, or of an execution, are computed. */
 static struct metric_sums sums_of_interval(const struct activity *activity, const struct tally_row *row)
 {
-	return (struct metric_sums){row->since, &row->interval_turns, activity_interval_ns(activity)};
+	return (struct metric_sums){row->since, &row->interval_turns, activity_interval_ns(activity),
+				    activity};
 }
 
 static struct metric_sums sums_of_execution(const struct activity *activity, const struct tally_row *row)
 {
 	const struct counting *stat = activity->state;
 
-	return (struct metric_sums){row->now, &row->turns, stat->duration_ns};
+	return (struct metric_sums){row->now, &row->turns, stat->duration_ns, activity};
 }
 
 static int report_metric(struct activity *activity, const struct metric *metric, const struct tally_row *row)
