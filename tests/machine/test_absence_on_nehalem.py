@@ -13,10 +13,10 @@ read x < /tmp/held
 """
 RELEASE = "echo > /tmp/done; wait $holder"
 ACTIVITIES = {
-    "stat": "stat -e r08c4:u",
-    "profile": "profile -e r08c4:u -c 1009",
+    "stat": "stat -e r01c0:u",
+    "profile": "profile -e r01c0:u -c 1009",
     "mem": "mem --side u --ldlat 3 -c 101",
-    "branch": "branch -e r08c4:u -c 1009",
+    "branch": "branch -e r01c0:u -c 1009",
     "offcore": "offcore --side u --request DEMAND_DATA_RD --response LOCAL_DRAM",
 }
 RECORDS = {"stat": "count"}
@@ -58,7 +58,7 @@ def test_an_event_that_was_never_counted_says_why_in_each_activity(guest, reason
     ("mem", "--side u --ldlat 60000 -c 101", "it ran, and no load took 60000 cycles or longer"),
     ("mem", "--side u --ldlat 3 -c 1000000000", " times, and a sample comes every "),
     # MMX operations, of which the program has none.
-    ("profile", "-e r0212:u -c 1009", "it ran, and did not occur"),
+    ("profile", "-e r0210:u -c 1009", "it ran, and did not occur"),
 ])
 def test_an_event_that_was_counted_and_gave_no_sample_says_why(guest, name, options, words):
     result = guest.run(f"nhmtap {name} {options} --format json -- steady short")
