@@ -447,9 +447,9 @@ static void digest_account(struct digest_event *event, const json_t *record)
 	event->running += integer(record, "running_ns");
 	json_object_foreach(json_object_get(samples, "lost"), cause, count)
 		if (json_object_get(event->lost, cause) || json_object_size(event->lost) < CAUSES_MOST)
-			json_object_set_new(
-				event->lost, cause,
-				json_integer(integer(event->lost, cause) + json_integer_value(count)));
+			json_object_set_new(event->lost, cause,
+					    json_integer(count_sum(integer(event->lost, cause),
+								   json_integer_value(count))));
 }
 
 static void digest_samples(struct digest *digest, const json_t *record)
@@ -498,7 +498,7 @@ static void digest_loads(struct digest *digest, const json_t *record)
 		struct digest_source *source =
 			digest_source(digest, string(record, "event"), string(found, "source"));
 
-		source->samples += integer(found, "samples");
+		source->samples = count_sum(source->samples, integer(found, "samples"));
 		source->period += integer(found, "period");
 		source->latency += integer(found, "latency_sum_period");
 		source->longest = fmax(source->longest, integer(found, "latency_max"));
@@ -627,7 +627,7 @@ static void digest_why(struct digest *digest, const json_t *record)
 
 static void digest_gap(struct digest *digest, const json_t *record)
 {
-	digest->gaps += integer(record, "records");
+	digest->gaps = count_sum(digest->gaps, integer(record, "records"));
 }
 
 void digest_take(struct digest *digest, const json_t *record)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/member.h"
+#include "view/weights.h"
 
 #define WARNINGS_MOST 8
 
@@ -50,7 +51,7 @@ void heading_take(struct heading_of_stream *heading, const json_t *record)
 	} else if (!strcmp(type, "warning") || !strcmp(type, "error")) {
 		take_warning(heading, string(record, "why"));
 	} else if (!strcmp(type, "gap")) {
-		heading->gaps += integer(record, "records");
+		heading->gaps = count_sum(heading->gaps, integer(record, "records"));
 	}
 }
 

@@ -42,7 +42,8 @@ struct share_table {
 	struct share_row *rows;
 	size_t room;
 	struct stood_for whole[2], passed[2], rest[2];
-	json_int_t rest_entries, expected;
+	json_int_t rest_entries;
+	double expected;
 	double duration_ns[2], enabled, running;
 	json_t *lost;	 /* {cause: samples} */
 	const char *why; /* why there are no samples, as interned text; NULL: not told */
@@ -426,8 +427,9 @@ static void take_account(struct share_tables *shares, struct share_table *table,
 	json_t *count;
 
 	json_object_foreach(json_object_get(samples, "lost"), cause, count)
-		json_object_set_new(table->lost, cause,
-				    json_integer(integer(table->lost, cause) + json_integer_value(count)));
+		json_object_set_new(
+			table->lost, cause,
+			json_integer(count_sum(integer(table->lost, cause), json_integer_value(count))));
 	table->expected += integer(samples, "expected");
 	table->duration_ns[shares->stream] += integer(record, "duration_ns");
 	table->enabled += integer(record, "enabled_ns");
@@ -437,7 +439,7 @@ static void take_account(struct share_tables *shares, struct share_table *table,
 					    text_number(&shares->texts, string(record, "no_samples")));
 	stood_for_add(&table->rest[shares->stream], &others);
 	stood_for_add(&table->whole[shares->stream], &others);
-	table->rest_entries += integer(rest, "entries");
+	table->rest_entries = count_sum(table->rest_entries, integer(rest, "entries"));
 }
 
 static void take_samples(struct share_tables *shares, const json_t *record)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "view/weights.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "base/array.h"
@@ -8,6 +9,13 @@
 #include "output/member.h"
 
 #define NORMAL_95 1.96 /* standard deviations to either side of the mean that hold 95 % */
+
+json_int_t count_sum(json_int_t one, json_int_t other)
+{
+	json_int_t sum;
+
+	return __builtin_add_overflow(one, other, &sum) ? (one < 0 ? LLONG_MIN : LLONG_MAX) : sum;
+}
 
 struct stood_for stood_for_by(const json_t *entry)
 {
@@ -24,7 +32,7 @@ void stood_for_add(struct stood_for *to, const struct stood_for *more)
 {
 	to->sum += more->sum;
 	to->square += more->square;
-	to->samples += more->samples;
+	to->samples = count_sum(to->samples, more->samples);
 }
 
 double weight_share(const struct stood_for *part, const struct stood_for *whole)
