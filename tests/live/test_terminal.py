@@ -107,6 +107,26 @@ def test_live_shows_one_interval_at_a_time():
         assert len(set(TIME.findall(seen.everything()))) == 1, "nothing has scrolled"
 
 
+def test_live_without_an_interval_shows_one_every_second():
+    with Terminal(*endless("stat", "--live", "-e", "page-faults", "-a")) as seen:
+        seen.until(lambda screen: len(set(TIME.findall(screen))) == 1)
+
+
+def test_names_are_shortened_to_the_width_of_the_terminal(tmp_path):
+    """Module and function have names that are longer than the terminal is wide."""
+    long = "f" + "o" * 60 + "_end"
+    (tmp_path / "a.c").write_text(f"volatile long n; __attribute__((noinline)) void {long}(void) {{ while (n < 300000000) n++; }}"
+                                  f" int main(void) {{ {long}(); }}")
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / ("p" * 40), tmp_path / "a.c"], check=True)
+    for options in (["--by", "comm,symbol"], ["-g"]):
+        with Terminal(NHMTAP, "profile", *options, tmp_path / ("p" * 40), columns=60) as seen:
+            seen.until(lambda screen: "…" in screen)
+            seen.end()
+            lines = [line for line in seen.everything().splitlines() if "foo" in line]
+            assert lines and all(len(line) <= 60 for line in lines), lines
+            assert any("_end" in line or "ppp)" in line for line in lines)
+
+
 def test_live_fits_the_screen_also_when_that_changes():
     with Terminal(*endless("profile", "--live", "-I", "200", "-a", "--by", "comm,line")) as seen:
         seen.until(lambda screen: "samples in" in screen)
@@ -120,7 +140,7 @@ def test_live_fits_the_screen_also_when_that_changes():
 
 
 @pytest.mark.parametrize("words, said", [
-    (["--live"], "no intervals|without intervals"),
+    (["--live"], "do not go to a terminal"),
     (["--live", "-I", "100"], "do not go to a terminal")])
 def test_live_is_refused_where_there_is_nothing_to_repaint(nhmtap, words, said):
     result = nhmtap("stat", *words, "-e", "page-faults", "--", "true")

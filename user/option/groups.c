@@ -165,7 +165,7 @@ const struct option_row told_rows[] = {VERBOSE, QUIET, {0}};
 const struct option_row screen_rows[] = {
 	VERBOSE,
 	{0, "live", NULL, OPTION_FLAG, COMMON(live), .line_only = true,
-	 .help = "with -I on a terminal: show each interval in place of the one before"},
+	 .help = "on a terminal: show each interval in place of the one before (without -I: every second)"},
 	QUIET,
 	{0},
 };

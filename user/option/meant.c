@@ -23,7 +23,7 @@ static const struct counterpart commands[] = {
 	{"diff", "nhmtap show --diff A B, or nhmtap report A B"},
 	{"record", "nhmtap profile"},
 	{"script", "nhmtap profile, or nhmtap mem --stream"},
-	{"top", "nhmtap profile -a -I 1000 --live"},
+	{"top", "nhmtap profile -a --live"},
 };
 
 static const struct counterpart options[] = {

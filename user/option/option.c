@@ -209,6 +209,8 @@ void options_begin(struct options *options, const struct command *command)
 	options->own = xcalloc(1, command->own_size + 1);
 }
 
+#define LIVE_INTERVAL_MS 1000 /* of --live, if none is given */
+
 int options_parse(struct options *options, const struct command *command, int argc, char **argv,
 		  struct refusal *refusal)
 {
@@ -252,6 +254,8 @@ int options_parse(struct options *options, const struct command *command, int ar
 	}
 	options->rest = argv + optind;
 	options->nr_rest = argc - optind;
+	if (options->live && !options->interval_ms)
+		options->interval_ms = LIVE_INTERVAL_MS;
 	return stops ? meant_values(argv, optind, refusal) : 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/rows.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -176,14 +177,19 @@ bool row_is_key(const char *name)
 
 static int column_width(const json_t *entries, const char *name)
 {
-	size_t width = strlen(name), i;
+	int width = strlen(name);
 	char text[256];
 	json_t *entry;
+	size_t i;
 
 	json_array_foreach(entries, i, entry) {
+		int own;
+
+		if (!json_object_get(entry, name))
+			continue;
 		row_cell(json_object_get(entry, name), text, sizeof(text));
-		if (strlen(text) > width)
-			width = strlen(text);
+		own = text_columns(text);
+		width = own > width ? own : width;
 	}
 	return width;
 }
@@ -196,26 +202,92 @@ void row_end(struct text *text)
 	text_add(text, "\n");
 }
 
+#define WEIGHT_WIDTH 26 /* of the columns of row_weight() */
+#define COLUMNS_MOST 16
+#define SHORT_WIDTH  12 /* no column of names is made narrower */
+
+/* The columns of keys of a table of entries. */
+struct key_columns {
+	const char *names[COLUMNS_MOST];
+	int widths[COLUMNS_MOST];
+	size_t nr;
+};
+
+/* Makes the widest columns narrower until a row fits, as long as they can be read. */
+static void narrow_columns(struct key_columns *columns, int most)
+{
+	int sum = WEIGHT_WIDTH;
+
+	for (size_t i = 0; i < columns->nr; i++)
+		sum += 2 + columns->widths[i];
+	for (; most && sum > most; sum--) {
+		size_t widest = 0;
+
+		for (size_t i = 1; i < columns->nr; i++)
+			if (columns->widths[i] > columns->widths[widest])
+				widest = i;
+		if (!columns->nr || columns->widths[widest] <= SHORT_WIDTH)
+			return;
+		columns->widths[widest]--;
+	}
+}
+
+static bool has_column(const struct key_columns *columns, const char *name)
+{
+	for (size_t i = 0; i < columns->nr; i++)
+		if (!strcmp(columns->names[i], name))
+			return true;
+	return false;
+}
+
+/* Not every entry has all keys: some have no container. */
+static struct key_columns columns_of_keys(const json_t *entries, int most)
+{
+	struct key_columns columns = {.nr = 0};
+	const char *name;
+	json_t *entry, *value;
+	size_t i;
+
+	json_array_foreach(entries, i, entry)
+		json_object_foreach(entry, name, value) {
+			if (!row_is_key(name) || columns.nr == COLUMNS_MOST || has_column(&columns, name))
+				continue;
+			columns.names[columns.nr] = name;
+			columns.widths[columns.nr++] = column_width(entries, name);
+		}
+	narrow_columns(&columns, most);
+	return columns;
+}
+
+static void add_key_cell(struct text *text, const char *content, int width)
+{
+	int blanks = width - text_columns(content);
+
+	text_add(text, "  ");
+	text_add_shortened(text, content, width);
+	text_add(text, "%*s", blanks > 0 ? blanks : 0, "");
+}
+
 void rows_of_entries(struct text *text, const json_t *entries, const struct whole *whole)
 {
-	const json_t *first = json_array_get(entries, 0);
+	struct key_columns columns = columns_of_keys(entries, text->width);
 	char content[256];
-	const char *name;
-	json_t *value, *entry;
+	json_t *entry;
 	size_t i;
 
 	text_add(text, ROW_WEIGHT_HEADINGS);
-	json_object_foreach((json_t *)first, name, value)
-		if (row_is_key(name))
-			text_add(text, "  %-*s", column_width(entries, name), name);
+	for (i = 0; i < columns.nr; i++)
+		add_key_cell(text, columns.names[i], columns.widths[i]);
 	row_end(text);
 	json_array_foreach(entries, i, entry) {
 		row_weight(text, entry, whole);
-		json_object_foreach(entry, name, value) {
-			if (!row_is_key(name))
-				continue;
-			row_cell(value, content, sizeof(content));
-			text_add(text, "  %-*s", column_width(entries, name), content);
+		for (size_t column = 0; column < columns.nr; column++) {
+			json_t *value = json_object_get(entry, columns.names[column]);
+
+			content[0] = '\0';
+			if (value)
+				row_cell(value, content, sizeof(content));
+			add_key_cell(text, content, columns.widths[column]);
 		}
 		row_end(text);
 	}
@@ -237,7 +309,9 @@ void row_of_rest(struct text *text, const json_t *rest, const struct whole *whol
 
 static void add_line(struct text *text, const char *words)
 {
-	text_add(text, "%*s%s\n", STACK_INDENT, "", words);
+	text_add(text, "%*s", STACK_INDENT, "");
+	text_add_shortened(text, words, text->width ? text->width - STACK_INDENT : INT_MAX);
+	text_add(text, "\n");
 }
 
 static void add_frame(struct text *text, const json_t *frame)

@@ -171,6 +171,16 @@ static void begin_section(struct text *text, struct stream *stream, const char *
 	snprintf(stream->section, sizeof(stream->section), "%.39s", section);
 }
 
+/* The size of the terminal that a stream goes to, which may not know it. */
+static struct winsize size_of_terminal(const struct stream *stream)
+{
+	struct winsize size = {0};
+
+	if (ioctl(stream->sink.fd, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
+		size = (struct winsize){.ws_row = 24, .ws_col = TEXT_WIDTH};
+	return size;
+}
+
 /* --- a screen --------------------------------------------------------------------------------- */
 
 /* Cuts each line at this many columns. */
@@ -221,13 +231,10 @@ static void write_over(struct text *text)
 static void put_on_screen(struct text *text, struct stream *stream, const json_t *record)
 {
 	const char *since = string(record, "start_time");
-	struct winsize size = {0};
+	struct winsize size = size_of_terminal(stream);
 
 	if (!*since || !text->used)
 		return;
-	/* A terminal may not know its size. */
-	if (ioctl(stream->sink.fd, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
-		size = (struct winsize){.ws_row = 24, .ws_col = TEXT_WIDTH};
 	if (strcmp(since, stream->live_since)) {
 		snprintf(stream->live_since, sizeof(stream->live_since), "%.31s", since);
 		stream->live_rows = 0;
@@ -247,12 +254,13 @@ static void put_on_screen(struct text *text, struct stream *stream, const json_t
 /* Error and warning records are not printed here: they go to stderr. */
 static int write_table(struct stream *stream, const json_t *record)
 {
+	int width = stream->sink.terminal ? size_of_terminal(stream).ws_col : 0;
 	struct text text = {0};
 	int err = 0;
 
 	for (const struct table *const *at = __start_tables; at < __stop_tables; at++) {
 		const struct table *table = *at;
-		struct text part = {0};
+		struct text part = {.width = width};
 
 		if (strcmp(table->type, string(record, "type")))
 			continue;

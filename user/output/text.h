@@ -12,6 +12,7 @@
 struct text {
 	char *bytes;
 	size_t used, room;
+	int width; /* columns that the lines of tables should fit into; 0: there is no limit */
 };
 
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

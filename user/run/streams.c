@@ -23,13 +23,9 @@
 #include "output/address.h"
 #include "output/push.h"
 
-static int check_live(const struct stream *stream, const struct options *options, struct refusal *refusal)
+static int check_live(const struct stream *stream, struct refusal *refusal)
 {
 	refuse(refusal, STATUS_USAGE, "option --live");
-	if (!options->interval_ms) {
-		because(refusal, "without intervals there is nothing to repaint");
-		return instead(refusal, "give -I MS as well");
-	}
 	if (!stream->format->people || !stream->sink.terminal) {
 		because(refusal, "the records do not go to a terminal as a table");
 		return instead(refusal, "leave out --live, or -o and --format");
@@ -278,7 +274,7 @@ int open_streams(struct run *run, struct refusal *refusal)
 		session->nr_streams++;
 		memcpy(stream->run_id, session->streams[0].run_id, sizeof(stream->run_id));
 		stream->live = request->live;
-		if (stream->live && check_live(stream, options, refusal))
+		if (stream->live && check_live(stream, refusal))
 			return -1;
 		stream->intervals = !session->alone || options->interval_ms || options->control;
 	}
