@@ -267,7 +267,8 @@ def test_the_snapshots_that_were_used_least_recently_go(own_cache, monkeypatch):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_no_machine_from_a_snapshot_survives_its_caller(snapshot, number):
-    command = [sys.executable, RUN, "--add", known.path("chase"), "--date", str(machine().date), "echo here; sleep 100000"]
+    command = [sys.executable, RUN, "--add", known.path("chase"), "--date", str(machine().date), "--ips", str(machine().ips),
+               "echo here; sleep 100000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.read(5) == b"here\n"
     with open(f"/proc/{process.pid}/task/{process.pid}/children") as f:

@@ -30,6 +30,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(HERE, "src/nhm/nhm_models.inc"), encoding="utf-8") as table:
     table_of_models = table.read()
 MODELS = re.findall(r"^NHM_MODEL\(([\w-]+),", table_of_models, re.M)
+# By the brand string, as on hardware; the models that are none have no clock of their own.
+GIGAHERTZ = dict(re.findall(r"^NHM_MODEL\(([\w-]+),.*?([\d.]+)GHz", table_of_models, re.M))
 NEHALEMS = re.findall(r"^NHM_MODEL\(([\w-]+),[^,]*, nehalem, OF_NEHALEM", table_of_models, re.M)
 USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
@@ -41,7 +43,7 @@ FIRMWARE = ("/usr/share/bochs/BIOS-bochs-latest", "/usr/share/vgabios/vgabios-st
 
 BOCHSRC = """\
 memory: guest={memory}, host={resident}
-cpu: model=corei5_lynnfield_750, count={cpus}:1:1, ips={ips}, reset_on_triple_fault=0, ignore_bad_msrs=1
+cpu: model=corei5_lynnfield_750, count={cpus}:1:1, ips={frequency}, reset_on_triple_fault=0, ignore_bad_msrs=1
 romimage: file={firmware[0]}, options=fastboot
 vgaromimage: file={firmware[1]}
 floppya: 1_44={folder}/boot.img, status=inserted
@@ -67,7 +69,7 @@ speaker: enabled=0
 # two things that nothing here needs.
 CMDLINE = (
     "console=ttyS0,115200 quiet mitigations=off nokaslr nmi_watchdog=0 iomem=relaxed tsc=reliable "
-    "lpj=800000 cryptomgr.notests panic=-1 idle=halt "
+    "cryptomgr.notests panic=-1 idle=halt "
     "rodata=off init_on_alloc=0 no_timer_check initcall_blacklist=init_blk_tracer,"
     "cubictcp_register,ftrace_check_for_weak_functions,trace_eval_init,jent_mod_init,"
     "load_system_certificate_list,slab_sysfs_init"
@@ -119,11 +121,17 @@ class Machine:
     microcode: int = 0  # its revision; 0: the model's
     firmware: int = 0  # what it leaves in IA32_FIXED_CTR_CTRL for the kernel to find
     date: int = 1700000000  # the kernel mixes it into its random numbers
-    ips: int = 200000000  # instructions in a second of the guest's clock
+    # Instructions in a second of the guest's clock; 0: the model's own clock, whose ticks are cycles.
+    ips: int = 200000000
     add: tuple = ()  # HOSTPATH[:GUESTPATH], by default into /opt
     libraries: bool = True  # bring the shared libraries of what is added
     tree: int = 0  # MiB of addresses for the host's files; 0: the guest does not see them
     rounded: bool = False  # pad programs with zeros to a round size: one that grows a little boots alike
+
+    @property
+    def frequency(self):
+        """Ticks of the TSC in a second."""
+        return self.ips or round(float(GIGAHERTZ.get(self.model, 2)) * 1e9)
 
     @property
     def cpus(self):
@@ -446,7 +454,9 @@ class Guest:
         initrd_size = self._make_initrd(kernel)
         if m.memory << 20 < mkboot.INITRD + 2 * initrd_size + (64 << 20):
             raise BadRequest(f"{m.memory} MiB of memory for {initrd_size >> 20} MiB of files")
-        cmdline = f"{CMDLINE} {m.cmdline}".strip()
+        cmdline = f"{CMDLINE} lpj={m.frequency // 250} {m.cmdline}".strip()
+        if not m.ips:  # Linux would measure it for a tenth of a second
+            cmdline += f" tsc_early_khz={m.frequency // 1000}"
         if m.tree:
             # Addresses change how many instructions a program takes: what they are aligned to, for instance.
             cmdline += f" memmap={m.tree}M!{TREE:#x} norandmaps"
@@ -473,6 +483,8 @@ class Guest:
         )
         if m.tree:
             env["NHM_TREE"] = f"{TREE:#x},{m.tree << 20:#x}"
+        if not m.ips:
+            env["NHM_TIMED"] = "1"
         if m.perfmon:
             env["NHM_PERFMON"] = m.perfmon
         if m.microcode:
@@ -484,7 +496,7 @@ class Guest:
     def _launch(self, env, stdout, stderr):
         with self._files(stdout, stderr) as files:
             rc = dict(vars(self.machine), cpus=self.machine.cpus, folder=self.folder)
-            rc.update(firmware=FIRMWARE, resident=min(self.machine.memory, RESIDENT), console=files[CONSOLE])
+            rc.update(frequency=self.machine.frequency, firmware=FIRMWARE, resident=min(self.machine.memory, RESIDENT), console=files[CONSOLE])
             with open(self.folder + "/bochsrc", "w") as f:
                 f.write(BOCHSRC.format(**rc))
             env["NHM_STREAMS"] = ",".join(map(str, files))

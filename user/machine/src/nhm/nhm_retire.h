@@ -15,6 +15,7 @@ struct Retirement {        // of a logical processor
   bool     executing;      // an instruction has begun, which counts when it retires
   bool     repeated;       // it is a string instruction that has done some of its iterations
   bool     locked;         // it has a LOCK prefix
+  bool     timed;          // time follows the modelled cycles
   bool     eventful;       // events were noted for it, or for one before it that did not retire
   uint8_t  cpl;            // at its start
   uint64_t rip;
@@ -28,6 +29,14 @@ struct Retirement {        // of a logical processor
     locked = lock;
     cpl = level;
     rip = address;
+  }
+
+  // Notes an iteration of a string instruction. Returns whether time has to be taken back for it: the
+  // model's cycles are the instruction's, however often it repeats.
+  bool iterates() {
+    const bool again = repeated && timed;
+    repeated = true;
+    return again;
   }
 
   // Whether the PMU has to look at the instruction that ends here.
