@@ -3,6 +3,7 @@
 there is the machine's own number (user/machine/README.md), so that the share of a program's loads follows from its
 text and the cycles that perf's event counts."""
 import json
+import re
 
 import pytest
 
@@ -140,6 +141,20 @@ def test_cpus_are_analyzed_by_interval_while_groups_take_turns(guest):
     assert len(analyses) == 2 and all("start_time" in record for record in analyses)
     share = merged([record for record in records if record["type"] == "analysis"][-2:])["shares"]["l3_bound"]
     assert share["low"] <= share["share"] <= share["high"]
+
+
+def test_shares_are_rows_and_gauges(guest):
+    """In each format the numbers are those of the record."""
+    said = guest.say("cd /tmp && nhmtap analyze -q --no-where -o json=j -o flat=f -o openmetrics=m -- chase llc && cat j f m")
+    records = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    shares = merged([record for record in records if record["type"] == "analysis"])["shares"]
+    measured = {name: (share["share"], share["low"], share["high"]) for name, share in shares.items() if "share" in share}
+    assert {record["name"]: (record["value"], record["low"], record["high"]) for record in records
+            if record["type"] == "flat" and "name" in record and "value" in record} == measured
+    gauges = {(end, name): float(value) for end, name, value in
+              re.findall(r'^\w*analysis_share(_low|_high|)_ratio\{[^}]*share="(\w+)"[^}]*\} (\S+)', said, re.M)}
+    assert gauges == pytest.approx({(end, name): numbers[i] for name, numbers in measured.items()
+                                    for i, end in enumerate(("", "_low", "_high"))})
 
 
 # --- where ----------------------------------------------------------------------------------------

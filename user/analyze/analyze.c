@@ -389,17 +389,19 @@ static double loads_beyond(const struct measured_run *counted, const struct meas
 }
 
 /* Takes from a measured cost what its latency has, but another share: by how much a load waits for that on
- * average, if all that wait for it are such loads; at least nothing. */
-static void take_out(struct cost_range *cost, const struct account *account, double loads)
+ * average. At the most, only such loads wait for it, of which there are `own`; but the table's cost is not
+ * undercut by that. */
+static void take_out(struct cost_range *cost, const struct account *account, const struct known_share *known,
+		     double own, double loads)
 {
-	double usual = 0, most = 0;
+	double usual = 0, most = 0, least = fmin(cost->low, known->cost_low);
 
 	for (size_t i = 0; i < account->nr; i++)
 		if (account->list[i].known->in_latency && account->list[i].there) {
 			usual += account->list[i].serial;
 			most += account->list[i].most;
 		}
-	cost->low = fmax(0, cost->low - most / loads);
+	cost->low = own > 0 ? fmax(least, cost->low - most / own) : least;
 	cost->usual = fmax(cost->low, cost->usual - usual / loads);
 }
 
@@ -418,7 +420,8 @@ static json_t *measure_costs(struct activity *activity, const struct measured_ru
 	for (size_t i = 0; records && i < tree->nr_shares; i++)
 		if (tree->shares[i].sources &&
 		    loads_cost(records, tree->shares[i].sources, &measured[i].cost))
-			take_out(&measured[i].cost, account, loads / counted->whole);
+			take_out(&measured[i].cost, account, &tree->shares[i], measured[i].value,
+				 loads / counted->whole);
 	account_release(account);
 	account_make(account, tree->shares, tree->nr_shares, measured);
 	return records;

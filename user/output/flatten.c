@@ -24,6 +24,7 @@ static const struct flattened flattened[] = {
 	{"count", NULL, "value", NULL},		 {"metric", NULL, "value", NULL},
 	{"offcore", "cells", "value", NULL},	 {"profile", "entries", "period", "samples"},
 	{"mem", "entries", "period", "samples"}, {"branch", "entries", "period", "count"},
+	{"analysis", "shares", "share", NULL},
 };
 #define FLATTENED ARRAY_SIZE(flattened)
 
@@ -49,7 +50,8 @@ static bool is_measured(const char *name)
 		"why",	       "merged",	"cpus_missing",	 "together",
 		"truncated",   "entries",	"repeat",	 "description",
 		"formula",     "unit",		"part",		 "parts",
-		"no_samples",  "no_entries",
+		"no_samples",  "no_entries",	"low",		 "high",
+		"serial",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

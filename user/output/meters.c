@@ -328,6 +328,35 @@ static int take_metric(void *context, const struct row *row)
 	return 0;
 }
 
+/* Takes a share of an account with its bounds. One that was not measured is left out. */
+static int take_share(void *context, const struct row *row)
+{
+	static const struct {
+		const char *name, *help, *member;
+	} gauges[] = {
+		{"analysis_share", "Shares of the cycles.", NULL},
+		{"analysis_share_low", "The least that they are.", "low"},
+		{"analysis_share_high", "The most that they are.", "high"},
+	};
+	const struct taking *taking = context;
+
+	for (size_t i = 0; i < ARRAY_SIZE(gauges); i++) {
+		const json_t *number =
+			gauges[i].member ? json_object_get(row->values, gauges[i].member) : row->value;
+		json_t *labels = labels_of_row(taking, row);
+		struct meter *family =
+			family_of(taking->meters, METER_GAUGE, gauges[i].name, "ratio", gauges[i].help);
+		struct meter_series *series;
+
+		json_object_set(labels, "share", json_object_get(row->keys, "name"));
+		series = series_of(taking->meters, family, labels);
+		family->whole = false;
+		series->set = row->value && number;
+		series->number = json_number_value(number);
+	}
+	return 0;
+}
+
 static int take_cell(void *context, const struct row *row)
 {
 	add(context, "offcore_responses", "Off-core requests by what answered them.",
@@ -452,8 +481,9 @@ bool meters_take(struct meters *meters, const char *activity, const struct calls
 		const char *type;
 		int (*take)(void *context, const struct row *row);
 	} rows[] = {
-		{"count", take_count},	 {"metric", take_metric}, {"offcore", take_cell},
-		{"profile", take_entry}, {"mem", take_entry},	  {"branch", take_entry},
+		{"count", take_count},	  {"metric", take_metric}, {"offcore", take_cell},
+		{"profile", take_entry},  {"mem", take_entry},	   {"branch", take_entry},
+		{"analysis", take_share},
 	};
 	struct taking taking = {meters, activity, record};
 	const char *type = string(record, "type");
