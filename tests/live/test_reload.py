@@ -10,10 +10,12 @@ import socket
 import subprocess
 import threading
 
+import callgrind
 import cgroups
 import otlp
 import pprof
 import pytest
+import speedscope
 from asked import ask
 from fifos import open_fifo
 from otlp import Receiver
@@ -155,6 +157,15 @@ def of_posted_profile(folder):
     return read
 
 
+def of_speedscope(path):
+    return sum(weight for _, weight in speedscope.stacks(speedscope.read(path), "page-faults"))
+
+
+def of_callgrind(path):
+    _, summary, _, _ = callgrind.read(path)
+    return summary[0]
+
+
 KINDS = {
     "json": lambda folder, place: File(folder, "json", "x.json", of_records),
     "flat": lambda folder, place: File(folder, "flat", "x.flat", of_flat),
@@ -167,6 +178,8 @@ KINDS = {
         r["value"] for r in lines(open(p).read()) if r.get("activity") == "counts" and "value" in r)),
     "pprof by time": lambda folder, place: Files(folder, "pprof", "%t.pb.gz", of_pprof),
     "folded by time": lambda folder, place: Files(folder, "folded", "%t.folded", lambda p: of_folded(open(p).read())),
+    "speedscope by time": lambda folder, place: Files(folder, "speedscope", "%t.speedscope.json", of_speedscope),
+    "callgrind by time": lambda folder, place: Files(folder, "callgrind", "callgrind.out.%t", of_callgrind),
     "a socket": lambda folder, place: Socket(folder, "json", of_records),
     "flat to a socket": lambda folder, place: Socket(folder, "flat", of_flat),
     "the page of --listen": lambda folder, place: Page(folder, "openmetrics", place),

@@ -76,7 +76,8 @@ static void add_entries(struct text *text, const json_t *record, const char *kin
  * otherwise what they stand for. */
 static const char *counted(const struct stream *stream, const json_t *record)
 {
-	const json_t *event = json_array_get(json_object_get(stream->start, "events"), 0);
+	const json_t *event = json_array_get(
+		json_object_get(stream->sampled ? stream->sampled : stream->start, "events"), 0);
 	bool unequal = json_object_get(json_object_get(event, "attr"), "sample_freq") ||
 		       json_object_get(record, "share");
 

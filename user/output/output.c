@@ -367,6 +367,10 @@ static void remember(struct stream *stream, json_t *record)
 		calls_define(&stream->calls, record);
 	if (!strcmp(type, "start") && !stream->start)
 		stream->start = json_incref(record);
+	if (!strcmp(type, "start") && json_object_get(record, "by")) {
+		json_decref(stream->sampled);
+		stream->sampled = json_incref(record);
+	}
 }
 
 static bool has(const json_t *names, const char *wanted)
@@ -713,6 +717,7 @@ int stream_close(struct stream *stream)
 	stream->line = (struct compact){0};
 	calls_release(&stream->calls);
 	json_decref(stream->start);
+	json_decref(stream->sampled);
 	json_decref(stream->gap.types);
 	release_state(stream);
 	return sink_close(&stream->sink);

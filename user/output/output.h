@@ -142,7 +142,8 @@ struct stream {
 	const json_t *activities, *types; /* see struct place_of_output */
 	char run_id[33];
 	/* State that formats other than JSON keep: */
-	json_t *start;			     /* the start record */
+	json_t *start;			     /* the start record; of a session, its own */
+	json_t *sampled;		     /* that of the activity that began to sample last, or NULL */
 	struct calls calls;		     /* frames of the stacks in the records that follow */
 	void *own;			     /* the format's own state */
 	struct timespec since;		     /* begin of the interval that the next document covers */

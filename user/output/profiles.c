@@ -68,7 +68,8 @@ size_t measure_main(const struct measure *measures)
 
 const json_t *profile_event(const struct stream *stream)
 {
-	return json_array_get(json_object_get(stream->start, "events"), 0);
+	return json_array_get(json_object_get(stream->sampled ? stream->sampled : stream->start, "events"),
+			      0);
 }
 
 json_int_t profile_period(const json_t *event, const json_t *entries)
