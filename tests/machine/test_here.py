@@ -314,6 +314,23 @@ def test_root_of_the_machine_changes_nothing_here(run, tmp_path):
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("kept", "kept\n")]
 
 
+def test_dates_of_files_and_of_the_clock_move_no_count(run, tmp_path):
+    """Of the user's instructions. The kernel's depend on the names in /tmp as well, which come and go."""
+    (tmp_path / "data").write_bytes(bytes(20000))
+    shutil.copy("/usr/bin/sha256sum", tmp_path / "prog")
+
+    def count(**options):
+        err = run("perf", "stat", "-x,", "-e", "instructions:u", "./prog", "data", folder=tmp_path, user="root", **options)[2]
+        return int(err.split(",")[0])
+
+    before = count()
+    assert before > 1000000
+    os.utime(tmp_path / "data", ns=(0, 999_999_999))
+    os.utime(tmp_path / "prog", ns=(0, 1600000000_000_000_000))
+    assert count() == before
+    assert count(surroundings=here.Surroundings(clock=1700000000)) == before
+
+
 # -------------------------------------------------------------- streams
 
 
