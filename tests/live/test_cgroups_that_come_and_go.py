@@ -2,6 +2,7 @@
 """Cgroups that are removed and made again while they are measured."""
 import datetime
 import os
+import shlex
 import subprocess
 import time
 
@@ -11,7 +12,7 @@ import puppet
 from cgroups import inside, remove
 from puppet import Puppet
 from records import held, program
-from running import FAULTS, MISSED, OTHERS, Running, enter, total
+from running import FAULTS, MISSED, OTHERS, Running, enter, total, wait_for
 
 MIB = 1 << 20
 
@@ -154,15 +155,53 @@ def test_one_that_was_gone_before_anybody_looked_has_its_path(nhmtap, tmp_path, 
 
 @pytest.mark.plain  # a sanitizer's memory would count too
 def test_cgroups_without_end_take_little_memory_and_are_all_in_the_sum(nhmtap, tmp_path, cgroup):
+    """Those of a round are known to have gone when cgroups that are made after it were found three times."""
     path, folder = cgroup
-    result = nhmtap.into(tmp_path / "out", "stat", *FAULTS, "-a", "--per", "cgroup", "--format", "json", "--",
-                         *puppet.command(f"cgroups={folder},6000,10"))
-    counts = {r["cgroup"]: r["value"] for r in result.of("count")}
-    apart = [n for name, n in counts.items() if name.startswith(f"{path}/")]
-    assert 2000 < len(apart) <= 4200 and max(apart) == 10
-    assert 60000 <= sum(apart) + counts[OTHERS] + counts.get(MISSED, 0)
-    assert counts[OTHERS] >= 10000
+    running = Running(nhmtap, tmp_path / "out", "stat", "-a", "--per", "cgroup", interval=86400000)
+    with Puppet() as puppet:
+        for turn in range(3):
+            puppet.do(f"cgroups={folder},2500,10")
+            for mark in range(3):
+                os.mkdir(f"{folder}/mark{turn}{mark}")
+                wait_for(lambda text=f"{path}/mark{turn}{mark}": text in (tmp_path / "out").read_text())
+                os.rmdir(f"{folder}/mark{turn}{mark}")
+        result = running.end()
+    counts = [(r["cgroup"], r["value"]) for r in result.of("count")]
+    apart = [n for name, n in counts if name.startswith(f"{path}/") and "mark" not in name]
+    assert 500 < len(apart) <= 4096 + 2500 and max(apart) == 10
+    rest = sum(n for name, n in counts if name in (OTHERS, MISSED))
+    assert 75000 <= sum(apart) + rest and rest >= 10000
     assert result.one("end")["overhead"]["max_rss_bytes"] <= 48 * MIB
+
+
+@pytest.mark.parametrize("command", [["stat", "-G"], ["stat", "--for-each-cgroup"], ["profile", "-c", "1", "--by", "pid", "-G"],
+                                     ["mem", "-c", "1", "--by", "page,cgroup", "-G"]], ids=" ".join)
+def test_patterns_beside_named_ones_are_measured_from_the_first_instruction_too(nhmtap, tmp_path, cgroup, command):
+    """200 cgroups, each there for less than a millisecond, and a named one with a backslash."""
+    path, folder = cgroup
+    named = f"{folder}/a\\x2db"
+    os.mkdir(named)
+    result = nhmtap.into(tmp_path / "out", command[0], *FAULTS, *command[1:], f"{path}/a\\x2db,{path}/[0-9]*", "--",
+                         *inside(shlex.quote(named), *puppet.command(f"cgroups={folder},200,50", "faults=300")))
+    remove(named)
+    lost = sum(sum(r["samples"]["lost"].values()) for r in result.of("end") if "samples" in r)
+    assert total(result) + lost >= 200 * 50 + 300
+    assert not [r for r in result.records if "cgroups_late" in r] and not result.of("warning", cause="cgroups_late")
+    if "--for-each-cgroup" in command:
+        counts = {r["cgroup"]: r["value"] for r in result.of("count")}
+        assert counts[f"{path}/a\\x2db"] >= 300 - counts.get(MISSED, 0)
+
+
+@pytest.mark.parametrize("command", [["stat", "--per", "cpu"], ["mem", "-c", "1", "--stream"]], ids=" ".join)
+def test_where_each_cgroup_has_events_of_its_own_a_warning_tells_what_may_be_missing(nhmtap, tmp_path, cgroup, command):
+    path, folder = cgroup
+    result = nhmtap.into(tmp_path / "out", command[0], *FAULTS, *command[1:], "-G", f"{path}/*", "--",
+                         *puppet.command(f"cgroups={folder},300,50"))
+    assert total(result) < 300 * 50
+    late = next(r["cgroups_late"] for r in result.records if "cgroups_late" in r)
+    told = result.one("warning", cause="cgroups_late")
+    assert (told["cgroups"], told["unseen"]) == (late["cgroups"], late["unseen"])
+    assert told["why"] in result.err and "-a" in told["remedy"]
 
 
 @pytest.mark.parametrize("target", [["-a"], ["-G", "{path}"]], ids=["all", "the cgroup"])

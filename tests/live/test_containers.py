@@ -101,7 +101,7 @@ def test_what_is_in_one_that_fits_is_counted_once(nhmtap, tmp_path, cgroup):
     for name in ("a/in", "a", "b"):
         remove(f"{folder}/{name}")
     assert total(result) == 200
-    assert changes(result) == [("appeared", f"{path}/a")]
+    assert sorted(changes(result)) == [("appeared", f"{path}/a"), ("appeared", f"{path}/b")]
 
 
 @pytest.mark.parametrize("command", [["stat", "-G"], ["stat", "--for-each-cgroup"],
@@ -306,11 +306,8 @@ def test_what_runs_in_one_at_once_is_measured_or_said(nhmtap, tmp_path, cgroup, 
     late = [r["cgroups_late"] for r in result.records if "cgroups_late" in r]
     lost = sum(result.one("end")["samples"]["lost"].values()) if command[0] == "profile" else 0
     assert 100000 <= at_once
-    if not beside:  # from the first instruction, though the process moves itself in and out
-        assert total(result) + lost >= at_once and not late
-    elif total(result) < at_once:
-        assert len(late) == 1 and late[0]["cgroups"] + late[0]["unseen"] <= 5
-        assert late[0]["cgroups"] or late[0]["unseen"]
+    # From the first instruction, though the process moves itself in and out.
+    assert total(result) + lost >= at_once and not late
     for i in range(5):
         for of in f"{folder}/{QUICK[:-1]}{i}", f"{folder}/{i}/{QUICK}", f"{folder}/{i}", f"{folder}/named":
             if os.path.exists(of):

@@ -350,18 +350,14 @@ bool cgroup_watch_wants(struct activity *activity, __u64 id)
 }
 
 /* Returns the index of the target's cgroup that a cgroup belongs to by its path: the innermost that contains
- * it. A cgroup that matches a pattern, but came and went since the last search, is added. -1: none. */
+ * it. A cgroup that matches a pattern, but came and went since the last search, is added if it is told apart,
+ * or in none. -1: none. */
 static int cgroup_of_path(struct activity *activity, __u64 id, const char *path)
 {
 	const struct target *target = &activity->plan.target;
 	size_t mount = strlen(activity->session->host.cgroup_mount), longest = 0;
 	int found = -1;
 
-	if (fits(activity, path)) {
-		found = take_in(activity, path, id) - activity->cgroup_watch.list;
-		join(activity, found);
-		return found;
-	}
 	for (size_t i = 0; i < target->nr_cgroups; i++) {
 		const char *of = target->cgroups[i].path + mount;
 		size_t length = strlen(of);
@@ -371,6 +367,10 @@ static int cgroup_of_path(struct activity *activity, __u64 id, const char *path)
 			continue;
 		longest = length;
 		found = i;
+	}
+	if (fits(activity, path) && (found < 0 || target->per & PER_CGROUP)) {
+		found = take_in(activity, path, id) - activity->cgroup_watch.list;
+		join(activity, found);
 	}
 	return found;
 }

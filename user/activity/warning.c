@@ -249,3 +249,26 @@ int warn_of_unfollowed(struct activity *activity)
 			   "spent_ns", (json_int_t)spent, "remedy", "count whole CPUs (-a)");
 	return put(activity, record, "not_followed", why);
 }
+
+int warn_of_late_cgroups(struct activity *activity)
+{
+	json_t *late = activity->cgroup_watch.told ? NULL : activity_cgroups_late(activity, -1), *record;
+	json_int_t cgroups, unseen;
+	const char *remedy = "measure a cgroup that contains them (-G), or all (-a)";
+	char why[200];
+
+	if (!late)
+		return 0;
+	cgroups = json_integer_value(json_object_get(late, "cgroups"));
+	unseen = json_integer_value(json_object_get(late, "unseen"));
+	json_decref(late);
+	snprintf(why, sizeof(why),
+		 "of cgroups that fit a pattern, %lld were found after something could run in them, and %lld "
+		 "were gone before; what ran in them until then is not measured",
+		 (long long)cgroups, (long long)unseen);
+	say("nhmtap: %s: %s. Next: %s.", activity->name, why, remedy);
+	record = json_pack("{s:s, s:I, s:I, s:s}", "type", "warning", "cgroups", cgroups, "unseen", unseen,
+			   "remedy", remedy);
+	activity->cgroup_watch.told = true;
+	return put(activity, record, "cgroups_late", why);
+}

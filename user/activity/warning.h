@@ -51,4 +51,8 @@ int warn_of_doubt(struct activity *activity, const char *event, const char *why)
  * 0 or -errno of the sink. */
 int warn_of_unfollowed(struct activity *activity);
 
+/* Warns, once, that cgroups that a pattern fits were found late, or were gone before. Returns 0 or -errno of
+ * the sink. */
+int warn_of_late_cgroups(struct activity *activity);
+
 #endif

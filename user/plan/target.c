@@ -312,11 +312,43 @@ static size_t common_root(const struct target *target)
 	return target->patterns[0].container ? 0 : common;
 }
 
+/* Adds a pattern that fits only this path. fnmatch(3) takes a backslash for an escape. */
+static void add_exact(struct target *target, const char *path)
+{
+	char *text = xcalloc(2 * strlen(path) + 1, 1), *to = text;
+
+	for (const char *at = path; *at; at++) {
+		if (*at == '\\')
+			*to++ = *at;
+		*to++ = *at;
+	}
+	add_pattern(target, text, false);
+	free(text);
+}
+
+bool target_by_patterns(struct target *target, const struct host *host)
+{
+	size_t mount = strlen(host->cgroup_mount);
+
+	if (!target->nr_patterns)
+		return false;
+	for (size_t i = 0; i < target->nr_cgroups; i++)
+		if (!target->cgroups[i].path[mount]) /* what is in the root is in no other one */
+			return false;
+	for (size_t i = 0; i < target->nr_cgroups; i++) {
+		add_exact(target, target->cgroups[i].path + mount);
+		free(target->cgroups[i].name);
+		free(target->cgroups[i].path);
+	}
+	target->nr_cgroups = 0;
+	return true;
+}
+
 void target_tell_by_samples(struct target *target, const struct host *host)
 {
 	size_t root;
 
-	target->by_samples = target->nr_patterns && !target->nr_cgroups;
+	target->by_samples = target_by_patterns(target, host);
 	root = target->by_samples ? common_root(target) : 0;
 	if (!root)
 		return;

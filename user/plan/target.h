@@ -69,7 +69,11 @@ static inline bool target_is_command(const struct target *target)
 	return target->command && !target->cpus_given && !target_of_ids(target);
 }
 
-/* Has cgroups told apart by samples, if patterns alone name them. */
+/* Makes patterns of the cgroups that are named beside patterns, so that all are measured in the same way from
+ * their first instruction. Returns false if there are no patterns, or if the root is among the cgroups. */
+bool target_by_patterns(struct target *target, const struct host *host);
+
+/* Has cgroups told apart by samples, if patterns name them. */
 void target_tell_by_samples(struct target *target, const struct host *host);
 
 /* Adds a cgroup that a pattern has found, by its path below the mount, in a vacant place or at the end.

@@ -23,7 +23,7 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 		return -1;
 	/* Cgroups that a pattern will find are then counted from their first instruction. */
 	plan->target.by_switches = (!plan->target.per || plan->target.per == PER_CGROUP) &&
-				   plan->target.nr_patterns && !plan->target.nr_cgroups;
+				   target_by_patterns(&plan->target, host);
 	if (options->repeats && !plan->target.command) {
 		refuse(refusal, STATUS_USAGE, "option --repeat");
 		because(refusal, "there is no command to run again");
