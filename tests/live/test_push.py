@@ -281,6 +281,7 @@ def test_what_a_server_rejects_of_a_request_is_counted_and_told(nhmtap, tmp_path
                 session.until(lambda records, number=number: [r["type"] for r in records].count("warning") == number)
             snapshots(session, puppet, 10)
             assert f'nhmtap_rejected_points_total{{activity="session",output="{receiver.url()}"}} 307' in page.read_text()
+            assert 'nhmtap_warnings_total{activity="session",cause="rejected"} 3' in page.read_text()
             result = session.end()
     warnings = result.of("warning", cause="rejected")
     assert [(w["rejected"], w["why"]) for w in warnings] == [(7, 'too "old"'), (300, "no such tenant"), (0, "be careful")]

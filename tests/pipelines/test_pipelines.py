@@ -2,6 +2,8 @@
 """Small consumers take nhmtap's output unchanged, and get the same values from it as the records
 have."""
 import json
+import os
+import re
 import subprocess
 
 import pytest
@@ -82,3 +84,20 @@ def test_journald_takes_the_lines_from_systemd_cat(nhmtap, tmp_path):
     values = [line for line in map(json.loads, lines) if "value" in line]
     assert sum(line["value"] for line in values) == sum(r["value"] for r in counts) > 0
     assert len(values) == len(counts)
+
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def test_prometheus_takes_the_alerts_and_each_fires_for_what_it_is_meant_for():
+    said("promtool", "check", "rules", f"{HERE}/alerts.yml")
+    said("promtool", "test", "rules", f"{HERE}/alerts_test.yml")
+
+
+def test_the_alerts_are_about_metrics_that_there_are():
+    with open(f"{HERE}/alerts.yml", encoding="utf-8") as alerts, \
+            open(f"{HERE}/../../user/output/meters.c", encoding="utf-8") as meters:
+        named, known = set(re.findall(r"nhmtap_(\w+)", alerts.read())), meters.read()
+    assert len(named) > 6
+    for name in named:
+        assert f'"{re.sub("(_seconds|_bytes)?(_total)?$", "", name)}"' in known

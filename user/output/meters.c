@@ -436,19 +436,19 @@ static void take_gap(const struct taking *taking)
 	    integer(taking->record, "records"));
 }
 
-/* Takes what a server of OTLP has not taken. */
-static bool take_rejected(const struct taking *taking)
+static void take_warning(const struct taking *taking)
 {
 	const json_t *rejected = json_object_get(taking->record, "rejected");
-	json_t *labels;
+	json_t *labels = labels_of(taking);
 
+	json_object_set(labels, "cause", json_object_get(taking->record, "cause"));
+	add(taking, "warnings", "Warnings, by cause.", labels, 1);
 	if (!rejected)
-		return false;
+		return;
 	labels = labels_of(taking);
 	json_object_set(labels, "output", json_object_get(taking->record, "output"));
 	add(taking, "rejected_points", "Data points and profiles that a server has rejected.", labels,
 	    json_integer_value(rejected));
-	return true;
 }
 
 /* Takes what has happened to an output. */
@@ -497,13 +497,14 @@ bool meters_take(struct meters *meters, const char *activity, const struct calls
 		}
 	if (!strcmp(type, "error"))
 		return take_failure(&taking);
-	if (!strcmp(type, "warning"))
-		return take_rejected(&taking);
 	if (!strcmp(type, "reload"))
 		return take_reload(&taking);
-	if (strcmp(type, "gap"))
+	if (!strcmp(type, "warning"))
+		take_warning(&taking);
+	else if (!strcmp(type, "gap"))
+		take_gap(&taking);
+	else
 		return false;
-	take_gap(&taking);
 	return true;
 }
 
