@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "naming/maps.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,18 +36,33 @@ static char *read_text(int fd, size_t most, size_t *size)
 	return NULL;
 }
 
+/* The values of hex digits, plus 1. */
+static const unsigned char digits[256] = {
+	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,	['6'] = 7,  ['7'] = 8,
+	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+	['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
 /* Reads the hex number at *at, and moves *at after it and the blanks that follow. Returns false if there is
- * none. */
+ * none. strtoull(3) took more than a third of the time that kallsyms takes. */
 static bool take_hex(char **at, __u64 *number)
 {
-	char *begin = *at, *end;
+	char *end = *at;
+	__u64 value = 0;
+	unsigned int digit;
 
-	if (!isxdigit((unsigned char)*begin))
+	if (end[0] == '0' && (end[1] == 'x' || end[1] == 'X'))
+		end += 2;
+	if (!digits[(unsigned char)*end])
 		return false;
-	*number = strtoull(begin, &end, 16);
+	for (; (digit = digits[(unsigned char)*end]); end++)
+		value = value << 4 | (digit - 1);
+	*number = value;
 	if (*end != ' ' && *end != '\t')
 		return false;
-	*at = end + strspn(end, " \t");
+	while (*end == ' ' || *end == '\t')
+		end++;
+	*at = end;
 	return true;
 }
 
@@ -142,6 +156,8 @@ static __u64 end_of_module(const void *of, __u64 address)
 
 static void note_bounds(struct modules *modules, const char *name, __u64 address)
 {
+	if (name[0] != '_')
+		return;
 	if (!strcmp(name, "_stext"))
 		modules->kernel_low = address;
 	/* The code for the kernel's start follows _etext. */
