@@ -455,7 +455,7 @@ def test_samples_are_taken_where_the_folder_of_a_pattern_is_removed_and_made_aga
     os.mkdir(f"{folder}/in")
     running = Running(nhmtap, tmp_path / "out", "profile", "-c", "1", "--by", keys, "-G", f"{path}/in/*", interval=50)
     subprocess.run([short, f"{folder}/in", "10"], check=True)
-    running.wait(lambda r: r["type"] == "profile" and r.get("value", 0) >= 1000)
+    wait_for(lambda: sum(r.get("value", 0) for r in running.records() if r["type"] == "profile") >= 1000)
     remove(f"{folder}/in")
     # Two intervals begin after it has gone.
     seen = len(running.records())
