@@ -96,10 +96,18 @@ def test_the_parts_of_the_whole_add_up_to_it(guest):
     assert explained + shares["unexplained"]["share"] == pytest.approx(shares["stalled"]["share"])
 
 
+def test_divisions_are_named_with_the_time_that_they_keep_the_divider_busy(guest):
+    analysis = merged(analyze(guest, "divide"))
+    share = analysis["shares"]["divider"]
+    built = known.numbers("divide")["ARITH.CYCLES_DIV_BUSY"] / cycles(guest, "divide")
+    assert share["low"] <= built <= share["high"] and built > 0.1
+    assert "divider" in verdict(analysis)
+
+
 def test_what_the_machine_does_not_model_is_not_taken_for_nothing(guest):
     shares = merged(analyze(guest, "count"))["shares"]
-    assert "share" not in shares["divider"]
-    assert "the emulated machine" in shares["divider"]["why"]
+    assert "share" not in shares["machine_clears"]
+    assert "the emulated machine" in shares["machine_clears"]["why"]
 
 
 def test_sandy_bridges_slots_are_not_judged_by_what_the_machine_does_not_model(machines):
