@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fuzzes the table of Go's functions: a .gopclntab of any bytes makes a consistent table for unwinding, with
- * no more rows than its size allows. The first bytes of the input choose the format and make the header lead
- * into the section, so that the other bytes reach the parser.
+ * no more rows than its size allows, and functions with code. The first bytes of the input choose the format
+ * and make the header lead into the section, so that the other bytes reach the parser.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +51,21 @@ static void make_header(unsigned char *bytes, size_t size, const struct chosen *
 	put(bytes + first + 32, chosen->functions % size);
 }
 
+static void check_function(void *context, __u64 begin, __u64 end, size_t name)
+{
+	if (begin >= end)
+		abort();
+}
+
+static void check_names(const struct gopclntab *section)
+{
+	size_t size;
+	const char *names = gopclntab_names(section, &size);
+
+	if (size && memchr(names, 0xff, size) == names + size) /* reads all of it */
+		abort();
+}
+
 static void read_table(const unsigned char *bytes, size_t size)
 {
 	struct gopclntab section = {.size = size - gopclntab_find(bytes, size), .text = 0x1000, .code = code};
@@ -63,6 +78,8 @@ static void read_table(const unsigned char *bytes, size_t size)
 	unwind_rows_begin(&rows, 0x1000, 0x180000);
 	gopclntab_read(&rows, &section);
 	finish_table(&rows, 4 * size + 256);
+	gopclntab_functions(&section, check_function, NULL);
+	check_names(&section);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

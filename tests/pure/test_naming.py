@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import golang
 from naming import Names, addr2line, build_id, functions, llvm_symbolizer, offset_of, places, run, symbols
 
 SOURCE = """
@@ -176,6 +177,48 @@ def test_a_stripped_program_has_the_names_that_it_exports(engine, compiled):
     assert functions(names.file(path, offset_of(path, outer))) == ["outer"]
     assert names.file(path, offset_of(path, hidden)) == {
         "build_id": build_id(path), "frames": [], "why": "no symbol is there"}
+
+
+GENERIC = """
+package main
+
+type list[T any] struct{ held []T }
+
+//go:noinline
+func (l *list[T]) each(call func(T) int) (sum int) {
+	for _, one := range l.held {
+		sum += call(one)
+	}
+	return
+}
+
+func main() {
+	println((&list[string]{[]string{"a", "bc"}}).each(func(s string) int { return len(s) }))
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("-buildmode=pie", "-ldflags=-linkmode=external")],
+                         ids=["fixed", "linked-by-ld"])
+def test_functions_of_a_stripped_go_program_have_the_names_that_its_symbols_had(engine, tmp_path, flags):
+    program = golang.build(tmp_path, *flags, source=GENERIC)
+    known = {}
+    for line in run("go", "tool", "nm", program).splitlines():
+        match = re.fullmatch(r" *([0-9a-f]+) [tT] ((main|runtime|internal/\S+)\..*)", line)
+        if match:
+            known[int(match[1], 16)] = match[2]
+    run("strip", program)
+    assert "no symbols" in subprocess.run(["nm", program], capture_output=True, text=True).stderr
+    names, compared = engine(), set()
+    for address, name in known.items():
+        if name in ("runtime.text", "runtime.etext"):  # the linker's, which have no code of their own
+            continue
+        # Go's runtime leaves out which registers a function is called with, and types that a generic one was made for.
+        name = re.sub(r"\[.*\]", "[...]", re.sub(r"\.abi(0|internal)$", "", name))
+        frame = names.file(program, offset_of(program, address))["frames"][-1]
+        assert (frame["symbol"], frame["offset"]) == (name, 0)
+        compared.add(name)
+    assert len(compared) > 900 and {"main.main", "main.main.func1", "main.(*list[...]).each", "runtime.asmcgocall"} <= compared
 
 
 def test_what_is_between_functions_has_no_name(engine, compiled):

@@ -31,6 +31,8 @@ static const struct layout {
 #define HEADER_SIZE  72
 #define NR_FUNCTIONS 8 /* in the header */
 
+#define FUNCTION_BYTES 40 /* that a function takes at least in a linker's table */
+
 /* In struct _func, behind the address. */
 #define NAME	  0
 #define DISTANCES 12
@@ -328,44 +330,104 @@ static enum role role_of(const struct go_parser *parser, size_t name, __u8 flags
 	return flags & TOP_FRAME ? ROLE_OUTERMOST : flags & WRITES_SP ? ROLE_SWITCHING : ROLE_ORDINARY;
 }
 
-static void read_function(struct go_parser *parser, size_t i)
+/* What the table says about a function, as it is there. */
+struct go_entry {
+	__u64 begin, end;
+	__u32 name, distances; /* offsets in their parts of the section */
+	__u8 flags;
+};
+
+static struct go_entry entry_at(const struct go_parser *parser, size_t i)
 {
 	const struct gopclntab *table = parser->table;
 	size_t word = parser->layout->relative ? 4 : 8, entry = parser->functions + 2 * word * i;
 	size_t at = parser->functions + number(table, entry + word, word);
 	__u64 text = parser->layout->relative ? table->text : 0;
-	__u8 flags = number(table, at + parser->layout->flags, 1);
-	__u32 distances = number(table, at + word + DISTANCES, 4);
-	struct go_function function = {.begin = text + number(table, entry, word),
-				       .end = text + number(table, entry + 2 * word, word),
-				       .distances = distances ? parser->distances + distances : 0};
+
+	return (struct go_entry){.begin = text + number(table, entry, word),
+				 .end = text + number(table, entry + 2 * word, word),
+				 .name = number(table, at + word + NAME, 4),
+				 .distances = number(table, at + word + DISTANCES, 4),
+				 .flags = number(table, at + parser->layout->flags, 1)};
+}
+
+static void read_function(struct go_parser *parser, size_t i)
+{
+	struct go_entry entry = entry_at(parser, i);
+	struct go_function function = {.begin = entry.begin,
+				       .end = entry.end,
+				       .distances =
+					       entry.distances ? parser->distances + entry.distances : 0};
 
 	/* Rows have addresses of 32 bits. */
 	if (function.end > parser->rows->high)
 		function.end = parser->rows->high;
-	function.role = role_of(parser, parser->names + number(table, at + word + NAME, 4), flags);
-	function.assembled = flags & ASSEMBLER || function.role == ROLE_SWITCHING;
+	function.role = role_of(parser, parser->names + entry.name, entry.flags);
+	function.assembled = entry.flags & ASSEMBLER || function.role == ROLE_SWITCHING;
 	if (function.end > function.begin)
 		add_function(parser, &function);
 }
 
-void gopclntab_read(struct unwind_rows *rows, const struct gopclntab *table)
+/* Reads the header. Returns whether it leads into the section. */
+static bool begin_parser(struct go_parser *parser, const struct gopclntab *table)
 {
 	const struct layout *layout = layout_of(table->bytes, table->size);
-	struct go_parser parser = {.rows = rows, .table = table, .layout = layout};
-	size_t before = rows->nr_rows;
 
+	*parser = (struct go_parser){.table = table, .layout = layout};
 	if (!layout)
+		return false;
+	parser->names = number(table, layout->names, 8);
+	parser->distances = number(table, layout->distances, 8);
+	parser->functions = number(table, layout->functions, 8);
+	parser->nr = number(table, NR_FUNCTIONS, 8);
+	return parser->names <= table->size && parser->distances <= table->size &&
+	       parser->functions <= table->size &&
+	       parser->nr <= (table->size - parser->functions) / (layout->relative ? 8 : 16);
+}
+
+void gopclntab_read(struct unwind_rows *rows, const struct gopclntab *table)
+{
+	size_t before = rows->nr_rows;
+	struct go_parser parser;
+
+	if (!begin_parser(&parser, table))
 		return;
-	parser.names = number(table, layout->names, 8);
-	parser.distances = number(table, layout->distances, 8);
-	parser.functions = number(table, layout->functions, 8);
-	parser.nr = number(table, NR_FUNCTIONS, 8);
-	if (parser.names > table->size || parser.distances > table->size || parser.functions > table->size ||
-	    parser.nr > (table->size - parser.functions) / (layout->relative ? 8 : 16))
-		return;
-	/* Functions may share a list of distances, but of a linker's table each takes 40 bytes and more, and
-	 * has few rows. */
+	parser.rows = rows;
+	/* Functions may share a list of distances, but of a linker's table each takes FUNCTION_BYTES and
+	 * more, and has few rows. */
 	for (size_t i = 0; i < parser.nr && rows->nr_rows < before + table->size; i++)
 		read_function(&parser, i);
+}
+
+/* --- names -------------------------------------------------------------------------------------- */
+
+const char *gopclntab_names(const struct gopclntab *table, size_t *size)
+{
+	struct go_parser parser;
+	__u64 next;
+
+	*size = 0;
+	if (!begin_parser(&parser, table))
+		return NULL;
+	/* The next part, that of the files, is the next in the header, too. */
+	next = number(table, parser.layout->names + 8, 8);
+	if (next > parser.names && next <= table->size)
+		*size = next - parser.names;
+	return (const char *)table->bytes + parser.names;
+}
+
+void gopclntab_functions(const struct gopclntab *table,
+			 void (*each)(void *context, __u64 begin, __u64 end, size_t name), void *context)
+{
+	struct go_parser parser;
+
+	if (!begin_parser(&parser, table))
+		return;
+	/* So that a hostile table takes no more memory than a symbol table of its size. */
+	for (size_t i = 0; i < parser.nr && i < table->size / FUNCTION_BYTES; i++) {
+		struct go_entry entry = entry_at(&parser, i);
+
+		if (entry.begin < entry.end)
+			each(context, entry.begin, entry.end, entry.name);
+	}
 }

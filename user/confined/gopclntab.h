@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads what .gopclntab, which every Go program has even if it is stripped, says about the frames of its
- * functions. Go's programs have no .eh_frame, and their innermost functions no frame pointer. Whatever the
- * section contains, nothing beyond it is read.
+ * Reads what .gopclntab, which every Go program has even if it is stripped, says about its functions: their
+ * names and frames. Go's programs have no .eh_frame, and their innermost functions no frame pointer. Whatever
+ * the section contains, nothing beyond it is read.
  */
 #ifndef NHMTAP_GOPCLNTAB_H
 #define NHMTAP_GOPCLNTAB_H
@@ -27,6 +27,15 @@ size_t gopclntab_find(const unsigned char *bytes, size_t size);
 /* Where the table's header has the beginning of Go's code, in bytes; 0: it does not have it. */
 size_t gopclntab_text_at(const unsigned char *bytes, size_t size);
 
+/* All names, one after the other, each with a zero byte but perhaps the last. `size`: 0 if there are none. */
+const char *gopclntab_names(const struct gopclntab *table, size_t *size);
+
+/* Calls each() for every function that has code. `name`: where its name begins in gopclntab_names(); may be
+ * beyond its end. `code` isn't needed. */
+void gopclntab_functions(const struct gopclntab *table,
+			 void (*each)(void *context, __u64 begin, __u64 end, size_t name), void *context);
+
+/* Adds the rows of all functions. */
 void gopclntab_read(struct unwind_rows *rows, const struct gopclntab *table);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "confined/dwarf_image.h"
+#include "confined/go_image.h"
 
 static void load_symbols(struct symbols *symbols, const struct image *image, const struct image *debug,
 			 size_t most)
@@ -17,6 +18,7 @@ static void load_symbols(struct symbols *symbols, const struct image *image, con
 			image_add_symbols(&mini, SHT_SYMTAB, symbols, most);
 			image_close(&mini);
 		}
+		go_image_add_symbols(image, symbols, most);
 	}
 	image_add_plt(image, symbols, most);
 	symbols_finish(symbols, image_end_of_code, image);

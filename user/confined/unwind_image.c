@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "confined/eh_frame.h"
+#include "confined/go_image.h"
 #include "confined/gopclntab.h"
 #include "confined/unwind_rows.h"
 #include "naming/image.h"
@@ -39,48 +40,6 @@ static void read_frames(struct unwind_rows *rows, const struct image *image, con
 
 /* --- Go ----------------------------------------------------------------------------------------- */
 
-/* Where moduledata, alone in this section since Go 1.26, has the beginning of Go's code:
- * src/runtime/symtab.go. */
-#define MODULE		   ".go.module"
-#define MODULE_HAS_TEXT_AT 176
-
-/* What the dynamic linker writes at an address of a program that may lie anywhere; 0 if nothing. */
-static __u64 relocated(const struct image *image, const char *name, __u64 address)
-{
-	GElf_Shdr header;
-	Elf64_Rela *list = (Elf64_Rela *)section_of(image, name, &header);
-	__u64 value = 0;
-
-	for (size_t i = 0; list && i < header.sh_size / sizeof(*list) && !value; i++)
-		if (list[i].r_offset == address && ELF64_R_TYPE(list[i].r_info) == R_X86_64_RELATIVE)
-			value = list[i].r_addend;
-	free(list);
-	return value;
-}
-
-/* A word of a section, as the running program has it; 0 if there is none. */
-static __u64 word_of(const struct image *image, const GElf_Shdr *header, const unsigned char *bytes,
-		     size_t at)
-{
-	__u64 word = 0;
-
-	if (at + sizeof(word) > header->sh_size)
-		return 0;
-	memcpy(&word, bytes + at, sizeof(word));
-	word = word ? word : relocated(image, ".rela.dyn", header->sh_addr + at);
-	return word ? word : relocated(image, ".rela", header->sh_addr + at);
-}
-
-static __u64 text_of_module(const struct image *image)
-{
-	GElf_Shdr header;
-	unsigned char *bytes = section_of(image, MODULE, &header);
-	__u64 text = bytes ? word_of(image, &header, bytes, MODULE_HAS_TEXT_AT) : 0;
-
-	free(bytes);
-	return text;
-}
-
 struct code {
 	const struct image *image;
 	struct segment *segments;
@@ -101,39 +60,29 @@ static size_t read_code(const void *context, __u64 address, unsigned char *bytes
 	return 0;
 }
 
-/* Returns whether the section has Go's functions. */
-static bool read_go_section(struct unwind_rows *rows, const struct code *code, const char *name)
-{
-	struct gopclntab table = {.code = read_code, .context = code};
-	size_t before = rows->nr_functions, begin, at;
-	GElf_Shdr header;
-	unsigned char *bytes = section_of(code->image, name, &header);
+struct go_reader {
+	struct unwind_rows *rows;
+	const struct code *code;
+};
 
-	if (!bytes)
-		return false;
-	begin = gopclntab_find(bytes, header.sh_size);
-	table.bytes = bytes + begin;
-	table.size = header.sh_size - begin;
-	at = gopclntab_text_at(table.bytes, table.size);
-	table.text = at ? word_of(code->image, &header, bytes, begin + at) : 0;
-	if (!table.text)
-		table.text = text_of_module(code->image);
-	unwind_rows_next_section(rows);
-	gopclntab_read(rows, &table);
-	free(bytes);
-	return rows->nr_functions > before;
+static bool read_go_table(void *context, struct gopclntab *table)
+{
+	struct go_reader *reader = context;
+	size_t before = reader->rows->nr_functions;
+
+	table->code = read_code;
+	table->context = reader->code;
+	unwind_rows_next_section(reader->rows);
+	gopclntab_read(reader->rows, table);
+	return reader->rows->nr_functions > before;
 }
 
-/* Returns whether the file has Go's functions. Up to Go 1.25, the table of a program that may lie anywhere is
- * in a section of its own only if Go's own linker has made the file. */
+/* Returns whether the file has Go's functions. */
 static bool read_go(struct unwind_rows *rows, const struct code *code)
 {
-	GElf_Shdr header;
+	struct go_reader reader = {rows, code};
 
-	return read_go_section(rows, code, ".gopclntab") ||
-	       read_go_section(rows, code, ".data.rel.ro.gopclntab") ||
-	       (image_section(code->image, ".go.buildinfo", &header) &&
-		read_go_section(rows, code, ".data.rel.ro"));
+	return go_image_tables(code->image, SECTION_MOST, read_go_table, &reader);
 }
 
 /* --- all of it ---------------------------------------------------------------------------------- */
