@@ -916,12 +916,14 @@ def test_dwarf_that_was_written_to_do_harm_costs_lines_but_not_the_function(engi
     assert names.memory() < 256 << 20
 
 
-def test_parts_that_programs_share_are_found(engine, compiled, tmp_path):
+@pytest.mark.parametrize("link", ["absolute", "beside", "above"])
+def test_parts_that_programs_share_are_found(engine, compiled, tmp_path, link):
     """dwz moves what two programs have in common to a separate file."""
     path, other = compiled(), compiled("-DOTHER", name="other")
     addresses = instructions(path, "outer")
     expected = {address: normal(frames) for address, frames in addr2line(path, addresses).items()}
-    run("dwz", "-m", tmp_path / "shared.debug", "-M", tmp_path / "shared.debug", path, other)
+    names = {"absolute": str(tmp_path / "shared.debug"), "beside": "shared.debug", "above": f"../{tmp_path.name}/shared.debug"}
+    run("dwz", "-m", tmp_path / "shared.debug", "-M", names[link], path, other)
     assert ".gnu_debugaltlink" in run("readelf", "-SW", path)
     names = engine("-l")
     for address in addresses:

@@ -124,8 +124,23 @@ static bool has_build_id(const struct image *image, const char *build_id)
 	return !strcmp(own, build_id);
 }
 
+/* Opens the image at a path in the file's own system or, if `anywhere`, in ours. Returns whether it is the
+ * one with the build-id. */
+static bool open_right(struct image *image, const char *path, const char *build_id, const struct place *place,
+		       bool anywhere, open_debug_fn open)
+{
+	for (int ours = !place->root[0]; ours <= (anywhere || !place->root[0]); ours++) {
+		if (!open_image(image, open, ours, path))
+			continue;
+		if (has_build_id(image, build_id))
+			return true;
+		image_close(image);
+	}
+	return false;
+}
+
 /* Tries debug_dir/.build-id/ab/cdef….debug, in the file's own system and then in ours. */
-static bool open_by_build_id(struct image *debug, const char *build_id, const char *root,
+static bool open_by_build_id(struct image *debug, const char *build_id, const struct place *place,
 			     const char *debug_dir, open_debug_fn open)
 {
 	char path[2 * PATH_MAX];
@@ -133,14 +148,7 @@ static bool open_by_build_id(struct image *debug, const char *build_id, const ch
 	if (strlen(build_id) < 4)
 		return false;
 	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_dir, build_id, build_id + 2);
-	for (int ours = !root[0]; ours < 2; ours++) {
-		if (!open_image(debug, open, ours, path))
-			continue;
-		if (has_build_id(debug, build_id))
-			return true;
-		image_close(debug);
-	}
-	return false;
+	return open_right(debug, path, build_id, place, true, open);
 }
 
 #define SUMMED_MOST (1ULL << 30)
@@ -212,37 +220,28 @@ bool debug_file_open(struct image *debug, const struct image *of, const struct p
 	char build_id[2 * BUILD_ID_MAX + 1];
 
 	image_build_id(of, build_id);
-	return open_by_build_id(debug, build_id, place->root, debug_dir, open) ||
+	return open_by_build_id(debug, build_id, place, debug_dir, open) ||
 	       open_by_link(debug, of, build_id, place, debug_dir, open);
 }
 
 bool alternate_open(struct image *alternate, const char *name, const char *build_id,
 		    const struct place *place, const char *debug_dir, open_debug_fn open)
 {
-	const char *at = name;
+	const char *slash = strrchr(place->path, '/'), *at = name;
+	char path[3 * PATH_MAX];
 
-	if (open_by_build_id(alternate, build_id, place->root, debug_dir, open))
+	if (open_by_build_id(alternate, build_id, place, debug_dir, open))
 		return true;
-	/* Debian's names are relative to the debug file's folder, and lead up to …/debug/.dwz. What follows
-	 * the "../" is relative to debug_dir. */
+	if (name[0] == '/')
+		return open_right(alternate, name, build_id, place, false, open);
+	/* Another name is relative to the folder of the file that has it: dwz -m beside the program. */
+	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - place->path) : 0, place->path, name);
+	if (open_right(alternate, path, build_id, place, false, open))
+		return true;
+	/* Debian's lead from the debug file's folder up to …/debug/.dwz. What follows the "../" is relative
+	 * to debug_dir. */
 	while (!strncmp(at, "../", 3))
 		at += 3;
-	if (at != name) {
-		char path[3 * PATH_MAX];
-
-		snprintf(path, sizeof(path), "%s/%s", debug_dir, at);
-		if (open_image(alternate, open, !place->root[0], path) ||
-		    (place->root[0] && open_image(alternate, open, true, path))) {
-			if (has_build_id(alternate, build_id))
-				return true;
-			image_close(alternate);
-		}
-		return false;
-	}
-	if (name[0] != '/' || !open_image(alternate, open, !place->root[0], name))
-		return false;
-	if (has_build_id(alternate, build_id))
-		return true;
-	image_close(alternate);
-	return false;
+	snprintf(path, sizeof(path), "%s/%s", debug_dir, at);
+	return at != name && open_right(alternate, path, build_id, place, true, open);
 }
