@@ -133,6 +133,56 @@ def test_pprof_keeps_functions_with_one_name_apart_by_their_mangled_names(nhmtap
     assert ("main", "main") in functions.values()
 
 
+# One function has a name, and what is before it has none.
+HALF_NAMED = """
+        .text
+nameless:
+        movb $1, (%rdi)
+        ret
+        .globl named
+        .type named, @function
+named:  movb $1, (%rdi)
+        call nameless_of_page
+        ret
+        .size named, . - named
+nameless_of_page:
+        lea 4096(%rdi), %rdi
+        jmp nameless
+"""
+
+
+def test_pprof_has_one_mapping_for_a_file_whose_code_has_names_only_in_part(nhmtap, tmp_path):
+    """A place of code without a name comes with the file's build-id, a name without."""
+    for source, text in (("half.s", HALF_NAMED), ("main.c", """
+        #include <sys/mman.h>
+        void named(char *);
+        int main(void)
+        {
+            char *pages = mmap(0, 200 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            madvise(pages, 200 * 4096, MADV_NOHUGEPAGE);
+            for (int i = 0; i < 100; i++) named(pages + i * 8192);
+            return 0;
+        }""")):
+        (tmp_path / source).write_text(text)
+    subprocess.run(["gcc", "-shared", "-Wl,--build-id", "-o", "libhalf.so", "half.s"], cwd=tmp_path, check=True)
+    subprocess.run(["strip", "libhalf.so"], cwd=tmp_path, check=True)
+    subprocess.run(["gcc", "-o", "half", "main.c", "libhalf.so", "-Wl,-rpath,$ORIGIN"], cwd=tmp_path, check=True)
+    result = nhmtap("profile", "-o", tmp_path / "x", "--format", "pprof", "-e", "page-faults:u", "-c", "1", "--by", "symbol", "--",
+                    tmp_path / "half")
+    assert result.status == 0, result.err
+    profile = pprof.read(tmp_path / "x")
+    texts = profile.string_table
+    mappings = {m.id: texts[m.filename] for m in profile.mapping}
+    assert len(set(mappings.values())) == len(mappings), mappings
+    library, = (m for m in profile.mapping if texts[m.filename].endswith("/libhalf.so"))
+    assert re.fullmatch("[0-9a-f]{40}", texts[library.build_id])
+    found = collections.Counter()
+    for sample in profile.sample:
+        location = next(x for x in profile.location if x.id == sample.location_id[0])
+        found[location.mapping_id, bool(location.line)] += sample.value[0]
+    assert found[library.id, True] >= 100 and found[library.id, False] >= 100
+
+
 def test_mangled_names_are_in_records_only_if_an_output_shows_them(nhmtap, tmp_path):
     subprocess.run(["gcc", "-O1", "-fno-omit-frame-pointer", "-fno-ipa-icf", "-o", tmp_path / "shapes", "-x", "c", "-"],
                    input=CONSTRUCTORS, text=True, check=True)

@@ -68,31 +68,56 @@ static Pprof__ValueType *value_type(struct writing *writing, const char *type, c
 
 /* --- where ------------------------------------------------------------------------------------ */
 
-/* The mapping of a frame's file; NULL if the frame has no file. */
-static Pprof__Mapping *mapping_of(struct writing *writing, const json_t *frame)
+static Pprof__Mapping *add_mapping(struct writing *writing, const json_t *frame)
 {
 	Pprof__Profile *profile = writing->profile;
+	Pprof__Mapping *mapping = NEW(Mapping, MAPPING);
+
+	APPEND(profile->mapping, profile->n_mapping, mapping);
+	mapping->id = profile->n_mapping;
+	mapping->filename = add_text(writing, string(frame, "module"));
+	mapping->memory_start = calls_of_kernel(frame) ? 1ULL << 63 : mapping->id << RANGE_BITS;
+	mapping->memory_limit = calls_of_kernel(frame) ? ~0ULL : (mapping->id + 1) << RANGE_BITS;
+	return mapping;
+}
+
+/* The mapping of the file with this build-id or, if it is "", the file's first one; NULL if there is none. */
+static Pprof__Mapping *known_mapping(const struct writing *writing, const char *module, const char *build_id)
+{
+	json_t *name = json_sprintf("%s %s", build_id, module);
+	const json_t *known = json_object_get(writing->mappings, json_string_value(name));
+
+	json_decref(name);
+	return known ? writing->profile->mapping[json_integer_value(known) - 1] : NULL;
+}
+
+static void know_mapping(struct writing *writing, const char *module, const char *build_id,
+			 const Pprof__Mapping *mapping)
+{
+	json_t *name = json_sprintf("%s %s", build_id, module);
+
+	json_object_set_new(writing->mappings, json_string_value(name), json_integer(mapping->id));
+	json_decref(name);
+}
+
+/* The mapping of a frame's file; NULL if the frame has no file. Frames of one file may come with its build-id
+ * or without: only code that has no name needs it. */
+static Pprof__Mapping *mapping_of(struct writing *writing, const json_t *frame)
+{
 	const char *module = string(frame, "module"), *build_id = string(frame, "build_id");
-	Pprof__Mapping *mapping;
-	json_t *known, *name;
+	Pprof__Mapping *mapping, *first;
 
 	if (!*module)
 		return NULL;
-	name = json_sprintf("%s %s", module, build_id);
-	known = json_object_get(writing->mappings, json_string_value(name));
-	if (known) {
-		json_decref(name);
-		return profile->mapping[json_integer_value(known) - 1];
-	}
-	mapping = NEW(Mapping, MAPPING);
-	APPEND(profile->mapping, profile->n_mapping, mapping);
-	mapping->id = profile->n_mapping;
-	mapping->filename = add_text(writing, module);
+	mapping = known_mapping(writing, module, build_id);
+	if (mapping)
+		return mapping;
+	first = known_mapping(writing, module, "");
+	mapping = first && !first->build_id ? first : add_mapping(writing, frame);
 	mapping->build_id = add_text(writing, build_id);
-	mapping->memory_start = calls_of_kernel(frame) ? 1ULL << 63 : mapping->id << RANGE_BITS;
-	mapping->memory_limit = calls_of_kernel(frame) ? ~0ULL : (mapping->id + 1) << RANGE_BITS;
-	json_object_set_new(writing->mappings, json_string_value(name), json_integer(mapping->id));
-	json_decref(name);
+	know_mapping(writing, module, build_id, mapping);
+	if (!first)
+		know_mapping(writing, module, "", mapping);
 	return mapping;
 }
 
