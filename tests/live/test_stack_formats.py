@@ -6,6 +6,7 @@ import re
 import subprocess
 import time
 
+import otlp_profiles
 import pytest
 import pprof
 import records
@@ -151,7 +152,7 @@ nameless_of_page:
 """
 
 
-def test_pprof_has_one_mapping_for_a_file_whose_code_has_names_only_in_part(nhmtap, tmp_path):
+def test_a_file_whose_code_has_names_only_in_part_has_one_mapping(nhmtap, tmp_path):
     """A place of code without a name comes with the file's build-id, a name without."""
     for source, text in (("half.s", HALF_NAMED), ("main.c", """
         #include <sys/mman.h>
@@ -167,8 +168,8 @@ def test_pprof_has_one_mapping_for_a_file_whose_code_has_names_only_in_part(nhmt
     subprocess.run(["gcc", "-shared", "-Wl,--build-id", "-o", "libhalf.so", "half.s"], cwd=tmp_path, check=True)
     subprocess.run(["strip", "libhalf.so"], cwd=tmp_path, check=True)
     subprocess.run(["gcc", "-o", "half", "main.c", "libhalf.so", "-Wl,-rpath,$ORIGIN"], cwd=tmp_path, check=True)
-    result = nhmtap("profile", "-o", tmp_path / "x", "--format", "pprof", "-e", "page-faults:u", "-c", "1", "--by", "symbol", "--",
-                    tmp_path / "half")
+    result = nhmtap("profile", "-o", f"pprof={tmp_path / 'x'}", "-o", f"otlp-profiles={tmp_path / 'y'}", "-e", "page-faults:u",
+                    "-c", "1", "--by", "symbol", "--", tmp_path / "half")
     assert result.status == 0, result.err
     profile = pprof.read(tmp_path / "x")
     texts = profile.string_table
@@ -181,6 +182,9 @@ def test_pprof_has_one_mapping_for_a_file_whose_code_has_names_only_in_part(nhmt
         location = next(x for x in profile.location if x.id == sample.location_id[0])
         found[location.mapping_id, bool(location.line)] += sample.value[0]
     assert found[library.id, True] >= 100 and found[library.id, False] >= 100
+    dictionary = otlp_profiles.read((tmp_path / "y").read_bytes()).dictionary
+    names = [dictionary.string_table[m.filename_strindex] for m in dictionary.mapping_table]
+    assert len(set(names)) == len(names) and str(tmp_path / "libhalf.so") in names, names
 
 
 def test_mangled_names_are_in_records_only_if_an_output_shows_them(nhmtap, tmp_path):

@@ -157,32 +157,61 @@ static void attribute_name(const char *key, char *name, size_t size)
 
 /* --- code ------------------------------------------------------------------------------------- */
 
+/* The place of the file with this build-id or, if it is "", of the file's first mapping; 0: there is none. */
+static int32_t known_mapping(struct otlp_message *gathered, const char *module, const char *build_id)
+{
+	char *item = xasprintf("%s %s", build_id, module);
+	int32_t place = find_place(gathered, MAPPINGS, item);
+
+	free(item);
+	return place;
+}
+
+static int32_t know_mapping(struct otlp_message *gathered, const char *module, const char *build_id,
+			    int32_t place)
+{
+	char *item = xasprintf("%s %s", build_id, module);
+
+	note_place(gathered, MAPPINGS, item, place);
+	free(item);
+	return place;
+}
+
+static int32_t add_mapping(struct otlp_message *gathered, const json_t *frame)
+{
+	Otlp__ProfilesDictionary *dictionary = dictionary_of(gathered);
+	uint64_t nr = dictionary->n_mapping_table;
+	Otlp__Mapping *mapping = NEW(Mapping, MAPPING);
+
+	mapping->filename_strindex = add_text(gathered, string(frame, "module"));
+	mapping->memory_start = calls_of_kernel(frame) ? 1ULL << 63 : nr << RANGE_BITS;
+	mapping->memory_limit = calls_of_kernel(frame) ? ~0ULL : (nr + 1) << RANGE_BITS;
+	APPEND(dictionary->mapping_table, dictionary->n_mapping_table, mapping);
+	return nr;
+}
+
+/* As in pprof: frames of one file may come with its build-id or without. */
 static int32_t mapping_of(struct otlp_message *gathered, const json_t *frame)
 {
 	const char *module = string(frame, "module"), *build_id = string(frame, "build_id");
 	Otlp__ProfilesDictionary *dictionary = dictionary_of(gathered);
-	uint64_t nr = dictionary->n_mapping_table;
 	Otlp__Mapping *mapping;
-	int32_t place;
-	char *item;
+	int32_t place, first;
 
-	if (!*module)
-		return 0;
-	item = xasprintf("%s %s", module, build_id);
-	place = find_place(gathered, MAPPINGS, item);
-	if (!place) {
-		mapping = NEW(Mapping, MAPPING);
-		mapping->filename_strindex = add_text(gathered, module);
-		mapping->memory_start = calls_of_kernel(frame) ? 1ULL << 63 : nr << RANGE_BITS;
-		mapping->memory_limit = calls_of_kernel(frame) ? ~0ULL : (nr + 1) << RANGE_BITS;
-		if (*build_id)
-			APPEND(mapping->attribute_indices, mapping->n_attribute_indices,
-			       add_attribute_text(gathered, "process.executable.build_id.gnu", build_id));
-		APPEND(dictionary->mapping_table, dictionary->n_mapping_table, mapping);
-		place = note_place(gathered, MAPPINGS, item, nr);
-	}
-	free(item);
-	return place;
+	place = *module ? known_mapping(gathered, module, build_id) : 0;
+	if (!*module || place)
+		return place;
+	first = known_mapping(gathered, module, "");
+	place = first && !dictionary->mapping_table[first]->n_attribute_indices
+			? first
+			: add_mapping(gathered, frame);
+	mapping = dictionary->mapping_table[place];
+	if (*build_id)
+		APPEND(mapping->attribute_indices, mapping->n_attribute_indices,
+		       add_attribute_text(gathered, "process.executable.build_id.gnu", build_id));
+	if (!first)
+		know_mapping(gathered, module, "", place);
+	return *build_id ? know_mapping(gathered, module, build_id, place) : place;
 }
 
 static int32_t function_of(struct otlp_message *gathered, const char *name, const char *linkage,
