@@ -604,7 +604,7 @@ def test_names_are_those_of_perf_script(nhmtap, tmp_path):
     assert len(different) <= 0.01 * len(both), different
 
 
-@pytest.mark.parametrize("name", ["two\nlines", "ends (deleted)", "two\nlines (deleted)"])
+@pytest.mark.parametrize("name", ["two\nlines", "ends (deleted)", "two\nlines (deleted)", "one\\012line"])
 @pytest.mark.parametrize("attached", [True, False])
 def test_a_module_has_its_files_own_name(nhmtap, tmp_path, name, attached):
     """The kernel's list of mappings has a newline as \\012, its notes do not; and it appends " (deleted)"."""

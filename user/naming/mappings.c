@@ -752,17 +752,37 @@ void mappings_expect(struct mappings *mappings, pid_t pid)
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
-/* The kernel writes a newline in a path as "\\012", and leaves all else as it is: show_map_vma(),
- * fs/proc/task_mmu.c. */
+#define NEWLINE "\\012"
+
 static void put_newlines(char *path)
 {
-	static const char written[] = "\\012";
 	char *at = path;
 
-	while ((at = strstr(at, written))) {
+	while ((at = strstr(at, NEWLINE))) {
 		*at++ = '\n';
-		memmove(at, at + strlen(written) - 1, strlen(at + strlen(written) - 1) + 1);
+		memmove(at, at + strlen(NEWLINE) - 1, strlen(at + strlen(NEWLINE) - 1) + 1);
 	}
+}
+
+/* The kernel writes a newline in a path as "\\012", and leaves all else as it is: show_map_vma(),
+ * fs/proc/task_mmu.c. A file may also be named like that, so the name itself is read from map_files, if it
+ * may be. */
+static void read_name(char *path, pid_t pid, const struct sighting *sighting)
+{
+	char link[96], name[PATH_MAX];
+	ssize_t length;
+
+	if (!strstr(path, NEWLINE))
+		return;
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", (int)proc_living(pid), sighting->begin,
+		 sighting->end);
+	length = readlink(link, name, sizeof(name));
+	if (length <= 0 || (size_t)length > strlen(path)) {
+		put_newlines(path);
+		return;
+	}
+	memcpy(path, name, length);
+	path[length] = '\0';
 }
 
 /* Parses a line like "55d0c8a01000-55d0c8a02000 r-xp 00001000 fe:00 1234 /usr/bin/true": proc(5). */
@@ -783,7 +803,7 @@ static void add_line(struct mappings *mappings, struct process *process, char *l
 	sighting.device = makedev(major, minor);
 	sighting.inode = inode;
 	sighting.path = line[path] ? line + path : "//anon";
-	put_newlines(line + path);
+	read_name(line + path, process->pid, &sighting);
 	if (strcmp(sighting.path, "[vsyscall]"))
 		add(mappings, process, &sighting, offset, time);
 }
