@@ -38,5 +38,51 @@ def test_debug_information_that_cannot_be_uncompressed_is_told(nhmtap, tmp_path,
     for one in (result, later):
         own = [e["code"] for e in one.entries() if e["code"].get("symbol") in ("large_loop", "small_loop")]
         assert own and all(("file" in code) != told for code in own)
-    assert ("some places have no source lines: " in later.err) == told
+    assert ("some places lack source lines or inlined functions: " in later.err) == told
     assert packed == "zstd" or not told
+
+
+INLINED = """
+#include <time.h>
+static inline __attribute__((always_inline)) unsigned mix(unsigned sum)
+{
+	for (unsigned i = 0; i < 50; i++)
+		sum = (sum ^ i) * 2654435761u;
+	return sum;
+}
+__attribute__((noinline)) unsigned work(unsigned sum, int n) { for (int i = 0; i < n; i++) sum += mix(sum); return sum; }
+int main(int n, char **words)
+{
+	struct timespec at;
+	unsigned sum = n;
+
+	do {
+		sum = work(sum, 1000);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
+	} while (!at.tv_sec && at.tv_nsec < 100000000);
+	return sum == 7;
+}
+"""
+
+
+@pytest.mark.parametrize("elsewhere, told", [
+    ("split", ".dwo files"), ("shared, gone", "not found"), ("shared, compressed", "zstd"), ("shared", None)])
+def test_inlined_functions_that_are_in_another_file_have_names_or_it_is_told_why_not(nhmtap, tmp_path, elsewhere, told):
+    (tmp_path / "inlined.c").write_text(INLINED)
+    for name in ("inlined", "other"):
+        subprocess.run(["gcc", "-O2", "-g", *(["-gsplit-dwarf"] if elsewhere == "split" else []), "-o", name, "inlined.c"],
+                       cwd=tmp_path, check=True)
+    if elsewhere != "split":
+        subprocess.run(["dwz", "-m", "shared.debug", "inlined", "other"], cwd=tmp_path, check=True)
+    if elsewhere == "shared, gone":
+        (tmp_path / "shared.debug").unlink()
+    if elsewhere == "shared, compressed":
+        subprocess.run(["objcopy", "--compress-debug-sections=zstd", "shared.debug"], cwd=tmp_path, check=True)
+    result = nhmtap("profile", "-e", "cpu-clock:u", "-F", "500", "--by", "symbol,line", "--", tmp_path / "inlined")
+    assert result.status == 0, result.err
+    named = any(one.get("symbol") == "mix" for entry in result.entries() for one in entry["code"].get("inlined", []))
+    why = result.one("end")["names"].get("lines_why")
+    if told == "zstd":  # elfutils reads it from 0.189 on
+        assert named == (why is None) and (named or told in why)
+    else:
+        assert (named, why and told in why) == ((False, True) if told else (True, None))

@@ -186,7 +186,7 @@ static void tell_rest(const struct symbolizing *symbolizing)
 		    "; they are passed on unchanged",
 		    symbolizing->newer);
 	if (account->lines_why)
-		say("nhmtap: some places have no source lines: %s", account->lines_why);
+		say("nhmtap: some places lack source lines or inlined functions: %s", account->lines_why);
 	if (account->unnamed)
 		say("nhmtap: %zu places have names, %zu have none: %s%s%s", account->named, account->unnamed,
 		    account->why ? account->why : "", account->why && account->kernel_why ? "; " : "",

@@ -46,6 +46,7 @@ struct lines {
 	size_t bytes, most;
 	size_t steps;	    /* steps that are left: see step() */
 	Dwarf_Off furthest; /* the last entry in the file visited by the current walk */
+	bool split;	    /* see lines_split() */
 };
 
 /* A list of ranges while it is collected. */
@@ -186,6 +187,7 @@ static void find_units(struct lines *lines)
 		lines->bytes += UNIT_BYTES;
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
+		lines->split |= type == DW_UT_skeleton;
 		GROW(lines->units, lines->nr, lines->room);
 		lines->units[lines->nr] = (struct unit){.die = die};
 		add_ranges(lines, &ranges, &die, 0, lines->nr++);
@@ -252,6 +254,11 @@ void lines_close(struct lines *lines)
 	image_close(&lines->image);
 	image_close(&lines->alternate);
 	free(lines);
+}
+
+bool lines_split(const struct lines *lines)
+{
+	return lines->split;
 }
 
 size_t lines_bytes(const struct lines *lines)

@@ -6,6 +6,7 @@
 #ifndef NHMTAP_LINES_H
 #define NHMTAP_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
 
@@ -30,6 +31,9 @@ struct source_place {
  */
 struct lines *lines_open(struct image *image, struct image *alternate, size_t most);
 void lines_close(struct lines *lines);
+
+/* Whether functions of a unit are in a .dwo file, which is not read: its inlined functions are not known. */
+bool lines_split(const struct lines *lines);
 
 /*
  * Finds the functions that contain the address: inlined ones first, from the innermost, and the function

@@ -24,9 +24,22 @@ static void load_symbols(struct symbols *symbols, const struct image *image, con
 	symbols_finish(symbols, image_end_of_code, image);
 }
 
+static enum lines_lack lack_of(const struct image *image, const struct image *alternate, bool has_alternate,
+			       size_t most)
+{
+	if (dwarf_size(image) <= most && dwarf_unreadable(image))
+		return LINES_COMPRESSED;
+	if (!has_alternate)
+		return LINES_LACK_NOTHING;
+	if (!alternate)
+		return LINES_SHARED_ABSENT;
+	return dwarf_size(alternate) <= most && dwarf_unreadable(alternate) ? LINES_SHARED_COMPRESSED
+									    : LINES_LACK_NOTHING;
+}
+
 /* Takes ownership of the image with the DWARF, and clears it, so that closing it again does nothing. */
 static struct lines *load_lines(struct image *image, const struct debug_folders *debug, size_t most,
-				bool *unreadable)
+				enum lines_lack *lack)
 {
 	char build_id[2 * BUILD_ID_MAX + 1];
 	const char *name = dwarf_alternate(image, build_id);
@@ -35,9 +48,11 @@ static struct lines *load_lines(struct image *image, const struct debug_folders 
 		name && alternate_open(&alternate, name, build_id, debug->place, debug->folder, debug->open);
 	struct lines *lines;
 
-	*unreadable = dwarf_size(image) <= most && dwarf_unreadable(image);
+	*lack = lack_of(image, shares ? &alternate : NULL, name, most);
 	lines = lines_open(image, shares ? &alternate : NULL, most);
 	*image = (struct image){.fd = -1};
+	if (lines && !*lack && lines_split(lines))
+		*lack = LINES_SPLIT;
 	return lines;
 }
 
@@ -63,11 +78,11 @@ void read_file(struct read_file *file, struct image *image, bool lines, size_t m
 	file->segments = image_segments(image, &file->nr_segments);
 	load_symbols(&file->symbols, image, other ? &debug : NULL, most / 4);
 	if (lines && own_lines)
-		file->lines = load_lines(image, folders, left_for_lines(&file->symbols, most),
-					 &file->lines_unreadable);
+		file->lines =
+			load_lines(image, folders, left_for_lines(&file->symbols, most), &file->lines_lack);
 	else if (lines && other && dwarf_in(&debug))
-		file->lines = load_lines(&debug, folders, left_for_lines(&file->symbols, most),
-					 &file->lines_unreadable);
+		file->lines =
+			load_lines(&debug, folders, left_for_lines(&file->symbols, most), &file->lines_lack);
 	image_close(image);
 	image_close(&debug);
 }

@@ -8,14 +8,15 @@
 
 #include "confined/lines.h"
 #include "naming/debug_file.h"
+#include "naming/message.h"
 #include "naming/symbols.h"
 
 struct read_file {
 	struct symbols symbols;
 	struct segment *segments; /* the loaded segments with code */
 	size_t nr_segments;
-	struct lines *lines;   /* NULL: there are none */
-	bool lines_unreadable; /* see dwarf_unreadable() */
+	struct lines *lines; /* NULL: there are none */
+	enum lines_lack lines_lack;
 };
 
 /* Where debug files are searched: see debug_file_open(). */

@@ -286,7 +286,7 @@ static void answer_load(struct reply *reply, int fd)
 		  &(struct debug_folders){&place, debug_dir, open_debug});
 	is_open = false;
 	put_symbols(reply, &file.symbols, file.segments, file.nr_segments);
-	reply->answer.lines_unreadable = file.lines_unreadable;
+	reply->answer.lines_lack = file.lines_lack;
 	if (file.lines && reply->fd >= 0) {
 		struct known *known = xmalloc(sizeof(*known));
 

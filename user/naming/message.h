@@ -55,6 +55,16 @@ struct told_frame {
 	__u64 entry;
 };
 
+/* What a file's lines lack, though it has DWARF. */
+enum lines_lack {
+	LINES_LACK_NOTHING,
+	LINES_COMPRESSED,	 /* all: see dwarf_unreadable() */
+	LINES_SHARED_ABSENT,	 /* what dwz has moved to a file that is not found */
+	LINES_SHARED_COMPRESSED, /* the same, in a file that can't be read */
+	LINES_SPLIT,		 /* what is in .dwo files */
+	NR_LINES_LACK,
+};
+
 /* Reasons why there is no worker. */
 #define WORKER_UNSTARTED "the process that reads files can't be started"
 #define WORKER_RESTS	 "the process that reads files rests: files have ended it too often"
@@ -75,8 +85,8 @@ struct answer {
 	__u64 lines_bytes; /* memory that lines use in the worker */
 	__u32 has_lines;
 	__u32 nr_frames;
-	__u32 nr_text; /* bytes */
-	__u32 lines_unreadable;
+	__u32 nr_text;	  /* bytes */
+	__u32 lines_lack; /* enum lines_lack */
 };
 
 #endif

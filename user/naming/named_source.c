@@ -106,6 +106,19 @@ static __u32 new_id(void)
 	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
+#define ZSTD                                                                                                 \
+	"compressed with zstd, which elfutils reads from 0.189 on (objcopy --decompress-debug-sections "     \
+	"writes a readable copy)"
+
+static const char *const lines_whys[NR_LINES_LACK] = {
+	[LINES_COMPRESSED] = "debug sections are " ZSTD,
+	[LINES_SHARED_ABSENT] = "dwz has moved debug information to a file that is not found "
+				"(.gnu_debugaltlink; the debug package may have it)",
+	[LINES_SHARED_COMPRESSED] = "the file to which dwz has moved debug information is " ZSTD,
+	[LINES_SPLIT] = "inlined functions are in .dwo files, which are not read (-gno-split-dwarf "
+			"leaves them in the program)",
+};
+
 void source_load(struct source *source, const struct place *place, const struct naming_settings *settings)
 {
 	char text[sizeof(place->root) + sizeof(place->path) + PATH_MAX];
@@ -132,11 +145,7 @@ void source_load(struct source *source, const struct place *place, const struct 
 	source->generation = worker_generation(source->worker);
 	source->has_lines = answer->has_lines;
 	source->lines_bytes = answer->lines_bytes;
-	source->lines_why =
-		answer->lines_unreadable
-			? "debug sections are compressed with zstd, which elfutils reads from 0.189 on "
-			  "(objcopy --decompress-debug-sections writes a readable copy)"
-			: NULL;
+	source->lines_why = answer->lines_lack < NR_LINES_LACK ? lines_whys[answer->lines_lack] : NULL;
 	take_symbols(source, &sealed, answer);
 }
 

@@ -30,10 +30,10 @@ struct name {
 	const struct frame *frames; /* innermost inlined one first; the last is the function itself */
 	size_t nr;		    /* 0: unknown */
 	const char *why; /* why it is unknown: a constant sentence without a full stop; NULL if nr > 0 */
-	const char
-		*lines_why; /* why its file has no lines, though it has DWARF; NULL: it is not known that */
-	bool refused;	    /* reason: the file was found but not opened; see base/guarded.h */
-	bool failed;	    /* reason: the worker died or hung on the file, or there is none; see worker.h */
+	const char *lines_why; /* what its file's lines lack and why, though it has DWARF; NULL: nothing is
+				  known */
+	bool refused;	       /* reason: the file was found but not opened; see base/guarded.h */
+	bool failed; /* reason: the worker died or hung on the file, or there is none; see worker.h */
 };
 
 #define NAMING_SYMBOL_MAX 2048		/* longer ones are cut, and end with "…" */
