@@ -686,3 +686,42 @@ def test_a_table_says_how_much_of_its_code_has_no_name_and_why(nhmtap, tmp_path)
     assert (f"# {names['unnamed']['no_symbol']:,} of {total:,} code addresses have no function name: the file has no "
             "symbol there; its debug package may have one") in result.out.splitlines()
     assert "no function name" not in nhmtap(*command, program("puppet"), "faults=2000").out
+
+
+TURNS = """
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	char *code = mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (int i = 0; i < 2000; i++) {
+		int file = open(argv[1 + i % 2], O_RDONLY);
+
+		mmap(code, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file, 0);
+		madvise(page, 4096, MADV_DONTNEED);
+		((void (*)(char *))code)(page);
+		munmap(code, 4096);
+		close(file);
+	}
+	return 0;
+}
+"""
+
+
+def test_a_table_says_how_much_of_its_code_may_be_anothers(nhmtap, tmp_path):
+    """Two files are mapped at one address by turns, faster than tables can be read."""
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "turns", "-x", "c", "-"], input=TURNS, text=True, check=True)
+    for name in ("one", "two"):
+        (tmp_path / name).write_bytes(b"\xc6\x07\x01\xc3" + name.encode())  # movb $1, (%rdi); ret
+    command = ["profile", "-e", "page-faults:u", "-c", "1", "-o", tmp_path / "records", "-o", "table=-", "--"]
+    result = nhmtap(*command, tmp_path / "turns", tmp_path / "one", tmp_path / "two")
+    names = parse((tmp_path / "records").read_text())[-1]["names"]
+    total = names["named"] + sum(names["unnamed"].values())
+    assert names["ambiguous"] > 0.01 * total
+    assert (f"# {names['ambiguous']:,} of {total:,} code addresses had several files there, one after the other: each goes by "
+            "the one that was there longest") in result.out.splitlines()
+    assert "one after the other" not in nhmtap(*command, program("puppet"), "faults=2000").out

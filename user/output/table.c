@@ -63,7 +63,7 @@ static const char *const unnamed_whys[][2] = {
 	{"no_time", "there was no time left to read the file"},
 };
 
-/* Adds a line for each reason that left at least one in a hundred samples without a name. */
+/* Adds a line for each reason that left at least one in a hundred samples without a name, or in doubt. */
 static void add_unnamed(struct text *text, const json_t *names)
 {
 	const json_t *unnamed = json_object_get(names, "unnamed");
@@ -86,6 +86,11 @@ static void add_unnamed(struct text *text, const json_t *names)
 		text_add(text, "# %s of %s code addresses have no function name: %s\n",
 			 row_grouped(nr, number, sizeof(number)), all, why);
 	}
+	if (integer(names, "ambiguous") * 100 >= total && integer(names, "ambiguous"))
+		text_add(text,
+			 "# %s of %s code addresses had several files there, one after the other: each goes "
+			 "by the one that was there longest\n",
+			 row_grouped(integer(names, "ambiguous"), number, sizeof(number)), all);
 	if (*string(names, "kernel_why"))
 		text_add(text, "# the kernel's code has no function names: %s\n",
 			 string(names, "kernel_why"));
