@@ -32,9 +32,9 @@ fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -
 		$(libperf_cflags) $(shell pkg-config --cflags $(packaged) $(late))
 # The whole program without main(). A target calls the functions that it tests.
 fuzz_objects := $(patsubst %.c,$(O)/fuzz/%.o,$(filter-out user/main.c,$(sources))) $(O)/fuzz/gen/known_events.o \
-		$(O)/fuzz/gen/pprof.pb-c.o
+		$(O)/fuzz/gen/pprof.pb-c.o $(O)/fuzz/gen/otlp_profiles.pb-c.o
 
-$(O)/fuzz/user/%.o: user/%.c | $(libperf_ready) $(O)/gen/pprof.pb-c.h
+$(O)/fuzz/user/%.o: user/%.c | $(libperf_ready) $(O)/gen/pprof.pb-c.h $(O)/gen/otlp_profiles.pb-c.h
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer-no-link $(call own_of,$<) -c -o $@ $<
 $(O)/fuzz/user/base/embedded.o: $(embedded) $(O)/gen/embedded.inc
