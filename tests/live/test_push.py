@@ -270,7 +270,12 @@ def in_json_with_a_number(points, message):
         {"partialSuccess": {"rejectedDataPoints": points, "errorMessage": message}}).encode()
 
 
-@pytest.mark.parametrize("form", [in_protobuf, in_json, in_json_with_a_number])
+def in_json_with_a_fraction_of_zero(points, message):
+    """Numbers like 7.0, which readers of protobuf's JSON have to take for integers."""
+    return in_json_with_a_number(float(points), message)
+
+
+@pytest.mark.parametrize("form", [in_protobuf, in_json, in_json_with_a_number, in_json_with_a_fraction_of_zero])
 def test_what_a_server_rejects_of_a_request_is_counted_and_told(nhmtap, tmp_path, puppet, form):
     page = tmp_path / "page"
     with Receiver((200, *form(7, "too \"old\"")), (200, *form(300, "no such tenant")), (200, *form(0, "be careful"))) as receiver:

@@ -605,7 +605,17 @@ static const json_t *either(const json_t *object, const char *name, const char *
 	return value ? value : json_object_get(object, other);
 }
 
-/* The JSON encoding has 64-bit integers as texts; readers have to take numbers as well. */
+/* The JSON encoding has 64-bit integers as texts; readers have to take numbers as well, even 3.0. */
+static long long integer_of(const json_t *value)
+{
+	double number = json_number_value(value);
+
+	if (json_is_string(value))
+		return strtoll(json_string_value(value), NULL, 10);
+	return json_is_real(value) && number > 0 && number < 1e15 ? (long long)number
+								  : json_integer_value(value);
+}
+
 static void read_json(struct push *push, const struct document *document)
 {
 	json_t *answer = json_loadb(push->answer, push->answered, 0, NULL);
@@ -614,10 +624,8 @@ static void read_json(struct push *push, const struct document *document)
 						 : either(part, "rejectedDataPoints", "rejected_data_points");
 	const json_t *message = either(part, "errorMessage", "error_message");
 
-	note_rejected(push, document,
-		      json_is_string(points) ? strtoll(json_string_value(points), NULL, 10)
-					     : json_integer_value(points),
-		      json_string_value(message), json_string_length(message));
+	note_rejected(push, document, integer_of(points), json_string_value(message),
+		      json_string_length(message));
 	json_decref(answer);
 }
 
