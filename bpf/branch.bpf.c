@@ -158,6 +158,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	struct sample sample = {};
 	__u64 hash, period = period_of(ctx, table);
 
+	table_see_throttling(ctx, table, which);
 	if (bytes < 0) {
 		table->generations[which].stack_failed++;
 		table->generations[which].period_of_full += period;

@@ -66,6 +66,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	}
 
 	which = table_enter(table);
+	table_see_throttling(ctx, table, which);
 	if (by_stack) {
 		__u32 stack = stack_of(ctx, which);
 

@@ -23,6 +23,8 @@
 #include "wake.bpf.h"
 #include "words.bpf.h"
 
+#include <bpf/bpf_helpers.h>
+
 _Static_assert(sizeof(struct key) % 8 == 0 && sizeof(struct key) / 8 <= KEY_WORDS_MOST,
 	       "keys are compared word by word");
 
@@ -53,6 +55,14 @@ const volatile __u32 period_least, period_beyond;
 /* Set before loading. `paced`: user space changes the event's period while it runs. `timed`: some runs of the
  * program are timed. */
 const volatile _Bool paced, timed;
+
+/* Set before loading: the offset of hw.interrupts in the kernel's struct perf_event; 0: nobody asks for it.
+ * User space takes it from the kernel's BTF (aggregation/throttling.c): a relocated access here would make
+ * every program need that, and bpf_cast_to_kern_ctx() needs CAP_SYS_ADMIN before Linux 6.2. */
+const volatile __u32 interrupts_offset;
+
+/* Of struct bpf_perf_event_data_kern, include/linux/perf_event.h. */
+#define CONTEXT_EVENT 16
 
 /* The table of the CPU that the program runs on. */
 static __always_inline struct table *table_of_this_cpu(void)
@@ -109,6 +119,27 @@ static __always_inline void table_leave(struct table *table)
 		table->head.timed_ns += bpf_ktime_get_ns() - table->head.timed_since;
 		table->head.timed_since = 0;
 	}
+}
+
+/* The kernel has set this mark (MAX_INTERRUPTS, kernel/events/core.c) when it runs the program for the sample
+ * at which it throttles the event. Not inlined, for the stack of on_sample(): see table_begin(). */
+static __noinline int count_throttling(struct bpf_perf_event_data *ctx, struct generation_head *generation)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_kernel(&word, sizeof(word), (const char *)ctx + CONTEXT_EVENT);
+	bpf_probe_read_kernel(&word, sizeof(word), (const char *)word + interrupts_offset);
+	if (word == ~0ULL)
+		generation->throttled++;
+	return 0;
+}
+
+/* Must be called once per sample by the programs of events whose throttling is counted. */
+static __always_inline __attribute__((unused)) void table_see_throttling(struct bpf_perf_event_data *ctx,
+									 struct table *table, __u32 which)
+{
+	if (interrupts_offset)
+		count_throttling(ctx, &table->generations[which & 1]);
 }
 
 static __always_inline int keys_equal(const struct key *a, const struct key *b)

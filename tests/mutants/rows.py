@@ -64,6 +64,11 @@ MUTANTS = [
         "machine/test_mem_on_nehalem.py::test_throttling_is_counted",
     ),
     Mutant(
+        "throttling-unseen",
+        "bpf/table.bpf.h", "generation->throttled++;", ";",
+        "machine/test_throttling_on_nehalem.py::test_a_throttled_profile_says_that_its_value_is_the_least_that_there_was",
+    ),
+    Mutant(
         "mispredicted-inverted",
         "bpf/branch.bpf.c", "? BRANCH_MISSED : BRANCH_EDGE", "? BRANCH_EDGE : BRANCH_MISSED",
         "machine/test_branch_on_nehalem.py::test_mispredictions_are_where_the_target_changes",

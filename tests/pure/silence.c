@@ -37,8 +37,9 @@ int main(int argc, char **argv)
 	struct samples samples = {.expected = 5,
 				  .table_full = atoi(argv[2]),
 				  .stack_failed = atoi(argv[3]),
-				  .missed = atoi(argv[4])};
-	struct silence silence = {&activity, &event, &count, &samples, argv[1], atoi(argv[5])};
+				  .missed = atoi(argv[4]),
+				  .throttled = atoi(argv[5])};
+	struct silence silence = {&activity, &event, &count, &samples, argv[1]};
 	char text[SILENCE_SIZE];
 
 	puts(silence_is(&silence) ? silence_why(&silence, text) : "");

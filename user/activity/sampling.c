@@ -74,7 +74,6 @@ struct state {
 	const char **causes;		   /* per event: missed_cause() */
 	__u64 *streamed, *ring_lost;	   /* per event: samples in the stream; samples lost by the ring */
 	__u64 *unwritten;		   /* per event: samples that the output had no room for */
-	__u64 *throttled;		   /* per event: times throttled so far */
 	bool *warned, *told;		   /* per event: see warn_of_loss(), warn_of_keys() */
 	bool *filled;			   /* per event: some samples brought something: see empty() */
 	size_t *left;			   /* per event: keys that the last early naming left unnamed */
@@ -104,6 +103,20 @@ static int refuse_names_in_stream(const struct chosen_keys *keys, struct refusal
 	return instead(refusal, "stream ip,pid; or leave --stream out");
 }
 
+/* Whether to look for pauses, in which the event is not counted, or wrongly. A clock never ticks faster than
+ * asked for, so it is paused only if that is near the kernel's limit; half of it allows for a limit that is
+ * lowered later. */
+static bool may_be_throttled(const struct activity *activity, const struct event *event)
+{
+	const struct sampling *sampling = activity->details;
+	double limit = activity->session->host.max_sample_rate;
+
+	if (sampling->knows_throttling)
+		return false;
+	return event_is_clock(event) ? 1e9 / event_clock_period(event) > limit / 2
+				     : event_stops_throttled(event);
+}
+
 int sampling_check(struct activity *activity, struct refusal *refusal)
 {
 	struct state *state = xcalloc(1, sizeof(*state));
@@ -118,7 +131,6 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->streamed = xcalloc(state->nr, sizeof(*state->streamed));
 	state->unwritten = xcalloc(state->nr, sizeof(*state->unwritten));
 	state->ring_lost = xcalloc(state->nr, sizeof(*state->ring_lost));
-	state->throttled = xcalloc(state->nr, sizeof(*state->throttled));
 	state->warned = xcalloc(state->nr, sizeof(*state->warned));
 	state->told = xcalloc(state->nr, sizeof(*state->told));
 	state->filled = xcalloc(state->nr, sizeof(*state->filled));
@@ -146,6 +158,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 		if (activity->plan.target.by_samples && !keys_asked(&activity->keys, "cgroup"))
 			aggregation_conceal(state->aggregations[i], "cgroup");
 		aggregation_distance(state->aggregations[i], event->least, event->beyond);
+		if (may_be_throttled(activity, event))
+			aggregation_see_throttling(state->aggregations[i]);
 		if (activity->streams)
 			aggregation_stream(state->aggregations[i]);
 		if (activity->options->call_graph)
@@ -944,6 +958,8 @@ static struct samples_read read_samples(const struct activity *activity, const s
 		.table_full = reading->table_full,
 		.stack_failed = reading->stack_failed,
 		.contexts = contexts * (1 + paced.changes),
+		.throttled = reading->throttled,
+		.stops = event_stops_throttled(event),
 		.at_least = event->at_least || event->miscounted,
 		.precise = attr->precise_ip,
 		.collides = collides(&activity->plan.events, event),
@@ -982,6 +998,9 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 	aggregation_read(state->aggregations[i], sampling_most_keys(activity), reading);
 	if (activity->plan.events.list[i].miscounted)
 		count->value = reading->period;
+	/* The kernel starts a throttled clock anew, as if no time had passed, or counts some of it twice. */
+	if (reading->throttled && event_is_clock(&activity->plan.events.list[i]))
+		count->value = count->running_ns;
 	read = read_samples(activity, &activity->plan.events.list[i], count, reading);
 	state->accounts[i] = samples_account(&read, &before);
 	state->causes[i] = missed_cause(&read);
@@ -991,8 +1010,7 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 		count->value = reading->aggregated_period;
 }
 
-static json_t *account_value(struct state *state, size_t i, const struct samples *before,
-			     const struct reading *reading)
+static json_t *account_value(const struct state *state, size_t i, const struct samples *before)
 {
 	struct samples since = samples_since(&state->accounts[i], before);
 	json_t *value = samples_value(&since, state->causes[i]);
@@ -1001,9 +1019,7 @@ static json_t *account_value(struct state *state, size_t i, const struct samples
 		json_object_set_new(json_object_get(value, "lost"), "stack_failed",
 				    json_integer(since.stack_failed));
 	if (state->sampling->knows_throttling)
-		json_object_set_new(value, "throttled",
-				    json_integer(reading->throttled - state->throttled[i]));
-	state->throttled[i] = reading->throttled;
+		json_object_set_new(value, "throttled", json_integer(since.throttled));
 	return value;
 }
 
@@ -1035,12 +1051,11 @@ static void say_not_counted(const struct activity *activity, size_t i, const str
 }
 
 static struct silence silence_of(const struct activity *activity, size_t i, const struct count *count,
-				 const struct samples *samples, __u64 throttled)
+				 const struct samples *samples)
 {
 	const struct state *state = activity->state;
 
-	return (struct silence){activity, &activity->plan.events.list[i], count, samples, state->causes[i],
-				throttled};
+	return (struct silence){activity, &activity->plan.events.list[i], count, samples, state->causes[i]};
 }
 
 /* Says in the record why it has no samples, although the event was counted. */
@@ -1071,10 +1086,10 @@ static void put_emptiness(const struct activity *activity, size_t i, __u64 sampl
 }
 
 /* Says at the end why there was not a single sample. */
-static void say_silence(const struct activity *activity, size_t i, const struct count *count, __u64 throttled)
+static void say_silence(const struct activity *activity, size_t i, const struct count *count)
 {
 	const struct state *state = activity->state;
-	struct silence silence = silence_of(activity, i, count, &state->accounts[i], throttled);
+	struct silence silence = silence_of(activity, i, count, &state->accounts[i]);
 	char why[SILENCE_SIZE];
 
 	if (!count->running_ns)
@@ -1108,10 +1123,11 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 		found->since.running_ns = 0;
 	record = interval_record(activity, sampled);
 	since = samples_since(&state->accounts[i], &before);
-	silence = silence_of(activity, i, &found->since, &since,
-			     found->reading.throttled - state->throttled[i]);
+	silence = silence_of(activity, i, &found->since, &since);
 	put_silence(&silence, record);
-	json_object_set_new(record, "samples", account_value(state, i, &before, &found->reading));
+	if (samples_paused(&since))
+		why_put_pauses(since.throttled, record);
+	json_object_set_new(record, "samples", account_value(state, i, &before));
 	if (state->pacing)
 		pacing_put(state->pacing, i, record);
 	if (sampling->complete)
@@ -1125,7 +1141,7 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 	}
 	err = activity_write(activity, record);
 	if (last)
-		say_silence(activity, i, &count, found->reading.throttled);
+		say_silence(activity, i, &count);
 	if (!err)
 		err = warn_of_loss(activity, sampled->event->name, &since, &found->reading,
 				   &state->warned[i]);
@@ -1192,7 +1208,8 @@ int sampling_finish(struct activity *activity, json_t *end)
 		sum.aggregated += account->aggregated;
 		sum.table_full += account->table_full;
 		sum.stack_failed += account->stack_failed;
-		sum.at_least |= account->at_least;
+		sum.at_least |= account->at_least || samples_paused(account);
+		sum.throttled += account->throttled;
 	}
 	value = json_pack("{s:I, s:I, s:I}", "expected", (json_int_t)sum.expected, "uncertainty",
 			  (json_int_t)sum.uncertainty, "aggregated", (json_int_t)sum.aggregated);
@@ -1209,13 +1226,8 @@ int sampling_finish(struct activity *activity, json_t *end)
 			json_object_set_new(lost, cause, json_integer(so_far + state->accounts[i].missed));
 	}
 	json_object_set_new(value, "lost", lost);
-	if (state->sampling->knows_throttling) {
-		__u64 throttled = 0;
-
-		for (size_t i = 0; i < state->nr; i++)
-			throttled += state->throttled[i];
-		json_object_set_new(value, "throttled", json_integer(throttled));
-	}
+	if (state->sampling->knows_throttling || sum.throttled)
+		json_object_set_new(value, "throttled", json_integer(sum.throttled));
 	json_object_set_new(end, "samples", value);
 	if (activity->streams)
 		json_object_set_new(end, "stream", stream_value(state));
@@ -1240,7 +1252,6 @@ void sampling_release(struct activity *activity)
 	free(state->streamed);
 	free(state->ring_lost);
 	free(state->unwritten);
-	free(state->throttled);
 	free(state->warned);
 	free(state->told);
 	free(state->filled);

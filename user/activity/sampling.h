@@ -63,7 +63,7 @@ struct sampling {
 	bool places;	    /* addresses are always mapped to files */
 	unsigned int names; /* names of these addresses, unless --by has names: of enum code_detail */
 	const struct code_key *code_keys; /* keys of --by that are names; NULL: there are none */
-	bool knows_throttling;		  /* its program counts how often the event was throttled */
+	bool knows_throttling;		  /* its program always counts how often the event was throttled */
 	/* Returns why the samples of a record brought no entry, or NULL if they brought one. The text is
 	 * constant, or written to `text`. NULL instead of the function: each sample is one of an entry. */
 	const char *(*empty)(const struct activity *activity, const json_t *record, char text[SILENCE_SIZE]);

@@ -48,7 +48,7 @@ static bool without_record(const struct silence *silence)
 
 static bool throttled(const struct silence *silence)
 {
-	return silence->throttled;
+	return silence->samples->throttled;
 }
 
 /* --- never due -------------------------------------------------------------------------------- */

@@ -16,7 +16,6 @@ struct silence {
 	const struct count *count;
 	const struct samples *samples;
 	const char *cause; /* missed_cause() */
-	__u64 throttled;   /* how often the kernel paused it */
 };
 
 /* Whether the event was counted and there is no sample of it. */

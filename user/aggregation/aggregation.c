@@ -13,6 +13,7 @@
 #include "aggregation/libbpf_words.h"
 #include "aggregation/object.h"
 #include "aggregation/own_pids.h"
+#include "aggregation/throttling.h"
 #include "aggregation/unwind_memory.h"
 #include "aggregation/wakes.h"
 #include "base/memory.h"
@@ -112,6 +113,11 @@ void aggregation_distance(struct aggregation *aggregation, __u64 least, __u64 be
 {
 	constants_set(aggregation->object, "period_least", least);
 	constants_set(aggregation->object, "period_beyond", beyond);
+}
+
+void aggregation_see_throttling(struct aggregation *aggregation)
+{
+	constants_set(aggregation->object, "interrupts_offset", throttling_offset());
 }
 
 void aggregation_pace(struct aggregation *aggregation)

@@ -70,6 +70,10 @@ void aggregation_unwind(struct aggregation *aggregation, const struct unwind_mem
  */
 void aggregation_distance(struct aggregation *aggregation, __u64 least, __u64 beyond);
 
+/* Has the program count how often the kernel throttles its event, if this kernel lets it (mem's program
+ * always does). Must be called before loading. */
+void aggregation_see_throttling(struct aggregation *aggregation);
+
 /* Has the program time some of its runs, and count samples with the periods given by aggregation_weigh().
  * Must be called before loading. */
 void aggregation_pace(struct aggregation *aggregation);

@@ -72,6 +72,13 @@ bool event_is_clock(const struct event *event)
 							  event->attr.config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
+bool event_stops_throttled(const struct event *event)
+{
+	__u32 type = event->attr.type;
+
+	return type != PERF_TYPE_SOFTWARE && type != PERF_TYPE_TRACEPOINT && type != PERF_TYPE_BREAKPOINT;
+}
+
 __u64 event_clock_period(const struct event *event)
 {
 	__u64 period = event->attr.freq ? 1000000000 / event->attr.sample_freq : event->attr.sample_period;

@@ -50,6 +50,8 @@ void row_of_status(struct text *text, const json_t *record)
 		text_add(text, "# %s, %.1f%% of the time: %s\n", status,
 			 row_share(integer(record, "running_ns"), integer(record, "enabled_ns")),
 			 string(record, "why"));
+	else if (*string(record, "why"))
+		text_add(text, "# there was at least so much: %s\n", string(record, "why"));
 	if (*string(record, "no_samples"))
 		text_add(text, "# no samples: %s\n", string(record, "no_samples"));
 	if (*string(record, "no_entries"))

@@ -21,6 +21,8 @@ struct samples samples_account(const struct samples_read *read, const struct sam
 	struct samples samples = {
 		.uncertainty = read->contexts,
 		.at_least = read->at_least,
+		.throttled = read->throttled,
+		.stops = read->stops,
 		.aggregated = read->aggregated,
 		.table_full = read->table_full,
 		.stack_failed = read->stack_failed,
@@ -38,12 +40,19 @@ __u64 samples_uncounted(const struct samples_read *read, const struct samples *a
 	return read->beyond * (read->runs + (recorded ? account->missed : 0));
 }
 
+bool samples_paused(const struct samples *account)
+{
+	return account->stops && account->throttled;
+}
+
 struct samples samples_since(const struct samples *now, const struct samples *before)
 {
 	return (struct samples){
 		.expected = now->expected - before->expected,
 		.uncertainty = now->uncertainty,
 		.at_least = now->at_least,
+		.throttled = now->throttled - before->throttled,
+		.stops = now->stops,
 		.aggregated = now->aggregated - before->aggregated,
 		.table_full = now->table_full - before->table_full,
 		.stack_failed = now->stack_failed - before->stack_failed,
@@ -71,7 +80,9 @@ json_t *samples_value(const struct samples *samples, const char *cause)
 				  (json_int_t)samples->aggregated, "lost", "table_full",
 				  (json_int_t)samples->table_full, cause, (json_int_t)samples->missed);
 
-	if (samples->at_least)
+	if (samples->at_least || samples_paused(samples))
 		json_object_set_new(value, "at_least", json_true());
+	if (samples->throttled)
+		json_object_set_new(value, "throttled", json_integer(samples->throttled));
 	return value;
 }

@@ -25,11 +25,13 @@ struct samples_read {
 	/* Number of periods that may have begun without giving their sample: one for each CPU, thread and
 	 * child with a counter of its own, and once more for each change of the period. */
 	__u64 contexts;
-	bool at_least; /* samples may take more occurrences than `beyond`: see struct event */
-	bool precise;  /* its samples are PEBS records */
-	bool collides; /* another precise event may use the same PEBS records */
-	bool clock;    /* it is one of the kernel's clocks */
-	bool filtered; /* a clock with samples of one side (user, kernel) only; the others are dropped */
+	__u64 throttled; /* how often the kernel paused the event */
+	bool stops;	 /* what occurs in such a pause is not counted */
+	bool at_least;	 /* samples may take more occurrences than `beyond`: see struct event */
+	bool precise;	 /* its samples are PEBS records */
+	bool collides;	 /* another precise event may use the same PEBS records */
+	bool clock;	 /* it is one of the kernel's clocks */
+	bool filtered;	 /* a clock with samples of one side (user, kernel) only; the others are dropped */
 };
 
 /* The account. It always holds that expected = aggregated + table_full + stack_failed + missed; see
@@ -37,7 +39,9 @@ struct samples_read {
 struct samples {
 	__u64 expected;
 	__u64 uncertainty;
-	bool at_least; /* the count is what there was at least: see struct event */
+	bool at_least;	 /* the count is what there was at least: see struct event */
+	__u64 throttled; /* how often the kernel paused the event until its next tick: it sampled too often */
+	bool stops;	 /* see struct samples_read */
 	__u64 aggregated;
 	__u64 table_full;
 	__u64 stack_failed; /* only of programs that read stacks */
@@ -56,6 +60,9 @@ struct samples samples_account(const struct samples_read *read, const struct sam
  * sample that is missed, this is only known if there was a record. Never shrinks from one account to the
  * next. */
 __u64 samples_uncounted(const struct samples_read *read, const struct samples *account);
+
+/* Whether the kernel has paused the event, and did not count what occurred meanwhile. */
+bool samples_paused(const struct samples *account);
 
 /* The difference of two accounts. */
 struct samples samples_since(const struct samples *now, const struct samples *before);
