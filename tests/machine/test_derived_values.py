@@ -109,12 +109,17 @@ def test_branches_that_nobody_can_foretell_starve_the_back_end(guest):
 
 def test_every_metric_of_the_cpu_can_be_counted(guest):
     """Counted one after the other, each metric has a value, or its divisor is 0 for this
-    program."""
+    program, or the machine does not model its events and says so."""
     names = " ".join(metric["name"] for metric in table("nehalem-ep"))
     found = derived(guest.say(f"for m in {names}; do nhmtap stat -M $m -C 0 -- count; done",
                               timeout=900))
+    unmodelled = 0
     for metric in table("nehalem-ep"):
         record = found[metric["name"]]
+        if "the emulated machine does not model it" in record.get("why", ""):
+            assert "value" not in record
+            unmodelled += 1
+            continue
         assert record["running_share"] == 1 and record["together"], record
         values = inputs(record)
         assert values.keys() == set(NAME.findall(metric["formula"]))
@@ -125,6 +130,7 @@ def test_every_metric_of_the_cpu_can_be_counted(guest):
             assert record["why"].startswith("it would be divided by")
             with pytest.raises(ZeroDivisionError):
                 eval(formula, {"values": values})
+    assert unmodelled < len(table("nehalem-ep")) / 4
 
 
 def test_all_metrics_at_once_share_the_counters_and_say_so(metrics):

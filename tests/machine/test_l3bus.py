@@ -118,9 +118,10 @@ def test_an_expectation_holds_or_not(xeon_7400):
 
 
 def test_intervals_add_up(xeon_7400):
-    found = nhmtap(xeon_7400, "stat", "--msr", "-a", "-I", 2, "-e", FILLS, "--", "chase", "memory")
+    found = nhmtap(xeon_7400, "stat", "--msr", "-a", "-I", 1, "-e", FILLS, "--", "sh", "-c",
+                   "chase memory; chase memory")
     values = [r["value"] for r in found if r["type"] == "count"]
-    assert len(values) > 1 and sum(values) >= known.numbers("chase")["memory.loads"]
+    assert len(values) > 1 and sum(values) >= 2 * known.numbers("chase")["memory.loads"]
 
 
 def test_a_program_reads_the_counts_by_rdpmc_at_the_manuals_numbers(xeon_7400):
@@ -243,7 +244,8 @@ def test_another_program_that_takes_a_register_is_told_and_keeps_it(xeon_7400):
     warning, = (r for r in found if r["type"] == "warning")
     assert warning["cause"] == "register_lost" and warning["event"] == FILLS and "another program" in warning["why"]
     last = {r["event"]: r["status"] for r in found if r["type"] == "count"}
-    assert last == {FILLS: "not_counted", L3: "counted"}
+    # It may have been read between the snapshot and its loss.
+    assert last.pop(FILLS) in ("not_counted", "multiplexed") and last == {L3: "counted"}
     assert registers(xeon_7400)[0] >> 32 == other >> 32 and registers(xeon_7400)[1] == 0
 
 

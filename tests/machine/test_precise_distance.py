@@ -123,7 +123,9 @@ def test_samples_of_a_frequency_stand_for_the_period_that_the_driver_raised_too(
     record, = [r for r in stream if r["type"] == "profile"]
     assert record["value"] == BRANCHES and not any(record["samples"]["lost"].values())
     assert all(entry["period"] == 33 * entry["samples"] for entry in record["entries"])
-    assert 0 <= BRANCHES - sum(entry["period"] for entry in record["entries"]) < 33
+    # At a tick the kernel may begin the period anew (perf_adjust_period(), kernel/events/core.c): what was counted of it
+    # gets no sample then. The run is too short for two ticks.
+    assert 0 <= BRANCHES - sum(entry["period"] for entry in record["entries"]) < 2 * 33
 
 
 def test_a_count_of_cycles_is_said_to_be_the_least_where_records_may_take_several(guest):

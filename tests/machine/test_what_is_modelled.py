@@ -63,7 +63,7 @@ def test_loads_replace_clean_lines_and_those_that_stores_left(guest):
 def test_stores_ask_for_ownership_and_replace_modified_lines(guest):
     found = guest.counts(["L2_WRITE.RFO.I_STATE", "r0f27:u", "L2_LINES_OUT.DEMAND_DIRTY", "L1D_WB_L2.E_STATE"], "evict s")
     assert found["L2_WRITE.RFO.I_STATE"] == about(IN_CIRCLES)
-    assert found["r0f27:u"] == found["L2_WRITE.RFO.I_STATE"]
+    assert found["r0f27:u"] == about(found["L2_WRITE.RFO.I_STATE"])
     assert found["L2_LINES_OUT.DEMAND_DIRTY"] == about(IN_CIRCLES)
     assert found["L1D_WB_L2.E_STATE"] == about(IN_CIRCLES)
 
