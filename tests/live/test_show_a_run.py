@@ -28,8 +28,8 @@ def shown(*options):
 def of_perf(folder):
     """The same by perf: {function: (children, self)}."""
     data = folder / "perf.data"
-    subprocess.run(["perf", "record", "-q", "-g", "-F", "4000", "-e", "cpu-clock:u", "-o", data, DEMO], check=True,
-                   capture_output=True)
+    subprocess.run(["perf", "record", "-q", "-m", "4096", "--buildid-mmap", "-g", "-F", "4000", "-e", "cpu-clock:u", "-o", data,
+                    DEMO], check=True, capture_output=True)
     out = subprocess.run(["perf", "report", "--stdio", "--children", "-g", "none", "-s", "sym", "-i", data, "--percent-limit", "1"],
                          capture_output=True, text=True, check=True).stdout
     return {m[3]: (float(m[1]), float(m[2])) for m in re.finditer(r"^ *([\d.]+)% +([\d.]+)% +\[.\] (\S+)$", out, re.M)}
