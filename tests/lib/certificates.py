@@ -24,6 +24,7 @@ class Authority:
                 "-keyout", key, "-out", request)
         openssl("x509", "-req", "-in", request, "-CA", self.path, "-CAkey", self.key, "-CAcreateserial", "-days", days,
                 "-extfile", text, "-out", cert)
+        key.chmod(0o644)  # nhmtap may run as another user
         return cert, key
 
 
