@@ -9,6 +9,7 @@ import pytest
 import records
 import speedscope
 from records import program
+from sessions import Session, faults
 
 CALLS = os.path.abspath(program("calls"))
 EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
@@ -96,6 +97,18 @@ def test_each_interval_is_a_document_for_speedscope(nhmtap, tmp_path):
     paths = list(tmp_path.glob("*.json"))
     assert len(paths) == len([r for r in found if r["type"] == "profile" and r.get("part", 1) == 1]) >= 2
     assert sum(speedscope.read(path)["profiles"][1]["endValue"] for path in paths) == total(found, "period") >= 90
+
+
+def test_each_activity_of_a_session_has_its_own_event(nhmtap, tmp_path, puppet):
+    activities = [faults(event, "profile", event=event, by="stack", pid=str(puppet.pid))
+                  for event in ("page-faults", "minor-faults")]
+    output = {"format": "speedscope", "path": str(tmp_path / "%t.json")}
+    with Session(nhmtap, tmp_path, activities, outputs=[{}, output]) as session:
+        puppet.do("faults=10")
+        session.do("snapshot")
+        assert session.end().status == 0
+    named = [speedscope.read(path)["profiles"][1]["name"] for path in tmp_path.glob("*Z.json")]
+    assert set(named) == {"page-faults", "minor-faults"}
 
 
 def test_callgrind_annotate_finds_what_functions_cost(nhmtap, tmp_path):

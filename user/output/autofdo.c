@@ -17,6 +17,7 @@
 
 #include "output/member.h"
 #include "output/output.h"
+#include "output/profiles.h"
 #include "output/text.h"
 
 static __u64 hex(const json_t *object, const char *name)
@@ -76,8 +77,7 @@ static void add_entries(struct text *text, const json_t *record, const char *kin
  * otherwise what they stand for. */
 static const char *counted(const struct stream *stream, const json_t *record)
 {
-	const json_t *event = json_array_get(
-		json_object_get(stream->sampled ? stream->sampled : stream->start, "events"), 0);
+	const json_t *event = profile_event(stream, record);
 	bool unequal = json_object_get(json_object_get(event, "attr"), "sample_freq") ||
 		       json_object_get(record, "share");
 

@@ -247,14 +247,15 @@ static void put_events(struct text *text, const struct callgrind_file *file, con
 	text_add(text, "\n");
 }
 
-static void put_file(struct text *text, const struct stream *stream, const struct callgrind_file *file)
+static void put_file(struct text *text, const struct stream *stream, const json_t *record,
+		     const struct callgrind_file *file)
 {
 	char *title = profile_title(stream);
 
 	text_add(text, "# callgrind format\nversion: 1\ncreator: nhmtap\ncmd: ");
 	put_name(text, title);
 	text_add(text, "\npositions: line\n");
-	put_events(text, file, profile_event(stream));
+	put_events(text, file, profile_event(stream, record));
 	put_functions(text, file->functions);
 	free(title);
 }
@@ -273,7 +274,7 @@ static int write_callgrind(struct stream *stream, const json_t *record)
 	file.functions = json_array();
 	file.stack = json_array();
 	add_entries(&file, record);
-	put_file(&text, stream, &file);
+	put_file(&text, stream, record, &file);
 	json_decref(file.known);
 	json_decref(file.functions);
 	json_decref(file.stack);

@@ -32,11 +32,6 @@ struct otlp_message {
 	json_t *places[TABLES];
 };
 
-struct otlp_profiles {
-	struct otlp_message gathered;
-	json_t *events; /* {activity: events of its start record} */
-};
-
 /* A record that is being added. */
 struct adding {
 	struct otlp_message *gathered;
@@ -559,8 +554,10 @@ static void forget(struct otlp_message *gathered)
 
 static struct otlp_message *gathered_of(struct stream *stream)
 {
-	struct otlp_message *gathered = &((struct otlp_profiles *)stream->own)->gathered;
+	struct otlp_message *gathered = stream->own;
 
+	if (!gathered)
+		gathered = stream->own = xcalloc(1, sizeof(*gathered));
 	if (gathered->data)
 		return gathered;
 	gathered->data = new_data(stream);
@@ -571,53 +568,23 @@ static struct otlp_message *gathered_of(struct stream *stream)
 
 /* --- the formats ------------------------------------------------------------------------------ */
 
-static const char *activity_of(const struct stream *stream)
-{
-	return stream->activity ? stream->activity : "";
-}
-
-/* The event of a record, from its activity's start record. If a reload has added the output later, all that
- * is known is the event's name. The caller owns it. */
-static json_t *event_of(const struct stream *stream, const json_t *record)
-{
-	const struct otlp_profiles *own = stream->own;
-	const char *name = string(record, "event");
-	json_t *event;
-	size_t i;
-
-	json_array_foreach(json_object_get(own->events, activity_of(stream)), i, event)
-		if (!strcmp(string(event, "name"), name) && integer(event, "nth") == integer(record, "nth"))
-			return json_incref(event);
-	return json_pack("{s:s}", "name", name);
-}
-
 static int take(struct stream *stream, const json_t *record)
 {
 	struct adding adding = {.stream = stream, .record = record, .measures = measures_of(record)};
-	struct otlp_profiles *own = stream->own;
-	json_t *event;
 
-	if (!own) {
-		own = stream->own = xcalloc(1, sizeof(*own));
-		own->events = json_object();
-	}
-	if (!strcmp(string(record, "type"), "start"))
-		json_object_set(own->events, activity_of(stream), json_object_get(record, "events"));
 	if (!adding.measures)
 		return 0;
 	adding.gathered = gathered_of(stream);
-	event = event_of(stream, record);
-	add_profiles(&adding, event);
-	json_decref(event);
+	add_profiles(&adding, profile_event(stream, record));
 	return flatten(record, &stream->calls, false, take_row, &adding);
 }
 
 /* What was gathered, or NULL if nothing was. */
 static struct otlp_message *gathered_in(const struct stream *stream)
 {
-	struct otlp_profiles *own = stream->own;
+	struct otlp_message *gathered = stream->own;
 
-	return own && own->gathered.data ? &own->gathered : NULL;
+	return gathered && gathered->data ? gathered : NULL;
 }
 
 static int put_binary(struct stream *stream)
@@ -654,13 +621,9 @@ static int put_line(struct stream *stream)
 
 static void release(struct stream *stream)
 {
-	struct otlp_profiles *own = stream->own;
-
-	if (!own)
-		return;
-	forget(&own->gathered);
-	json_decref(own->events);
-	free(own);
+	if (stream->own)
+		forget(stream->own);
+	free(stream->own);
 }
 
 static int check_binary(const struct stream *stream, const struct options *options, size_t nr_events,

@@ -359,7 +359,7 @@ static int write_parts(struct stream *stream, const json_t *record, const struct
 	return err;
 }
 
-static void remember(struct stream *stream, json_t *record)
+static void remember(struct stream *stream, json_t *record, const char *activity)
 {
 	const char *type = json_string_value(json_object_get(record, "type"));
 
@@ -367,9 +367,10 @@ static void remember(struct stream *stream, json_t *record)
 		calls_define(&stream->calls, record);
 	if (!strcmp(type, "start") && !stream->start)
 		stream->start = json_incref(record);
-	if (!strcmp(type, "start") && json_object_get(record, "by")) {
-		json_decref(stream->sampled);
-		stream->sampled = json_incref(record);
+	if (!strcmp(type, "start") && json_object_get(record, "events")) {
+		if (!stream->events)
+			stream->events = json_object();
+		json_object_set(stream->events, activity ? activity : "", json_object_get(record, "events"));
 	}
 }
 
@@ -554,7 +555,7 @@ static bool let_in(struct stream *stream, const char *type, const char *activity
 int stream_write(struct stream *stream, json_t *record, const char *activity)
 {
 	if (!stream->format->lines && stream_takes(stream, activity))
-		remember(stream, record);
+		remember(stream, record, activity);
 	if (let_in(stream, json_string_value(json_object_get(record, "type")), activity))
 		return write_record(stream, record, activity);
 	json_decref(record);
@@ -717,7 +718,7 @@ int stream_close(struct stream *stream)
 	stream->line = (struct compact){0};
 	calls_release(&stream->calls);
 	json_decref(stream->start);
-	json_decref(stream->sampled);
+	json_decref(stream->events);
 	json_decref(stream->gap.types);
 	release_state(stream);
 	return sink_close(&stream->sink);

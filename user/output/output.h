@@ -143,7 +143,7 @@ struct stream {
 	char run_id[33];
 	/* State that formats other than JSON keep: */
 	json_t *start;			     /* the start record; of a session, its own */
-	json_t *sampled;		     /* that of the activity that began to sample last, or NULL */
+	json_t *events;			     /* {activity, "" for none: events of its start record} */
 	struct calls calls;		     /* frames of the stacks in the records that follow */
 	void *own;			     /* the format's own state */
 	struct timespec since;		     /* begin of the interval that the next document covers */

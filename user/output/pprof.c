@@ -378,7 +378,7 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 	size_t i;
 
 	add_text(&writing, "");
-	add_types(&writing, profile_event(stream), entries);
+	add_types(&writing, profile_event(stream, record), entries);
 	add_comment(&writing, emulated_host(stream->start));
 	writing.profile->time_nanos = moment(record, "start_time");
 	writing.profile->duration_nanos = integer(record, "duration_ns");

@@ -66,10 +66,17 @@ size_t measure_main(const struct measure *measures)
 	return 0;
 }
 
-const json_t *profile_event(const struct stream *stream)
+const json_t *profile_event(const struct stream *stream, const json_t *record)
 {
-	return json_array_get(json_object_get(stream->sampled ? stream->sampled : stream->start, "events"),
-			      0);
+	const json_t *events = json_object_get(stream->events, stream->activity ? stream->activity : "");
+	json_t *event;
+	size_t i;
+
+	json_array_foreach(events, i, event)
+		if (!strcmp(string(event, "name"), string(record, "event")) &&
+		    integer(event, "nth") == integer(record, "nth"))
+			return event;
+	return json_array_get(events, 0);
 }
 
 json_int_t profile_period(const json_t *event, const json_t *entries)

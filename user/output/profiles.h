@@ -28,8 +28,8 @@ size_t measure_main(const struct measure *measures);
 /* Whether the event, from the start record, is one of the kernel's clocks, which count ns. */
 bool recorded_clock(const json_t *event);
 
-/* The event that the profile is of, from the start record. NULL: there is none. */
-const json_t *profile_event(const struct stream *stream);
+/* The event that a record is of, from its activity's start record. NULL: there is none. */
+const json_t *profile_event(const struct stream *stream, const json_t *record);
 
 /* The mean distance of two samples, in the unit of their periods; 0 if there is none. With a frequency the
  * kernel varies the period; a clock's is what the frequency asks for. */

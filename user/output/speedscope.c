@@ -102,7 +102,7 @@ static json_t *make_document(const struct stream *stream, const json_t *record,
 	}
 	add_samples(&writing, record);
 	for (size_t i = 0; i < MEASURES && measures[i].member; i++)
-		json_array_append_new(profiles, profile_at(&writing, i, profile_event(stream)));
+		json_array_append_new(profiles, profile_at(&writing, i, profile_event(stream, record)));
 	document = json_pack("{ss ss ss sI s{so} so}", "$schema",
 			     "https://www.speedscope.app/file-format-schema.json", "exporter", "nhmtap",
 			     "name", title, "activeProfileIndex", (json_int_t)measure_main(measures),
