@@ -109,8 +109,9 @@ def test_each_event_has_profiles_of_its_own(nhmtap, tmp_path):
                       ("minor-faults:u", "minor-faults:u"), ("minor-faults:u", "samples")]
 
 
-def test_code_of_the_kernel_is_told_from_that_of_programs(nhmtap, tmp_path):
-    _, message, _ = run(nhmtap, tmp_path, *EVERY_FAULT, steps=["graph=10", "kernel=200"])
+@pytest.mark.parametrize("keys", ["stack", "stack,symbol"])
+def test_code_of_the_kernel_is_told_from_that_of_programs(nhmtap, tmp_path, keys):
+    _, message, _ = run(nhmtap, tmp_path, *EVERY_FAULT, "--by", keys, steps=["graph=10", "kernel=200"])
     kinds = collections.defaultdict(set)
     for location in message.dictionary.location_table[1:]:
         named = message.attributes(location)

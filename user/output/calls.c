@@ -152,6 +152,16 @@ json_int_t calls_weight(const json_t *entry)
 	return json_integer_value(weight);
 }
 
+const char *calls_lost(const json_t *entry, char *name, size_t size)
+{
+	const char *lost = text_of(entry, "stack_lost");
+
+	if (!lost)
+		return NULL;
+	snprintf(name, size, "[stack lost: %s]", lost);
+	return name;
+}
+
 const char *calls_end(const json_t *entry, char *name, size_t size)
 {
 	const json_t *from = json_object_get(entry, "from"), *to = json_object_get(entry, "to");
@@ -200,14 +210,11 @@ void calls_walk(const struct calls *calls, const json_t *entry,
 		void (*visit)(void *of, const struct step *step), void *of)
 {
 	const json_t *stack = json_object_get(entry, "stack");
-	const char *lost = text_of(entry, "stack_lost");
 	char words[2 * CALLS_NAME_MAX];
 
 	visit_words(calls_owner(entry, words, CALLS_NAME_MAX), visit, of);
-	if (lost) {
-		snprintf(words, sizeof(words), "[stack lost: %s]", lost);
+	if (calls_lost(entry, words, sizeof(words)))
 		visit_words(words, visit, of);
-	}
 	for (size_t i = json_array_size(stack); i--;)
 		visit_frame(calls_frame(calls, json_integer_value(json_array_get(stack, i))), visit, of);
 	if (calls_end(entry, words, sizeof(words)))

@@ -59,6 +59,10 @@ json_int_t calls_weight(const json_t *entry);
 /* The branch that the stack led to, as "main -> work". Returns name, or NULL if the entry is no branch. */
 const char *calls_end(const json_t *entry, char *name, size_t size);
 
+/* What stands for the part of the stack that is missing, "[stack lost: ...]". Returns name, or NULL if none
+ * is. */
+const char *calls_lost(const json_t *entry, char *name, size_t size);
+
 /* One of the texts that a stack is written as. */
 struct step {
 	const char *name; /* of a function as calls_name() writes it, of the owner, or words in brackets */

@@ -3,8 +3,6 @@
  * OpenTelemetry's profiles (opentelemetry-proto 1.11, profiles/v1development): a message for each interval
  * with one profile for each event and kind of value, since a profile has values of one kind. The first one
  * has what samples stand for, which viewers show first. In otlp_profiles.proto are the fields.
- *
- * Records have offsets in files. As in pprof's format, each file gets a range of addresses of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +16,12 @@
 #include "output/member.h"
 #include "output/otlp_resource.h"
 #include "output/profiles.h"
+#include "output/protobuf.h"
 #include "output/protobuf_json.h"
 
-#define RANGE_BITS 40 /* each file's range has 2^40 addresses: 1 TiB */
-#define ID_BYTES   16
+#define ID_BYTES 16
 
-/* Tables of the dictionary: {an item as text: its place}. */
+/* Tables of the dictionary: {an item as text: its place}; of MAPPINGS as profile_file() has it. */
 enum table { TEXTS, MAPPINGS, LOCATIONS, FUNCTIONS, ATTRIBUTES, STACKS, TABLES };
 
 /* What was gathered in an interval. */
@@ -42,17 +40,8 @@ struct adding {
 	size_t nr;
 };
 
-/* Appends to a list of a message. The list is freed with the message. */
-#define APPEND(list, number, item)                                                                           \
-	((list) = xrealloc((list), ((number) + 1) * sizeof(*(list))), (list)[(number)++] = (item))
-
-#define NEW(type, TYPE)                                                                                      \
-	({                                                                                                   \
-		Otlp__##type *message = xmalloc(sizeof(*message));                                           \
-                                                                                                             \
-		*message = (Otlp__##type)OTLP__##TYPE##__INIT;                                               \
-		message;                                                                                     \
-	})
+#define APPEND		PROTOBUF_APPEND
+#define NEW(type, TYPE) PROTOBUF_NEW(Otlp__##type, OTLP__##TYPE##__INIT)
 
 static Otlp__ProfilesDictionary *dictionary_of(const struct otlp_message *gathered)
 {
@@ -152,61 +141,33 @@ static void attribute_name(const char *key, char *name, size_t size)
 
 /* --- code ------------------------------------------------------------------------------------- */
 
-/* The place of the file with this build-id or, if it is "", of the file's first mapping; 0: there is none. */
-static int32_t known_mapping(struct otlp_message *gathered, const char *module, const char *build_id)
-{
-	char *item = xasprintf("%s %s", build_id, module);
-	int32_t place = find_place(gathered, MAPPINGS, item);
-
-	free(item);
-	return place;
-}
-
-static int32_t know_mapping(struct otlp_message *gathered, const char *module, const char *build_id,
-			    int32_t place)
-{
-	char *item = xasprintf("%s %s", build_id, module);
-
-	note_place(gathered, MAPPINGS, item, place);
-	free(item);
-	return place;
-}
-
-static int32_t add_mapping(struct otlp_message *gathered, const json_t *frame)
+static Otlp__Mapping *add_mapping(struct otlp_message *gathered, const json_t *frame)
 {
 	Otlp__ProfilesDictionary *dictionary = dictionary_of(gathered);
-	uint64_t nr = dictionary->n_mapping_table;
 	Otlp__Mapping *mapping = NEW(Mapping, MAPPING);
 
 	mapping->filename_strindex = add_text(gathered, string(frame, "module"));
-	mapping->memory_start = calls_of_kernel(frame) ? 1ULL << 63 : nr << RANGE_BITS;
-	mapping->memory_limit = calls_of_kernel(frame) ? ~0ULL : (nr + 1) << RANGE_BITS;
+	mapping->memory_start = profile_range(frame, dictionary->n_mapping_table, &mapping->memory_limit);
 	APPEND(dictionary->mapping_table, dictionary->n_mapping_table, mapping);
-	return nr;
+	return mapping;
 }
 
-/* As in pprof: frames of one file may come with its build-id or without. */
+/* The place of a frame's file; 0 if the frame has none. */
 static int32_t mapping_of(struct otlp_message *gathered, const json_t *frame)
 {
-	const char *module = string(frame, "module"), *build_id = string(frame, "build_id");
 	Otlp__ProfilesDictionary *dictionary = dictionary_of(gathered);
+	struct profile_file file =
+		profile_file(gathered->places[MAPPINGS], frame, dictionary->n_mapping_table);
 	Otlp__Mapping *mapping;
-	int32_t place, first;
 
-	place = *module ? known_mapping(gathered, module, build_id) : 0;
-	if (!*module || place)
-		return place;
-	first = known_mapping(gathered, module, "");
-	place = first && !dictionary->mapping_table[first]->n_attribute_indices
-			? first
-			: add_mapping(gathered, frame);
-	mapping = dictionary->mapping_table[place];
-	if (*build_id)
+	if (!file.number)
+		return 0;
+	mapping = file.number == dictionary->n_mapping_table ? add_mapping(gathered, frame)
+							     : dictionary->mapping_table[file.number];
+	if (file.build_id)
 		APPEND(mapping->attribute_indices, mapping->n_attribute_indices,
-		       add_attribute_text(gathered, "process.executable.build_id.gnu", build_id));
-	if (!first)
-		know_mapping(gathered, module, "", place);
-	return *build_id ? know_mapping(gathered, module, build_id, place) : place;
+		       add_attribute_text(gathered, "process.executable.build_id.gnu", file.build_id));
+	return file.number;
 }
 
 static int32_t function_of(struct otlp_message *gathered, const char *name, const char *linkage,
@@ -239,19 +200,6 @@ static void add_line(struct otlp_message *gathered, Otlp__Location *location, co
 	APPEND(location->lines, location->n_lines, made);
 }
 
-/* Where a call returns to is the address after it; one less lies within the call. */
-static uint64_t address_of(const struct otlp_message *gathered, const json_t *frame, int32_t mapping)
-{
-	const char *offset = string(frame, *string(frame, "offset") ? "offset" : "address");
-	uint64_t from = mapping && !calls_of_kernel(frame)
-				? dictionary_of(gathered)->mapping_table[mapping]->memory_start
-				: 0;
-
-	if (!*offset)
-		return from;
-	return from + strtoull(offset, NULL, 16) - json_is_true(json_object_get(frame, "return"));
-}
-
 /* Adds a location unless there is an equal one, which is returned instead. */
 static int32_t add_location(struct otlp_message *gathered, Otlp__Location *location)
 {
@@ -277,7 +225,8 @@ static int32_t location_of(struct otlp_message *gathered, const json_t *frame)
 	Otlp__Location *location = NEW(Location, LOCATION);
 
 	location->mapping_index = mapping_of(gathered, frame);
-	location->address = address_of(gathered, frame, location->mapping_index);
+	location->address = profile_address(
+		frame, dictionary_of(gathered)->mapping_table[location->mapping_index]->memory_start);
 	for (size_t i = 0; i < calls_in(frame); i++) {
 		struct call call = calls_at(frame, i);
 
@@ -326,24 +275,22 @@ static int32_t stack_of(const struct adding *adding, const json_t *entry, bool r
 {
 	Otlp__Stack *stack = NEW(Stack, STACK);
 	struct otlp_message *gathered = adding->gathered;
-	const char *lost = string(entry, "stack_lost");
-	char words[64], end[2 * CALLS_NAME_MAX];
+	char words[2 * CALLS_NAME_MAX];
 	json_t *id;
 	size_t i;
 
 	if (rest)
 		APPEND(stack->location_indices, stack->n_location_indices,
 		       location_of_words(gathered, "[others]"));
-	if (calls_end(entry, end, sizeof(end)))
-		APPEND(stack->location_indices, stack->n_location_indices, location_of_words(gathered, end));
+	if (calls_end(entry, words, sizeof(words)))
+		APPEND(stack->location_indices, stack->n_location_indices,
+		       location_of_words(gathered, words));
 	json_array_foreach(json_object_get(entry, "stack"), i, id)
 		APPEND(stack->location_indices, stack->n_location_indices,
 		       location_of(gathered, calls_frame(&adding->stream->calls, json_integer_value(id))));
-	if (*lost) {
-		snprintf(words, sizeof(words), "[stack lost: %s]", lost);
+	if (calls_lost(entry, words, sizeof(words)))
 		APPEND(stack->location_indices, stack->n_location_indices,
 		       location_of_words(gathered, words));
-	}
 	return add_stack(gathered, stack);
 }
 

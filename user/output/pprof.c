@@ -2,10 +2,6 @@
 /*
  * A profile in the format of pprof: profile.proto (here pprof.proto), gzipped. Each sample has several
  * values, such as the number of samples and the sum of their periods in the event's unit; see profiles.c.
- *
- * A file is mapped at different addresses in different processes, and records have offsets in files. So each
- * file gets a range of addresses of its own in the profile, in which its offsets lie. Addresses of the kernel
- * stay as they are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,9 +14,8 @@
 #include "output/gzip.h"
 #include "output/member.h"
 #include "output/profiles.h"
+#include "output/protobuf.h"
 #include "pprof.pb-c.h"
-
-#define RANGE_BITS 40 /* each file's range has 2^40 addresses: 1 TiB */
 
 struct writing {
 	Pprof__Profile *profile;
@@ -29,20 +24,11 @@ struct writing {
 	const struct measure *measures;
 	const struct calls *calls;
 	const char *command; /* the program that was started, as it was called; "" if none was */
-	json_t *texts, *mappings, *functions, *locations; /* {key: id or index of what was added already} */
+	json_t *texts, *files, *functions, *locations; /* {key: id or index of what was added already} */
 };
 
-/* Appends to a list of the profile. The list is freed with the profile. */
-#define APPEND(list, number, item)                                                                           \
-	((list) = xrealloc((list), ((number) + 1) * sizeof(*(list))), (list)[(number)++] = (item))
-
-#define NEW(type, TYPE)                                                                                      \
-	({                                                                                                   \
-		Pprof__##type *message = xmalloc(sizeof(*message));                                          \
-                                                                                                             \
-		*message = (Pprof__##type)PPROF__##TYPE##__INIT;                                             \
-		message;                                                                                     \
-	})
+#define APPEND		PROTOBUF_APPEND
+#define NEW(type, TYPE) PROTOBUF_NEW(Pprof__##type, PPROF__##TYPE##__INIT)
 
 /* The index of a text in the string table, to which it is added if needed. */
 static int64_t add_text(struct writing *writing, const char *text)
@@ -76,48 +62,23 @@ static Pprof__Mapping *add_mapping(struct writing *writing, const json_t *frame)
 	APPEND(profile->mapping, profile->n_mapping, mapping);
 	mapping->id = profile->n_mapping;
 	mapping->filename = add_text(writing, string(frame, "module"));
-	mapping->memory_start = calls_of_kernel(frame) ? 1ULL << 63 : mapping->id << RANGE_BITS;
-	mapping->memory_limit = calls_of_kernel(frame) ? ~0ULL : (mapping->id + 1) << RANGE_BITS;
+	mapping->memory_start = profile_range(frame, mapping->id, &mapping->memory_limit);
 	return mapping;
 }
 
-/* The mapping of the file with this build-id or, if it is "", the file's first one; NULL if there is none. */
-static Pprof__Mapping *known_mapping(const struct writing *writing, const char *module, const char *build_id)
-{
-	json_t *name = json_sprintf("%s %s", build_id, module);
-	const json_t *known = json_object_get(writing->mappings, json_string_value(name));
-
-	json_decref(name);
-	return known ? writing->profile->mapping[json_integer_value(known) - 1] : NULL;
-}
-
-static void know_mapping(struct writing *writing, const char *module, const char *build_id,
-			 const Pprof__Mapping *mapping)
-{
-	json_t *name = json_sprintf("%s %s", build_id, module);
-
-	json_object_set_new(writing->mappings, json_string_value(name), json_integer(mapping->id));
-	json_decref(name);
-}
-
-/* The mapping of a frame's file; NULL if the frame has no file. Frames of one file may come with its build-id
- * or without: only code that has no name needs it. */
+/* The mapping of a frame's file; NULL if the frame has no file. */
 static Pprof__Mapping *mapping_of(struct writing *writing, const json_t *frame)
 {
-	const char *module = string(frame, "module"), *build_id = string(frame, "build_id");
-	Pprof__Mapping *mapping, *first;
+	Pprof__Profile *profile = writing->profile;
+	struct profile_file file = profile_file(writing->files, frame, profile->n_mapping + 1);
+	Pprof__Mapping *mapping;
 
-	if (!*module)
+	if (!file.number)
 		return NULL;
-	mapping = known_mapping(writing, module, build_id);
-	if (mapping)
-		return mapping;
-	first = known_mapping(writing, module, "");
-	mapping = first && !first->build_id ? first : add_mapping(writing, frame);
-	mapping->build_id = add_text(writing, build_id);
-	know_mapping(writing, module, build_id, mapping);
-	if (!first)
-		know_mapping(writing, module, "", mapping);
+	mapping = file.number > profile->n_mapping ? add_mapping(writing, frame)
+						   : profile->mapping[file.number - 1];
+	if (file.build_id)
+		mapping->build_id = add_text(writing, file.build_id);
 	return mapping;
 }
 
@@ -171,18 +132,6 @@ static void add_lines(struct writing *writing, Pprof__Location *location, Pprof_
 		mapping->has_line_numbers |= call.line != 0;
 		mapping->has_inline_frames |= call.inlined;
 	}
-}
-
-/* The return address of a call is the address after it; one less lies within the call. Frames that are
- * distinguished only by name have no address; they get the beginning of their file's range. */
-static uint64_t address_of(const json_t *frame, const Pprof__Mapping *mapping)
-{
-	uint64_t from = calls_of_kernel(frame) || !mapping ? 0 : mapping->memory_start;
-	const char *offset = string(frame, *string(frame, "offset") ? "offset" : "address");
-
-	if (!*offset)
-		return mapping ? mapping->memory_start : 0;
-	return from + strtoull(offset, NULL, 16) - json_is_true(json_object_get(frame, "return"));
 }
 
 static Pprof__Location *add_location(struct writing *writing, const char *name)
@@ -254,7 +203,7 @@ static uint64_t location_of(struct writing *writing, json_int_t id)
 	note_program(writing, frame, mapping);
 	location = add_location(writing, name);
 	location->mapping_id = mapping ? mapping->id : 0;
-	location->address = address_of(frame, mapping);
+	location->address = profile_address(frame, mapping ? mapping->memory_start : 0);
 	add_lines(writing, location, mapping, frame);
 	return location->id;
 }
@@ -308,20 +257,17 @@ static Pprof__Sample *add_sample(struct writing *writing, const json_t *entry)
 static void add_entry(struct writing *writing, const json_t *entry)
 {
 	Pprof__Sample *sample = add_sample(writing, entry);
-	const char *lost = string(entry, "stack_lost");
-	char words[64], end[2 * CALLS_NAME_MAX];
+	char words[2 * CALLS_NAME_MAX];
 	json_t *id;
 	size_t i;
 
-	if (calls_end(entry, end, sizeof(end)))
-		APPEND(sample->location_id, sample->n_location_id, location_of_words(writing, end));
+	if (calls_end(entry, words, sizeof(words)))
+		APPEND(sample->location_id, sample->n_location_id, location_of_words(writing, words));
 	json_array_foreach(json_object_get(entry, "stack"), i, id)
 		APPEND(sample->location_id, sample->n_location_id,
 		       location_of(writing, json_integer_value(id)));
-	if (*lost) {
-		snprintf(words, sizeof(words), "[stack lost: %s]", lost);
+	if (calls_lost(entry, words, sizeof(words)))
 		APPEND(sample->location_id, sample->n_location_id, location_of_words(writing, words));
-	}
 	add_labels(writing, sample, entry);
 }
 
@@ -370,7 +316,7 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 				  .calls = &stream->calls,
 				  .command = command_of(stream->start),
 				  .texts = json_object(),
-				  .mappings = json_object(),
+				  .files = json_object(),
 				  .functions = json_object(),
 				  .locations = json_object()};
 	const json_t *rest = json_object_get(record, "rest"), *entries = json_object_get(record, "entries");
@@ -391,7 +337,7 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 	}
 	put_program_first(&writing);
 	json_decref(writing.texts);
-	json_decref(writing.mappings);
+	json_decref(writing.files);
 	json_decref(writing.functions);
 	json_decref(writing.locations);
 	return writing.profile;

@@ -97,6 +97,55 @@ json_int_t profile_period(const json_t *event, const json_t *entries)
 	return samples ? period / samples : 0;
 }
 
+/* `files` is {module: {"first": number, "ids": {build-id: number}}}. The first file takes the first build-id.
+ */
+struct profile_file profile_file(json_t *files, const json_t *frame, size_t next)
+{
+	const char *module = string(frame, "module"), *build_id = string(frame, "build_id");
+	json_t *known = json_object_get(files, module), *ids;
+	struct profile_file file = {0};
+
+	if (!*module)
+		return file;
+	if (!known) {
+		known = json_pack("{sI s{}}", "first", (json_int_t)next, "ids");
+		json_object_set_new(files, module, known);
+	}
+	ids = json_object_get(known, "ids");
+	file.number = integer(known, "first");
+	if (!*build_id)
+		return file;
+	if (json_object_get(ids, build_id)) {
+		file.number = integer(ids, build_id);
+		return file;
+	}
+	if (json_object_size(ids))
+		file.number = next;
+	file.build_id = build_id;
+	json_object_set_new(ids, build_id, json_integer(file.number));
+	return file;
+}
+
+#define RANGE_BITS 40 /* each file's range has 2^40 addresses: 1 TiB */
+
+uint64_t profile_range(const json_t *frame, size_t number, uint64_t *limit)
+{
+	bool kernel = calls_of_kernel(frame);
+
+	*limit = kernel ? ~0ULL : ((uint64_t)number + 1) << RANGE_BITS;
+	return kernel ? 1ULL << 63 : (uint64_t)number << RANGE_BITS;
+}
+
+uint64_t profile_address(const json_t *frame, uint64_t start)
+{
+	const char *offset = string(frame, *string(frame, "offset") ? "offset" : "address");
+
+	if (!*offset)
+		return start;
+	return (calls_of_kernel(frame) ? 0 : start) + strtoull(offset, NULL, 16) -
+	       json_is_true(json_object_get(frame, "return"));
+}
+
 char *profile_title(const struct stream *stream)
 {
 	const json_t *emulated = emulated_host(stream->start);

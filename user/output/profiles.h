@@ -3,6 +3,7 @@
 #ifndef NHMTAP_PROFILES_H
 #define NHMTAP_PROFILES_H
 
+#include <stdint.h>
 #include <jansson.h>
 
 #include "base/refusal.h"
@@ -34,6 +35,29 @@ const json_t *profile_event(const struct stream *stream, const json_t *record);
 /* The mean distance of two samples, in the unit of their periods; 0 if there is none. With a frequency the
  * kernel varies the period; a clock's is what the frequency asks for. */
 json_int_t profile_period(const json_t *event, const json_t *entries);
+
+/* A frame's file in a list of files. */
+struct profile_file {
+	size_t number;	      /* 0: the frame has no file */
+	const char *build_id; /* what is to be added to the file; NULL: nothing new */
+};
+
+/*
+ * Finds a frame's file. A file is mapped at different addresses in different processes, and records have
+ * offsets in files; so each file is in a profile once. Frames of one file may come with its build-id or
+ * without, since only code that has no name needs it; another build-id is another file. `files`, an object,
+ * begins empty. A new file gets the number `next`. The build-id is borrowed from the frame.
+ */
+struct profile_file profile_file(json_t *files, const json_t *frame, size_t next);
+
+/* The range of addresses that a file has in a profile, from the returned one to *limit: a different one for
+ * each number. The kernel's addresses stay as they are. */
+uint64_t profile_range(const json_t *frame, size_t number, uint64_t *limit);
+
+/* The address of a frame in its file's range, which begins at `start` (0: it has no file). Where a call
+ * returns to is the address after it; one less lies within the call. Frames that are distinguished only by
+ * name have no address; they get the beginning of the range. */
+uint64_t profile_address(const json_t *frame, uint64_t start);
 
 /* What was measured, and on which machine, for a title. The caller frees it. */
 char *profile_title(const struct stream *stream);
