@@ -129,6 +129,12 @@ def test_everything_that_the_records_have_is_on_the_page(opened):
     assert len(driver.find_elements(By.CSS_SELECTOR, "#counts path.line")) == 1
 
 
+def test_counts_of_one_event_stay_apart(opened):
+    counts = [count(second, "page-faults", 10 * nth, nth=nth) for second in (0, 1) for nth in (1, 2)]
+    driver = opened([start(), *counts, end()])
+    assert {(row[-1], row[1]) for row in rows(driver, "counts")} == {("page-faults 1", "20"), ("page-faults 2", "40")}
+
+
 def test_functions_and_the_flame_graph_are_those_of_the_chosen_time(opened):
     driver = opened()
     assert (shares(driver)["early"], shares(driver)["late"]) == ("45.0 %", "40.0 %")

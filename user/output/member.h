@@ -23,6 +23,14 @@ static inline json_int_t integer(const json_t *record, const char *name)
 	return json_integer_value(json_object_get(record, name));
 }
 
+/* The number of a member as a real one; `missing` if there is none. */
+static inline double real_member(const json_t *record, const char *name, double missing)
+{
+	const json_t *member = json_object_get(record, name);
+
+	return member ? json_number_value(member) : missing;
+}
+
 /* The time of a member, "2026-01-31T23:59:59.123456789Z", in ns since 1970; 0 if there is none. */
 static inline __u64 moment(const json_t *record, const char *name)
 {

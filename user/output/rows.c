@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/visible.h"
 #include "output/table.h"
 
@@ -82,6 +83,18 @@ void row_time(struct text *text, const struct stream *stream, const json_t *reco
 {
 	if (stream->intervals)
 		text_add(text, "%.12s  ", string(record, "time") + 11);
+}
+
+char *row_title(const json_t *record, const char *name)
+{
+	char keys[256];
+	json_int_t nth = integer(record, "nth");
+	char number[24] = "";
+
+	row_name(record, keys, sizeof(keys));
+	if (nth)
+		snprintf(number, sizeof(number), " %lld", (long long)nth);
+	return xasprintf("%.200s%s%s%s", name, number, *keys ? ", " : "", keys);
 }
 
 double row_share(json_int_t part, json_int_t whole)

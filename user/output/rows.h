@@ -18,6 +18,10 @@ const char *row_grouped_real(double number, char *buffer, size_t size);
 /* The keys of a row of counts as text: "socket 0, core 1"; "" if it has none. Returns buffer. */
 const char *row_name(const json_t *record, char *buffer, size_t size);
 
+/* "instructions:u 2, CPU 0": the name of a row's event or metric, which of several equal ones it is, and its
+ * keys. The caller frees it. */
+char *row_title(const json_t *record, const char *name);
+
 /* `part` of `whole` in percent; 0 if whole is 0. */
 double row_share(json_int_t part, json_int_t whole);
 

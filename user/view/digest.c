@@ -200,13 +200,6 @@ static size_t bucket_of(struct digest *digest, const json_t *record)
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-static double number_of(const json_t *value, const char *name, double missing)
-{
-	const json_t *member = json_object_get(value, name);
-
-	return member ? json_number_value(member) : missing;
-}
-
 static struct digest_figure *digest_figure(struct digest *digest, const char *section, const char *name,
 					   const char *unit, bool averaged)
 {
@@ -245,23 +238,16 @@ static void add_figure(struct digest *digest, struct digest_figure *figure, cons
 	figure->durations.v[bucket] += duration;
 }
 
-static char *row_title(const json_t *record, const char *name)
-{
-	char keys[256];
-
-	row_name(record, keys, sizeof(keys));
-	return xasprintf("%.200s%s%s", name, *keys ? ", " : "", keys);
-}
-
 static void digest_bounded(struct digest *digest, struct digest_figure *figure, const json_t *record,
 			   const json_t *of, const char *member)
 {
 	const json_t *bound = json_object_get(of, "bound");
-	double value = number_of(of, member, NAN);
+	double value = real_member(of, member, NAN);
 
 	if (!isnan(value))
-		add_figure(digest, figure, record, value, number_of(bound, "low", bound ? -INFINITY : value),
-			   number_of(bound, "high", bound ? INFINITY : value));
+		add_figure(digest, figure, record, value,
+			   real_member(bound, "low", bound ? -INFINITY : value),
+			   real_member(bound, "high", bound ? INFINITY : value));
 }
 
 static void digest_count(struct digest *digest, const json_t *record)
@@ -286,9 +272,9 @@ static void digest_summary(struct digest *digest, const json_t *record)
 {
 	bool metric = json_object_get(record, "metric");
 	char *name = row_title(record, string(record, metric ? "metric" : "event"));
-	double mean = number_of(record, "mean", NAN);
-	double error =
-		weight_mean_error(number_of(record, "stddev_of_mean", INFINITY), integer(record, "counted"));
+	double mean = real_member(record, "mean", NAN);
+	double error = weight_mean_error(real_member(record, "stddev_of_mean", INFINITY),
+					 integer(record, "counted"));
 
 	if (integer(record, "counted") && !isnan(mean))
 		add_figure(digest, digest_figure(digest, "means", name, string(record, "unit"), true), record,
@@ -335,15 +321,15 @@ static void digest_analysis(struct digest *digest, const json_t *record)
 	json_array_foreach(shares, i, share) {
 		struct digest_figure *figure =
 			digest_figure(digest, "analysis", string(share, "name"), "", true);
-		double value = number_of(share, "share", NAN);
+		double value = real_member(share, "share", NAN);
 
 		if (!figure->about) {
 			figure->about = xstrdup(string(share, "description"));
 			figure->depth = share_depth(shares, share, 0);
 		}
 		if (!isnan(value))
-			add_figure(digest, figure, record, value, number_of(share, "low", value),
-				   number_of(share, "high", value));
+			add_figure(digest, figure, record, value, real_member(share, "low", value),
+				   real_member(share, "high", value));
 	}
 }
 
@@ -514,7 +500,7 @@ static void digest_loads(struct digest *digest, const json_t *record)
 
 static void sum_member(json_t *to, const json_t *from, const char *name)
 {
-	json_object_set_new(to, name, json_real(number_of(to, name, 0) + number_of(from, name, 0)));
+	json_object_set_new(to, name, json_real(real_member(to, name, 0) + real_member(from, name, 0)));
 }
 
 #define SUMS_ROOM 4096 /* of keys whose sums are kept; the smallest are forgotten */
@@ -529,9 +515,9 @@ static void forget_small(json_t *sums, const char *weight)
 	if (json_object_size(sums) < SUMS_ROOM)
 		return;
 	json_object_foreach(sums, key, value)
-		sum += number_of(value, weight, 0);
+		sum += real_member(value, weight, 0);
 	mean = sum / json_object_size(sums);
-	json_object_foreach_safe(sums, next, key, value) if (number_of(value, weight, 0) <= mean)
+	json_object_foreach_safe(sums, next, key, value) if (real_member(value, weight, 0) <= mean)
 		json_object_del(sums, key);
 }
 
@@ -556,9 +542,9 @@ static void digest_shared_line(struct digest *digest, const json_t *record)
 	for (size_t i = 0; i < ARRAY_SIZE(added); i++)
 		sum_member(line, record, added[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(highest); i++)
-		json_object_set_new(
-			line, highest[i],
-			json_real(fmax(number_of(line, highest[i], 0), number_of(record, highest[i], 0))));
+		json_object_set_new(line, highest[i],
+				    json_real(fmax(real_member(line, highest[i], 0),
+						   real_member(record, highest[i], 0))));
 	if (entry && cell_text(&cells, "code", text, sizeof(text)))
 		json_object_set_new(line, "code", value_text(text, NAME_MOST));
 }
@@ -782,7 +768,7 @@ static json_t *largest(json_t *sums, const char *weight, const char *key_name, s
 	size_t nr = 0;
 
 	json_object_foreach(sums, key, value)
-		list[nr++] = (struct weighed_member){key, value, number_of(value, weight, 0)};
+		list[nr++] = (struct weighed_member){key, value, real_member(value, weight, 0)};
 	qsort(list, nr, sizeof(*list), by_weight);
 	for (size_t i = 0; i < nr && i < most; i++) {
 		value = json_copy(list[i].value);

@@ -74,13 +74,6 @@ size_t figures_number(const struct figures *figures)
 	return figures->nr;
 }
 
-static double real_member(const json_t *value, const char *name, double missing)
-{
-	const json_t *member = json_object_get(value, name);
-
-	return member ? json_number_value(member) : missing;
-}
-
 static struct figure *figure_at(struct figures *figures, const char *section, const char *name,
 				const char *unit, enum joined joined, double factor)
 {
@@ -126,38 +119,32 @@ static void add_reason(struct figures *figures, struct figure *figure, const jso
 	figure->of[figures->stream].why = json_object_iter_key(json_object_iter_at(figures->whys, why));
 }
 
-/* "instructions:u, CPU 0": a row's event or metric, and its keys. */
-static char *name_of_row(const json_t *record, const char *name)
+/* Adds the count of a record or of one of its cells, or why there is none. */
+static void add_scaled(struct figures *figures, struct figure *figure, const json_t *record, const json_t *of)
 {
-	char keys[256];
-	json_int_t nth = integer(record, "nth");
-	char number[24] = "";
+	const json_t *bound = json_object_get(of, "bound");
+	double value = integer(of, "scaled");
 
-	row_name(record, keys, sizeof(keys));
-	if (nth)
-		snprintf(number, sizeof(number), " %lld", (long long)nth);
-	return xasprintf("%.200s%s%s%s", name, number, *keys ? ", " : "", keys);
-}
-
-static void take_count(struct figures *figures, const json_t *record)
-{
-	const json_t *bound = json_object_get(record, "bound");
-	char *name = name_of_row(record, string(record, "event"));
-	struct figure *figure = figure_at(figures, "counts", name, string(record, "unit"), ADDED, 1);
-	double value = integer(record, "scaled");
-
-	free(name);
-	if (!json_object_get(record, "scaled"))
-		add_reason(figures, figure, record);
+	if (!json_object_get(of, "scaled"))
+		add_reason(figures, figure, of);
 	else
 		add_value(figures, figure, record, value, real_member(bound, "low", value),
 			  real_member(bound, "high", bound ? INFINITY : value));
 }
 
+static void take_count(struct figures *figures, const json_t *record)
+{
+	char *name = row_title(record, string(record, "event"));
+
+	add_scaled(figures, figure_at(figures, "counts", name, string(record, "unit"), ADDED, 1), record,
+		   record);
+	free(name);
+}
+
 static void take_metric(struct figures *figures, const json_t *record)
 {
 	const json_t *bound = json_object_get(record, "bound");
-	char *name = name_of_row(record, string(record, "metric"));
+	char *name = row_title(record, string(record, "metric"));
 	struct figure *figure = figure_at(figures, "metrics", name, string(record, "unit"), AVERAGED, 1);
 	double value = real_member(record, "value", NAN);
 
@@ -174,7 +161,7 @@ static void take_metric(struct figures *figures, const json_t *record)
 static void take_summary(struct figures *figures, const json_t *record)
 {
 	bool metric = json_object_get(record, "metric");
-	char *name = name_of_row(record, string(record, metric ? "metric" : "event"));
+	char *name = row_title(record, string(record, metric ? "metric" : "event"));
 	struct figure *figure =
 		figure_at(figures, "means of executions", name, string(record, "unit"), AVERAGED, 1);
 	double mean = real_member(record, "mean", NAN), error;
@@ -195,20 +182,13 @@ static void take_cells(struct figures *figures, const json_t *record)
 	size_t i;
 
 	json_array_foreach(json_object_get(record, "cells"), i, cell) {
-		const json_t *bound = json_object_get(cell, "bound");
-		char *keys = name_of_row(record, ""), *name;
-		struct figure *figure;
-		double value = integer(cell, "scaled");
+		char *keys = row_title(record, ""), *name;
 
 		name = xasprintf("%s → %s%s", string(cell, "request"), string(cell, "response"), keys);
-		figure = figure_at(figures, "off-core requests", name, "", ADDED, 1);
+		add_scaled(figures, figure_at(figures, "off-core requests", name, "", ADDED, 1), record,
+			   cell);
 		free(keys);
 		free(name);
-		if (!json_object_get(cell, "scaled"))
-			add_reason(figures, figure, cell);
-		else
-			add_value(figures, figure, record, value, real_member(bound, "low", value),
-				  real_member(bound, "high", bound ? INFINITY : value));
 	}
 }
 
@@ -232,7 +212,7 @@ static void take_analysis(struct figures *figures, const json_t *record)
 	size_t i;
 
 	json_array_foreach(shares, i, share) {
-		char *keys = name_of_row(record, "");
+		char *keys = row_title(record, "");
 		char *name =
 			xasprintf("%*s%s%s", 2 * depth_of(shares, share, 0), "", string(share, "name"), keys);
 		struct figure *figure = figure_at(figures, "shares of the cycles", name, "%", AVERAGED, 100);
