@@ -218,6 +218,18 @@ def test_the_socket_is_gone_when_the_session_is(nhmtap, tmp_path, puppet):
     assert not path.exists()
 
 
+def test_the_socket_goes_as_well_where_there_can_be_no_other_process(nhmtap, tmp_path):
+    """Another process makes and removes it, since a file system may not answer."""
+    place = tmp_path / "socket"
+    calls = "clone,clone3,fork,vfork"
+    refused = ["strace", "-f", "-o", tmp_path / "calls", "-e", f"trace={calls}", "-e", f"inject={calls}:error=EAGAIN", "-E",
+               "ASAN_OPTIONS=detect_leaks=0"]
+    done = subprocess.run([*refused, *nhmtap.command("stat", "-a", "-e", "page-faults", "--duration", "0.2", "--listen",
+                                                     f"unix:{place}", "-o", tmp_path / "records")], check=False)
+    assert done.returncode == 0 and (tmp_path / "calls").read_text().count("EAGAIN") >= 2
+    assert not place.exists()
+
+
 def test_a_socket_that_a_killed_session_left_behind_is_replaced(nhmtap, tmp_path, puppet):
     path = tmp_path / "http"
     for by in (signal.SIGKILL, signal.SIGTERM):

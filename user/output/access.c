@@ -196,9 +196,7 @@ static int take_file(struct credentials *credentials, enum access_file which, co
 	int err;
 
 	if (!text)
-		return refuse_file(refusal, which, path,
-				   errno == ETIMEDOUT ? "its file system does not answer"
-						      : guarded_why(errno));
+		return refuse_file(refusal, which, path, guarded_why(errno));
 	if (which == ACCESS_HEADERS) {
 		err = read_headers(credentials, text, path, refusal);
 	} else {

@@ -16,6 +16,7 @@
 
 #include "base/apart.h"
 #include "base/clock.h"
+#include "base/guarded.h"
 #include "base/late.h"
 #include "base/memory.h"
 #include "base/note.h"
@@ -334,7 +335,7 @@ static int refuse_listen(struct refusal *refusal, const char *place, const char 
 {
 	refuse(refusal, STATUS_USAGE, LISTEN_OPTION " '%.300s'", place);
 	refusal->error = errno;
-	because(refusal, "%s", errno == ETIMEDOUT ? "its file system does not answer" : strerror(errno));
+	because(refusal, "%s", guarded_why(errno));
 	return instead(refusal, "%s", next);
 }
 
@@ -398,19 +399,25 @@ static int bind_unix_here(int fd, const struct address *address, const char *pat
 #define LAST_NS	  300000000ULL	/* for removing it: SIGTERM may wait */
 #define FILE_NAME "nhmtap-listen"
 
+static struct socket_file make_file(int fd, const struct address *address)
+{
+	const char *path = address_path(address);
+	struct stat made;
+
+	if (bind_unix_here(fd, address, path))
+		return (struct socket_file){.error = errno};
+	if (lstat(path, &made))
+		return (struct socket_file){0};
+	return (struct socket_file){.device = made.st_dev, .inode = made.st_ino};
+}
+
 static void bind_apart(int socket, const void *context)
 {
 	const struct address *address = context;
-	const char *path = address_path(address);
-	struct socket_file file = {0};
-	struct stat made;
+	struct socket_file file = make_file(APART_KEPT, address);
 
-	if (bind_unix_here(APART_KEPT, address, path))
-		file.error = errno;
-	else if (!lstat(path, &made))
-		file = (struct socket_file){.device = made.st_dev, .inode = made.st_ino};
 	if (!packet_send(socket, (struct iovec[]){{&file, sizeof(file)}}, 1, -1) && !file.error)
-		unlink(path); /* it comes too late */
+		unlink(address_path(address)); /* it comes too late */
 }
 
 /* Binds the unix socket. Returns 0, or -1 with errno. */
@@ -418,8 +425,10 @@ static int bind_unix(int fd, const struct address *address, struct socket_file *
 {
 	int none, err = apart_once(FILE_NAME, bind_apart, address, fd, file, sizeof(*file), &none, FILE_NS);
 
-	if (err == EAGAIN)
-		return bind_unix_here(fd, address, address_path(address));
+	if (err == EAGAIN) {
+		*file = make_file(fd, address);
+		err = 0;
+	}
 	errno = err ? err : file->error;
 	return errno ? -1 : 0;
 }
@@ -529,26 +538,32 @@ int listen_open(struct listen **opened, const char *place, struct session *sessi
 	return 0;
 }
 
-static void remove_apart(int socket, const void *context)
+/* Removes the socket's file, unless another server has put its own there. */
+static void remove_file(const struct listen *listen)
 {
-	const struct listen *listen = context;
-	struct socket_file done = {0};
 	struct stat now;
 
 	if (!lstat(listen->path, &now) && now.st_dev == listen->file.device &&
 	    now.st_ino == listen->file.inode)
 		unlink(listen->path);
+}
+
+static void remove_apart(int socket, const void *context)
+{
+	struct socket_file done = {0};
+
+	remove_file(context);
 	packet_send(socket, (struct iovec[]){{&done, sizeof(done)}}, 1, -1);
 }
 
-/* Removes the socket's file, unless another server has put its own there. */
 static void remove_socket(const struct listen *listen)
 {
 	struct socket_file done;
 	int none;
 
-	if (listen->path)
-		apart_once(FILE_NAME, remove_apart, listen, -1, &done, sizeof(done), &none, LAST_NS);
+	if (listen->path &&
+	    apart_once(FILE_NAME, remove_apart, listen, -1, &done, sizeof(done), &none, LAST_NS) == EAGAIN)
+		remove_file(listen);
 }
 
 void listen_close(struct listen *listen)
