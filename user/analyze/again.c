@@ -7,28 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/note.h"
 #include "output/member.h"
+#include "record/stored_lines.h"
 
 /* More records than a run without intervals writes. */
 #define RECORDS_MOST (256 << 20)
-
-void again_add(struct again *again, char *word)
-{
-	again->words[again->nr++] = word;
-}
-
-void again_release(struct again *again)
-{
-	for (size_t i = 0; i < again->nr; i++)
-		free(again->words[i]);
-	again->nr = 0;
-}
 
 /* --- the command line ------------------------------------------------------------------------- */
 
@@ -47,64 +35,37 @@ static const struct {
 	{"--memory", offsetof(struct options, memory)},
 };
 
-struct command_line {
-	char **words;
-	size_t nr, room;
-};
-
-static void add_word(struct command_line *line, char *word)
+static void add_passed(struct arguments *line, const struct options *options)
 {
-	line->words = xroom(line->words, line->nr, &line->room, sizeof(*line->words));
-	line->words[line->nr++] = word;
-}
+	char seconds[32];
 
-static void add_copy(struct command_line *line, const char *word)
-{
-	add_word(line, xstrdup(word));
-}
-
-static void add_passed(struct command_line *line, const struct options *options)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(passed); i++) {
-		const char *value = *(const char *const *)((const char *)options + passed[i].offset);
-
-		if (!value)
-			continue;
-		add_copy(line, passed[i].option);
-		add_copy(line, value);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
+		arguments_add_option(line, passed[i].option,
+				     *(const char *const *)((const char *)options + passed[i].offset));
 	if (options->all_cpus)
-		add_copy(line, "--all-cpus");
-	if (options->duration_s > 0) {
-		add_copy(line, "--duration");
-		add_word(line, xasprintf("%.9f", options->duration_s));
-	}
+		arguments_add(line, "--all-cpus");
+	snprintf(seconds, sizeof(seconds), "%.9f", options->duration_s);
+	arguments_add_option(line, "--duration", options->duration_s > 0 ? seconds : NULL);
 }
 
 /* The program is found by its process, wherever its file lies or lay. */
-static void make_line(struct command_line *line, const struct activity *activity, const struct again *again,
-		      int output)
+static void make_line(struct arguments *line, const struct activity *activity,
+		      const struct arguments *command, int output)
 {
-	add_copy(line, "/proc/self/exe");
-	for (size_t i = 0; i < again->nr; i++)
-		add_copy(line, again->words[i]);
-	add_copy(line, "--quiet");
-	add_copy(line, "--output");
-	add_word(line, xasprintf("json=/proc/self/fd/%d", output));
+	char place[40];
+
+	arguments_add(line, "/proc/self/exe");
+	for (size_t i = 0; i < command->nr; i++)
+		arguments_add(line, command->words[i]);
+	arguments_add(line, "--quiet");
+	snprintf(place, sizeof(place), "json=/proc/self/fd/%d", output);
+	arguments_add_option(line, "--output", place);
 	add_passed(line, activity->options);
 	if (activity->session->command) {
-		add_copy(line, "--");
+		arguments_add(line, "--");
 		for (char *const *word = activity->session->command; *word; word++)
-			add_copy(line, *word);
+			arguments_add(line, *word);
 	}
-	add_word(line, NULL);
-}
-
-static void forget_line(struct command_line *line)
-{
-	for (size_t i = 0; i < line->nr; i++)
-		free(line->words[i]);
-	free(line->words);
 }
 
 /* --- its process ------------------------------------------------------------------------------ */
@@ -150,34 +111,23 @@ static int run(struct session *session, char **words, char *why, size_t size)
 
 /* --- its records ------------------------------------------------------------------------------ */
 
-static json_t *parse_records(char *text, size_t length)
+static json_t *read_records(int fd)
 {
 	json_t *records = json_array();
+	struct stored_lines lines;
+	const char *line;
+	ssize_t size;
+	bool whole;
 
-	for (char *line = text, *end;
-	     line < text + length && (end = memchr(line, '\n', text + length - line)); line = end + 1) {
-		json_t *record = json_loadb(line, end - line, 0, NULL);
+	stored_lines_open(&lines, fd);
+	while (lines.read <= RECORDS_MOST && (size = stored_lines_next(&lines, &line, &whole)) > 0) {
+		json_t *record = whole ? json_loadb(line, size, 0, NULL) : NULL;
 
 		if (json_is_object(record))
 			json_array_append(records, record);
 		json_decref(record);
 	}
-	return records;
-}
-
-static json_t *read_records(int fd)
-{
-	struct stat about;
-	json_t *records;
-	char *text;
-
-	if (fstat(fd, &about) || about.st_size <= 0 || about.st_size > RECORDS_MOST)
-		return json_array();
-	text = mmap(NULL, about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (text == MAP_FAILED)
-		return json_array();
-	records = parse_records(text, about.st_size);
-	munmap(text, about.st_size);
+	stored_lines_close(&lines);
 	return records;
 }
 
@@ -201,21 +151,21 @@ static json_t *checked(json_t *records, char *why, size_t size)
 	return NULL;
 }
 
-json_t *again_run(struct activity *activity, const struct again *again, char *why, size_t size)
+json_t *again_run(struct activity *activity, const struct arguments *command, char *why, size_t size)
 {
 	/* Not closed on exec: the program that is run opens it by this number. */
 	int output = memfd_create("nhmtap-where", 0);
-	struct command_line line = {0};
+	struct arguments line = {0};
 	json_t *records = NULL;
 
 	if (output < 0) {
 		snprintf(why, size, "there is no memory for its records: %s", strerror(errno));
 		return NULL;
 	}
-	make_line(&line, activity, again, output);
+	make_line(&line, activity, command, output);
 	if (!run(activity->session, line.words, why, size))
 		records = checked(read_records(output), why, size);
-	forget_line(&line);
+	arguments_release(&line);
 	close(output);
 	return records;
 }

@@ -7,22 +7,11 @@
 #include <jansson.h>
 
 #include "activity/activity.h"
+#include "base/arguments.h"
 
-#define AGAIN_WORDS 24
-
-/* A command of nhmtap with its options. */
-struct again {
-	char *words[AGAIN_WORDS];
-	size_t nr;
-};
-
-/* Adds a word, which it then owns. There must be room for it. */
-void again_add(struct again *again, char *word);
-void again_release(struct again *again);
-
-/* Runs it on the activity's target, and waits for its end. Returns the list of its records, a new reference;
- * or NULL with the reason in `why`. A signal that ends the session is passed on, and noted in
- * session->ended_by. */
-json_t *again_run(struct activity *activity, const struct again *again, char *why, size_t size);
+/* Runs a command of nhmtap, with its options, on the activity's target, and waits for its end. Returns the
+ * list of its records, a new reference; or NULL with the reason in `why`. A signal that ends the session is
+ * passed on, and noted in session->ended_by. */
+json_t *again_run(struct activity *activity, const struct arguments *command, char *why, size_t size);
 
 #endif

@@ -24,22 +24,19 @@
 
 json_t *loads_sample(struct activity *activity, double occurrences, double wanted)
 {
-	struct again again = {.nr = 0};
+	struct arguments command = {0};
 	json_t *records;
 	char why[300];
 
-	again_add(&again, xstrdup("mem"));
-	again_add(&again, xstrdup("--ldlat"));
-	again_add(&again, xasprintf("%d", FIRST_LEVEL + 1));
-	again_add(&again, xstrdup("--by"));
-	again_add(&again, xstrdup("page"));
-	again_add(&again, xstrdup("-c"));
-	again_add(&again,
-		  xasprintf("%llu", period_for(&activity->session->host, occurrences * TAGGED, wanted)));
-	records = again_run(activity, &again, why, sizeof(why));
+	arguments_add(&command, "mem");
+	arguments_add_number(&command, "--ldlat", FIRST_LEVEL + 1);
+	arguments_add_option(&command, "--by", "page");
+	arguments_add_number(&command, "-c",
+			     period_for(&activity->session->host, occurrences * TAGGED, wanted));
+	records = again_run(activity, &command, why, sizeof(why));
 	if (!records)
 		note("loads are not sampled: %s", why);
-	again_release(&again);
+	arguments_release(&command);
 	return records;
 }
 

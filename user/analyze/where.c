@@ -63,13 +63,17 @@ static char *word_of(const char *word, size_t length, struct host *host)
 }
 
 /* Adds the words of the share's command, but for the stacks, which are for people. */
-static void add_located(struct again *again, const char *locate, struct host *host)
+static void add_located(struct arguments *command, const char *locate, struct host *host)
 {
 	for (const char *word = locate; *word;) {
 		size_t length = strcspn(word, " ");
 
-		if (length != 2 || strncmp(word, "-g", 2))
-			again_add(again, word_of(word, length, host));
+		if (length != 2 || strncmp(word, "-g", 2)) {
+			char *own = word_of(word, length, host);
+
+			arguments_add(command, own);
+			free(own);
+		}
 		word += length + (word[length] == ' ');
 	}
 }
@@ -116,12 +120,12 @@ static void add_record(struct spots *spots, const json_t *record, const struct s
 
 /* --- a share ---------------------------------------------------------------------------------- */
 
-static char *command_text(const struct again *again)
+static char *command_text(const struct arguments *command)
 {
-	char *text, *all = xstrdup(again->words[0]);
+	char *text, *all = xstrdup(command->words[0]);
 
-	for (size_t i = 1; i < again->nr; i++) {
-		text = xasprintf("%s %s", all, again->words[i]);
+	for (size_t i = 1; i < command->nr; i++) {
+		text = xasprintf("%s %s", all, command->words[i]);
 		free(all);
 		all = text;
 	}
@@ -159,30 +163,28 @@ static void sample(struct activity *activity, const struct known_share *known, d
 		   double whole, json_t *share)
 {
 	const struct sampler *sampler = sampler_of(known->locate);
-	struct again again = {.nr = 0};
+	struct arguments command = {0};
 	json_t *sampled = json_object(), *records;
 	char *text, why[300];
 
-	add_located(&again, known->locate, &activity->session->host);
+	add_located(&command, known->locate, &activity->session->host);
 	for (size_t i = 0; sampler->extra[i]; i++)
-		again_add(&again, xstrdup(sampler->extra[i]));
-	if (occurrences > 0) {
-		again_add(&again, xstrdup("-c"));
-		again_add(&again, xasprintf("%llu", period_for(&activity->session->host,
-							       occurrences * sampler->thinned,
-							       where_samples(whole))));
-	}
-	text = command_text(&again);
+		arguments_add(&command, sampler->extra[i]);
+	if (occurrences > 0)
+		arguments_add_number(&command, "-c",
+				     period_for(&activity->session->host, occurrences * sampler->thinned,
+						where_samples(whole)));
+	text = command_text(&command);
 	json_object_set_new(sampled, "by", json_string(text));
 	free(text);
-	records = again_run(activity, &again, why, sizeof(why));
+	records = again_run(activity, &command, why, sizeof(why));
 	if (records)
 		put_places(share, sampled, records, sampler);
 	else
 		json_object_set_new(sampled, "why", value_text(why, sizeof(why)));
 	json_decref(records);
 	json_object_set_new(share, "sampled", sampled);
-	again_release(&again);
+	arguments_release(&command);
 }
 
 /* --- the shares ------------------------------------------------------------------------------- */

@@ -23,20 +23,20 @@ static const char *shell(void)
 	return named && *named ? named : "/bin/sh";
 }
 
-static void make_line(struct driver_line *line, const struct options *options)
+static void make_line(struct arguments *line, const struct options *options)
 {
 	const struct machine_options *own = options->own;
 
 	driver_line_begin(line);
 	driver_line_add_kind(line, &own->kind);
-	driver_line_add_option(line, "--user", own->root ? "root" : NULL);
+	arguments_add_option(line, "--user", own->root ? "root" : NULL);
 	for (size_t i = 0; i < own->out.nr; i++)
-		driver_line_add_option(line, "--out", own->out.list[i]);
-	driver_line_add(line, "--");
+		arguments_add_option(line, "--out", own->out.list[i]);
+	arguments_add(line, "--");
 	for (int i = 0; i < options->nr_rest; i++)
-		driver_line_add(line, options->rest[i]);
+		arguments_add(line, options->rest[i]);
 	if (!options->nr_rest)
-		driver_line_add(line, shell());
+		arguments_add(line, shell());
 }
 
 static int check_list(const struct options *options, struct refusal *refusal)
@@ -52,7 +52,7 @@ static int run(const struct options *options, struct refusal *refusal)
 {
 	const struct machine_options *own = options->own;
 	struct machine_place place;
-	struct driver_line line;
+	struct arguments line;
 
 	if ((own->kind.model && machine_check_model("--model", own->kind.model, refusal)) ||
 	    (own->list && check_list(options, refusal)) || machine_find(&place, refusal))
@@ -66,7 +66,7 @@ static int run(const struct options *options, struct refusal *refusal)
 		return refusal->status;
 	make_line(&line, options);
 	machine_execute(&place, &line, refusal);
-	driver_line_release(&line);
+	arguments_release(&line);
 	return refusal->status;
 }
 

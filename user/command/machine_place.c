@@ -400,59 +400,28 @@ void machine_print(const struct machine_place *place, FILE *out)
 
 /* --- the driver ------------------------------------------------------------------------------- */
 
-void driver_line_add(struct driver_line *line, const char *word)
+void driver_line_add_kind(struct arguments *line, const struct machine_kind *kind)
 {
-	line->words = xroom(line->words, line->nr + 1, &line->room, sizeof(*line->words));
-	line->words[line->nr++] = xstrdup(word);
-	line->words[line->nr] = NULL;
-}
-
-void driver_line_add_option(struct driver_line *line, const char *option, const char *value)
-{
-	if (!value)
-		return;
-	driver_line_add(line, option);
-	driver_line_add(line, value);
-}
-
-void driver_line_add_number(struct driver_line *line, const char *option, __u64 value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", value);
-	driver_line_add_option(line, option, value ? text : NULL);
-}
-
-void driver_line_add_kind(struct driver_line *line, const struct machine_kind *kind)
-{
-	driver_line_add_option(line, "--model", kind->model);
-	driver_line_add_option(line, "--kernel", kind->kernel);
-	driver_line_add_number(line, "--packages", kind->packages);
-	driver_line_add_number(line, "--cpus", kind->cores);
-	driver_line_add_number(line, "--threads", kind->threads);
-	driver_line_add_number(line, "--memory", kind->memory);
-	driver_line_add_option(line, "--date", kind->date);
-	driver_line_add_option(line, "--vary", kind->vary);
+	arguments_add_option(line, "--model", kind->model);
+	arguments_add_option(line, "--kernel", kind->kernel);
+	arguments_add_number(line, "--packages", kind->packages);
+	arguments_add_number(line, "--cpus", kind->cores);
+	arguments_add_number(line, "--threads", kind->threads);
+	arguments_add_number(line, "--memory", kind->memory);
+	arguments_add_option(line, "--date", kind->date);
+	arguments_add_option(line, "--vary", kind->vary);
 	if (kind->no_snapshot)
-		driver_line_add(line, "--no-snapshot");
+		arguments_add(line, "--no-snapshot");
 }
 
-void driver_line_begin(struct driver_line *line)
+void driver_line_begin(struct arguments *line)
 {
-	*line = (struct driver_line){0};
-	driver_line_add(line, DRIVER);
-	driver_line_add(line, "--here");
+	*line = (struct arguments){0};
+	arguments_add(line, DRIVER);
+	arguments_add(line, "--here");
 }
 
-void driver_line_release(struct driver_line *line)
-{
-	for (size_t i = 0; i < line->nr; i++)
-		free(line->words[i]);
-	free(line->words);
-}
-
-int machine_execute(const struct machine_place *place, const struct driver_line *line,
-		    struct refusal *refusal)
+int machine_execute(const struct machine_place *place, const struct arguments *line, struct refusal *refusal)
 {
 	char *driver = xasprintf("%s/" DRIVER, place->folder);
 

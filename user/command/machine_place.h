@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <linux/types.h>
 
+#include "base/arguments.h"
 #include "base/refusal.h"
 
 #define MACHINE_PATH 2200
@@ -54,23 +55,12 @@ int machine_check_built(const struct machine_place *place, const char *asked, st
 /* Prints the models and the kernels. */
 void machine_print(const struct machine_place *place, FILE *out);
 
-/* A command line for the driver. It owns its words. */
-struct driver_line {
-	char **words; /* terminated by NULL */
-	size_t nr, room;
-};
-
-/* Adds a word, or an option with its value, or nothing if the value is NULL or 0. driver_line_begin() starts
- * a line for a command that runs as if it ran here; what follows "--" is COMMAND. */
-void driver_line_begin(struct driver_line *line);
-void driver_line_add(struct driver_line *line, const char *word);
-void driver_line_add_option(struct driver_line *line, const char *option, const char *value);
-void driver_line_add_number(struct driver_line *line, const char *option, __u64 value);
-void driver_line_add_kind(struct driver_line *line, const struct machine_kind *kind);
-void driver_line_release(struct driver_line *line);
+/* Begins the driver's command line for a command that runs as if it ran here; what follows "--" is COMMAND.
+ */
+void driver_line_begin(struct arguments *line);
+void driver_line_add_kind(struct arguments *line, const struct machine_kind *kind);
 
 /* Replaces this process by the driver. Returns only if that fails: -1 with the refusal. */
-int machine_execute(const struct machine_place *place, const struct driver_line *line,
-		    struct refusal *refusal);
+int machine_execute(const struct machine_place *place, const struct arguments *line, struct refusal *refusal);
 
 #endif

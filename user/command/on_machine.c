@@ -73,7 +73,7 @@ static char *whole_path(const char *path)
 
 /* Adds an output that is a file to those that the driver writes back. What is below /dev is the machine's
  * own: the standard streams, which are passed on, and null. */
-static int take_output(struct driver_line *line, const char *path, struct refusal *refusal)
+static int take_output(struct arguments *line, const char *path, struct refusal *refusal)
 {
 	static const char option[] = "--output", file[] = "write to stdout, or to a file with -o";
 	struct stat stat_of;
@@ -94,12 +94,12 @@ static int take_output(struct driver_line *line, const char *path, struct refusa
 		return refuse_here(refusal, option, path,
 				   "it is no regular file, which could be brought back", file);
 	whole = whole_path(path);
-	driver_line_add_option(line, "--out", whole);
+	arguments_add_option(line, "--out", whole);
 	free(whole);
 	return 0;
 }
 
-static int take_outputs(struct driver_line *line, const struct options *options, struct refusal *refusal)
+static int take_outputs(struct arguments *line, const struct options *options, struct refusal *refusal)
 {
 	struct place_of_output place;
 
@@ -113,7 +113,7 @@ static int take_outputs(struct driver_line *line, const struct options *options,
 
 /* --- CONFIG ----------------------------------------------------------------------------------- */
 
-static int take_request(struct driver_line *line, const struct request *request, struct refusal *refusal)
+static int take_request(struct arguments *line, const struct request *request, struct refusal *refusal)
 {
 	const struct options whole = {.control = request->control, .listen = request->listen};
 
@@ -128,7 +128,7 @@ static int take_request(struct driver_line *line, const struct request *request,
 	return 0;
 }
 
-static int take_config(struct driver_line *line, const struct options *options, struct refusal *refusal)
+static int take_config(struct arguments *line, const struct options *options, struct refusal *refusal)
 {
 	struct request request = {0};
 	int err = config_read(&request, options->rest[0], options->nr_rest > 2 ? options->rest + 2 : NULL,
@@ -158,14 +158,14 @@ static int read_kind(const struct options *options, struct machine_kind *kind, s
 	return equals ? machine_read_kind(equals + 1, kind, refusal) : 0;
 }
 
-static int take_program(struct driver_line *line, struct refusal *refusal)
+static int take_program(struct arguments *line, struct refusal *refusal)
 {
 	char program[4096];
 	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
 
 	if (length > 0) {
 		program[length] = '\0';
-		driver_line_add(line, program);
+		arguments_add(line, program);
 		return 0;
 	}
 	refuse(refusal, STATUS_REFUSED, "option --machine");
@@ -176,37 +176,37 @@ static int take_program(struct driver_line *line, struct refusal *refusal)
 
 /* On the machine nhmtap is run by root, who may measure everything. As root of the machine one may read no
  * more of this host's files than before. */
-static int make_line(struct driver_line *line, const struct machine_kind *kind, const struct options *options,
+static int make_line(struct arguments *line, const struct machine_kind *kind, const struct options *options,
 		     int argc, char **argv, struct refusal *refusal)
 {
 	bool config = !strcmp(options->command->name, "run") && options->nr_rest;
 
 	driver_line_begin(line);
 	driver_line_add_kind(line, kind);
-	driver_line_add_option(line, "--user", "root");
+	arguments_add_option(line, "--user", "root");
 	if (check_options(options, refusal) || take_outputs(line, options, refusal) ||
 	    (config && take_config(line, options, refusal)))
 		return -1;
-	driver_line_add(line, "--");
+	arguments_add(line, "--");
 	if (take_program(line, refusal))
 		return -1;
 	for (int i = 1; i < argc; i++)
 		if (!is_of(&options->machine, argv[i]))
-			driver_line_add(line, argv[i]);
+			arguments_add(line, argv[i]);
 	return 0;
 }
 
 int on_machine(const struct options *options, int argc, char **argv, struct refusal *refusal)
 {
 	struct machine_kind kind = {0};
-	struct driver_line line = {0};
+	struct arguments line = {0};
 	struct machine_place place;
 
 	if (!read_kind(options, &kind, refusal) && !make_line(&line, &kind, options, argc, argv, refusal) &&
 	    !machine_find(&place, refusal) && !machine_check_built(&place, "option --machine", refusal) &&
 	    !machine_check_kind(&kind, &place, refusal))
 		machine_execute(&place, &line, refusal);
-	driver_line_release(&line);
+	arguments_release(&line);
 	free(kind.text);
 	return refusal->status;
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The words of a command line that is being made for a process. */
+#ifndef NHMTAP_ARGUMENTS_H
+#define NHMTAP_ARGUMENTS_H
+
+#include <stddef.h>
+#include <linux/types.h>
+
+/* Begins as {0}. The words are copies. */
+struct arguments {
+	char **words; /* terminated by NULL once there is one */
+	size_t nr, room;
+};
+
+/* Adds a word, or an option with its value, or nothing if the value is NULL or 0. */
+void arguments_add(struct arguments *arguments, const char *word);
+void arguments_add_option(struct arguments *arguments, const char *option, const char *value);
+void arguments_add_number(struct arguments *arguments, const char *option, __u64 value);
+void arguments_release(struct arguments *arguments);
+
+#endif
