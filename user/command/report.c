@@ -55,10 +55,7 @@ static int read_digest(struct report_input *reported, const char *file, struct r
 	if (digest_has_content(digest))
 		return 0;
 	refuse(refusal, STATUS_USAGE, "report of %.200s", name_of_file(file));
-	because(refusal, "there are no counts and no samples in these records");
-	return instead(
-		refusal,
-		"give it what nhmtap stat, profile, mem, branch, offcore or analyze writes with -o FILE");
+	return stored_has_nothing(refusal);
 }
 
 /* Adds JSON that is safe within an HTML page: no name can close the element that holds it. */

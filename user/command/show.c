@@ -64,10 +64,7 @@ static int refuse_empty(const struct show_options *own, struct refusal *refusal)
 		because(refusal, "no counts pass the filter, and there are no samples in these records");
 		return instead(refusal, "without --filter it shows what there is");
 	}
-	because(refusal, "there are no counts and no samples in these records");
-	return instead(
-		refusal,
-		"give it what nhmtap stat, profile, mem, branch, offcore or analyze writes with -o FILE");
+	return stored_has_nothing(refusal);
 }
 
 static int print(const struct showing *showing, const struct options *options, struct refusal *refusal)

@@ -116,3 +116,11 @@ int read_stored(struct stored_reading *reading, const char *file, struct refusal
 		close(fd);
 	return err;
 }
+
+int stored_has_nothing(struct refusal *refusal)
+{
+	because(refusal, "there are no counts and no samples in these records");
+	return instead(
+		refusal,
+		"give it what nhmtap stat, profile, mem, branch, offcore or analyze writes with -o FILE");
+}

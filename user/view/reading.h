@@ -22,4 +22,7 @@ struct stored_reading {
  */
 int read_stored(struct stored_reading *reading, const char *file, struct refusal *refusal);
 
+/* Ends a refusal: there is nothing in the records that could be shown. Returns -1. */
+int stored_has_nothing(struct refusal *refusal);
+
 #endif
