@@ -42,57 +42,69 @@ json_t *loads_sample(struct activity *activity, double occurrences, double wante
 
 /* --- costs ------------------------------------------------------------------------------------ */
 
-/* Sums of the loads from some sources. */
+/* Columns of a histogram of latencies: each one's lower bound is twice that of the one before. */
+#define NR_COLUMNS 16
+
+/* Sums of the loads from some sources: what the samples stand for, and the most that their squares can be. */
 struct latencies {
-	double samples, period, sum;
-	double least, most;
+	double samples, period, sum, squares;
 };
 
-/* The lowest latency that a histogram's first column can have. */
-static double least_of(const json_t *histogram)
+/* Adds the loads of a source or an entry. Of their latencies, the histogram says the columns: at the most all
+ * are at the lower bounds, and what their sum has beyond takes them to the upper bounds, in the highest
+ * columns first, where it adds most to the squares. */
+static void add_latencies(struct latencies *sum, const json_t *loads)
 {
-	double least = INFINITY;
+	const json_t *histogram = json_object_get(loads, "latency_histogram_period");
+	double beyond = integer(loads, "latency_sum_period"), most = integer(loads, "latency_max");
+	double columns[NR_COLUMNS] = {0};
 	const char *from;
-	json_t *number;
+	json_t *period;
 
-	json_object_foreach((json_t *)histogram, from, number)
-		least = fmin(least, strtod(from, NULL));
-	return isfinite(least) ? least : 0;
+	sum->samples += integer(loads, "samples");
+	sum->sum += beyond;
+	json_object_foreach((json_t *)histogram, from, period) {
+		columns[ilogb(strtod(from, NULL))] = json_integer_value(period);
+		sum->period += json_integer_value(period);
+		beyond -= strtod(from, NULL) * json_integer_value(period);
+	}
+	for (int i = NR_COLUMNS - 1; i >= 0; i--) {
+		double lower = ldexp(1, i), upper = i == NR_COLUMNS - 1 ? most : fmin(2 * lower, most);
+		double moved = fmax(0, fmin(beyond, columns[i] * (upper - lower)));
+
+		sum->squares += columns[i] * lower * lower + moved * (lower + upper);
+		beyond -= moved;
+	}
 }
 
-static void add_latencies(struct latencies *sum, const json_t *source)
+/* `list` is a member of the records, "sources" or "entries". */
+static struct latencies latencies_of(const json_t *records, const char *list, const char *sources)
 {
-	sum->samples += integer(source, "samples");
-	sum->period += integer(source, "period");
-	sum->sum += integer(source, "latency_sum_period");
-	sum->least = fmin(sum->least, least_of(json_object_get(source, "latency_histogram")));
-	sum->most = fmax(sum->most, integer(source, "latency_max"));
-}
-
-static struct latencies latencies_of(const json_t *records, const char *sources)
-{
-	struct latencies sum = {.least = INFINITY};
-	json_t *record, *source;
-	size_t i, s;
+	struct latencies sum = {0};
+	json_t *record, *loads;
+	size_t i, l;
 
 	json_array_foreach(records, i, record)
-		json_array_foreach(json_object_get(record, "sources"), s, source)
-			if (list_has(sources, string(source, "source")))
-				add_latencies(&sum, source);
+		json_array_foreach(json_object_get(record, list), l, loads)
+			if (list_has(sources, string(loads, "source")))
+				add_latencies(&sum, loads);
 	return sum;
 }
 
-/* Numbers from `least` to `most` with this mean spread no more than if all were one of both: Bhatia and
- * Davis. Twice the error of their mean holds it in 95 of 100. */
+/* Entries, of which each has few loads, tell the squares better, where none were left out. Twice the error of
+ * a mean holds it in 95 of 100. */
 bool loads_cost(const json_t *records, const char *sources, struct cost_range *cost)
 {
-	struct latencies sum = latencies_of(records, sources);
+	struct latencies sum = latencies_of(records, "sources", sources);
+	struct latencies entries = latencies_of(records, "entries", sources);
 	double mean, error;
 
 	if (sum.samples < SAMPLES_LEAST || sum.period <= 0)
 		return false;
+	if (entries.samples == sum.samples)
+		sum = entries;
 	mean = sum.sum / sum.period;
-	error = 2 * sqrt(fmax(0, (sum.most - mean) * (mean - fmin(sum.least, mean))) / sum.samples);
+	error = 2 * sqrt(fmax(0, sum.squares / sum.period - mean * mean) / sum.samples);
 	*cost = (struct cost_range){.samples = sum.samples,
 				    .low = fmax(0, mean - error - FIRST_LEVEL),
 				    .usual = fmax(0, mean - FIRST_LEVEL),
