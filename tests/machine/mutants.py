@@ -146,7 +146,7 @@ MUTANTS = [
         "edges-ignored",
         PMU, "a.edge = sel >> 18 & 1;", "a.edge = false;",
         "machine/test_counts.py::test_edge_detection_counts_runs_of_branches",
-        selftest="masks",
+        selftest="beginnings",
     ),
     Mutant(
         "all-counters-count-the-l1d",

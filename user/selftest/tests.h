@@ -82,6 +82,7 @@ struct test {
 
 bool judge_counts(struct test_run *run);
 bool judge_masks(struct test_run *run);
+bool judge_beginnings(struct test_run *run);
 bool judge_stalls(struct test_run *run);
 bool judge_own_reading(struct test_run *run);
 bool judge_period(struct test_run *run);
