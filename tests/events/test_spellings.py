@@ -275,6 +275,8 @@ def test_libpfm4s_name_of_the_cpu_may_stand_in_front(machine):
     assert attr_of(explain(machine(26), "ix86arch::BRANCH_INSTRUCTIONS_RETIRED"))[0] == 0xc4
     assert "an event of westmere-ep; this machine is nehalem-ep" in explain(machine(26), "wsm::INST_RETIRED")
     assert "none of the CPUs" in explain(machine(26), "skl::INST_RETIRED")
+    for text in ("wsm_unc::unc_qmc_writes:full_any", "SNBEP_UNC_PCU::UNC_P_CLOCKTICKS", "snb_unc_cbo1::unc_clockticks"):
+        assert "no table has libpfm4's names of what is outside" in explain(machine(45), text)
 
 
 def test_events_that_only_libpfm4_has_say_so(libpfm4, machine):

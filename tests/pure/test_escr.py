@@ -166,6 +166,53 @@ def test_every_mask_bit_is_libpfm4s(written):
         assert writes[-1][1] == select(int(row["select"])) | ENABLE, (name, mask)
 
 
+REPLAYED = {"L1_LD_MISS": "l1_load_miss", "BR_MSP": "tagged_mispred_branch", "SP_ST_RET": "split_store"}
+
+
+def test_libpfm4s_spelling_of_every_mask_is_the_same_event(written):
+    rows = [(name, *mask.split("=")) for name, row in facts().items() for mask in row["masks"].split()]
+    theirs = [f"netburst_p::{name}:{mask}" + (":SP_LD_RET" if name == "replay_event" else "") for name, mask, _ in rows]
+    ours = [f"netburst/{OTHERWISE.get(name, name)},{term(name, mask)}" + (",metric=split_load/" if name == "replay_event" else "/")
+            for name, mask, _ in rows]
+    assert written(*theirs) == written(*ours)
+
+
+@pytest.mark.parametrize("theirs, ours", [
+    ("netburst_p::IOQ_allocation:TYPE_BIT0:OWN:TYPE_BIT2:k", "ioq_allocation,type=5,own,t0=os"),
+    ("UOPS_RETIRED:NBOGUS:thr=3:BOGUS:E=1:u=1:k=0", "uops_retired,nbogus,bogus,threshold=3,edge,t0=usr"),
+    ("uops_retired:NBOGUS:cmpl=0:thr=0:e=0:uk", "uops_retired,nbogus"),
+    ("packed_SP_uop:ALL:TAG0:TAG3", "packed_sp_uop,all,tag=9"),
+    ("tc_ms_xfer", "tc_ms_xfer,cisc"),
+    *((f"replay_event:BOGUS:{name}", f"replay_event,bogus,metric={metric}") for name, metric in REPLAYED.items()),
+])
+def test_libpfm4s_modifiers_are_terms(written, theirs, ours):
+    assert written(theirs) == written(f"netburst/{ours}/")
+
+
+def test_libpfm4s_own_cases_give_its_registers(nhmtap, written):
+    with open(ROOT / "tests/events/facts/libpfm4-cases.tsv", encoding="utf-8", newline="") as stream:
+        cases = [row.values() for row in csv.DictReader(stream, delimiter="\t") if row["event"].startswith("netburst")]
+    assert len(cases) == 7
+    for text, codes in cases:
+        if codes == "refused":
+            assert "up to 0xf" in nhmtap("explain", CPU, text).err
+            continue
+        selection, control = (int(code, 16) for code in codes.split(","))
+        (_, (_, value), _, (_, enabled)), = written(text)
+        # T1_OS and T1_USR are the second thread's; this machine's cores have one.
+        assert (value, enabled) == (selection & ~T1, control), text
+        event, = parse(nhmtap("explain", CPU, text).out)
+        assert "libpfm4 encodes the levels of a second thread" in event["event"]["note"]
+
+
+@pytest.mark.parametrize("text, words", [
+    ("netburst_p::uops_retired:NOPE", "no such term"), ("uops_retired:", "no such term"),
+    ("uops_retired:NBOGUS:u=2", "u=2"), ("netburst::uops_retired", "selects nothing of its event"),
+    ("uops_retired:NBOGUS:u=0:k=0", "no level of no thread"), ("netburst_p::nothing:NBOGUS", "no event of this name")])
+def test_what_libpfm4s_spelling_cannot_mean_is_refused(nhmtap, text, words):
+    assert words in nhmtap("explain", CPU, text).err
+
+
 def test_escrs_and_counters_are_the_kernels(nhmtap):
     table = {kind["name"]: kind for kind in json.loads((ROOT / "events/netburst/escr.json").read_text("utf-8"))["kinds"]}
     for name, row in facts().items():

@@ -13,6 +13,7 @@
  */
 #include "base/list.h"
 #include "base/memory.h"
+#include "event/escr_spelling.h"
 #include "event/event.h"
 #include "event/spelling.h"
 #include "event/unit.h"
@@ -888,6 +889,17 @@ static bool is_event_name(const struct event_parser *parser, const char *name)
 	       compose_event(parser->host->events, name, &composed, &ignored);
 }
 
+/* What events of a PMU have in common. */
+static void begin_of_pmu(struct event *event, const struct pmu *pmu)
+{
+	EVENT_SET(event, type, pmu->type, "the PMU '%s'", pmu->name);
+	EVENT_SET(event, config, 0, "no term says otherwise");
+	event->sideless = pmu->sideless;
+	event->cpus = cpus_count(&pmu->cpus) ? &pmu->cpus : NULL;
+	if (pmu->sideless)
+		EVENT_SET(event, exclude_guest, 0, "the PMU '%s' tells no guests apart", pmu->name);
+}
+
 static int parse_terms(struct event_parser *parser, struct event *event, const char *name)
 {
 	const char *close = strchr(parser->at + 1, '/'), *place;
@@ -903,12 +915,7 @@ static int parse_terms(struct event_parser *parser, struct event *event, const c
 		return -1;
 	pmu = host_pmu(parser->host, name);
 	if (pmu) {
-		EVENT_SET(event, type, pmu->type, "the PMU '%s'", name);
-		EVENT_SET(event, config, 0, "no term says otherwise");
-		event->sideless = pmu->sideless;
-		event->cpus = cpus_count(&pmu->cpus) ? &pmu->cpus : NULL;
-		if (pmu->sideless)
-			EVENT_SET(event, exclude_guest, 0, "the PMU '%s' tells no guests apart", name);
+		begin_of_pmu(event, pmu);
 	} else if (!is_event_name(parser, name)) {
 		return strchr(name, ':') ? refuse_name(parser, name) : refuse_pmu(parser, name);
 	} else {
@@ -1073,30 +1080,74 @@ static int parse_event_of_terms(struct event_parser *parser, struct event *event
 	return check_bits(parser, event);
 }
 
+/* netburst:: stands for netburst_p::, too, which has one event more. */
+static bool is_libpfm4s(const struct cpu_events *cpu, const char *name)
+{
+	size_t length = strlen(name);
+
+	return cpu->libpfm4 && !strncasecmp(name, cpu->libpfm4, length) &&
+	       (!cpu->libpfm4[length] || !strcmp(cpu->libpfm4 + length, "_p"));
+}
+
 /* A prefix may be libpfm4's name of a CPU: nhm::INST_RETIRED. perf:: and ix86arch:: are valid on every CPU.
  * Returns the length of the prefix including the colons, 0 if there is none, -1 if it is that of another
  * CPU. */
 static int prefix_length(struct event_parser *parser, const char *text, size_t length)
 {
-	const struct cpu_events *here = parser->host->events;
+	const struct cpu_events *core = parser->host->events, *here = core ? core : parser->host->units;
 	const char *colons = memmem(text, length, "::", 2);
 	char name[40], cpu[80];
 
 	if (!colons)
 		return 0;
 	snprintf(name, sizeof(name), "%.*s", (int)(colons - text), text);
-	if (!strcasecmp(name, "perf") || !strcasecmp(name, "ix86arch") ||
-	    (here && here->libpfm4 && !strcasecmp(name, here->libpfm4)))
+	if (!strcasecmp(name, "perf") || !strcasecmp(name, "ix86arch") || (here && is_libpfm4s(here, name)))
 		return colons + 2 - text;
 	refuse(parser->refusal, STATUS_REFUSED, "event '%.*s'", (int)length, text);
 	for (size_t i = 0; i < nr_known_cpus; i++)
-		if (known_cpus[i].libpfm4 && !strcasecmp(name, known_cpus[i].libpfm4)) {
+		if (is_libpfm4s(&known_cpus[i], name)) {
 			because(parser->refusal, "it is an event of %s; this machine is %s",
 				known_cpus[i].name, this_cpu(parser->host, cpu, sizeof(cpu)));
 			return instead(parser->refusal, "nhmtap list shows the events of this machine");
 		}
+	if (strcasestr(name, "_unc")) {
+		because(parser->refusal, "no table has libpfm4's names of what is outside of the cores");
+		return instead(parser->refusal,
+			       "write the PMU with the codes, as in uncore/event=0x2f,umask=0x07/");
+	}
 	because(parser->refusal, "'%s' is none of the CPUs that libpfm4 and the tables have", name);
 	return instead(parser->refusal, "write the event without it");
+}
+
+/* The unit with ESCRs that this CPU has; NULL if it has none. */
+static const struct known_unit *escr_unit(const struct host *host)
+{
+	for (size_t i = 0; host->units && i < host->units->nr_units; i++)
+		if (host->units->units[i].counters)
+			return &host->units->units[i];
+	return NULL;
+}
+
+/* Makes an event of such a unit from libpfm4's spelling. Returns 1, 0 if it is another event, or -1. */
+static int take_escr_spelling(struct event_parser *parser, struct event *event, const char *text,
+			      size_t length)
+{
+	const struct known_unit *unit = escr_unit(parser->host);
+	bool two_threads = host_two_threads(parser->host);
+	char terms[512];
+	size_t at;
+
+	if (!unit || !escr_spelled(unit, two_threads, text, length, terms, sizeof(terms)))
+		return 0;
+	begin_of_pmu(event, host_pmu(parser->host, unit->name));
+	if (unit_event(event, unit, two_threads, terms, &at, parser->refusal))
+		return -1;
+	if (!two_threads)
+		event_note(event, "libpfm4 encodes the levels of a second thread, T1_OS and T1_USR, as well; "
+				  "this machine's cores have one");
+	if (!strcmp(event->kind->name, "b2b_cycles"))
+		event_note(event, "libpfm4 encodes BIT5 and BIT6 as BIT4");
+	return 1;
 }
 
 static int parse_event(struct event_parser *parser, int group)
@@ -1105,7 +1156,7 @@ static int parse_event(struct event_parser *parser, int group)
 	size_t length = length_of(start);
 	struct spelling spelling;
 	struct event *event;
-	int prefix;
+	int prefix, unit;
 
 	parser->item = start;
 	if (!length)
@@ -1128,6 +1179,9 @@ static int parse_event(struct event_parser *parser, int group)
 		return -1;
 	start += prefix;
 	length -= prefix;
+	unit = take_escr_spelling(parser, event, start, length);
+	if (unit)
+		return unit < 0 ? -1 : 0;
 	if (read_spelling(parser, &spelling, start, length, true))
 		return -1;
 	if (spelling.has_umask ? resolve_umask(parser, event, &spelling)
