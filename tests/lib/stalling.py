@@ -20,6 +20,11 @@ class Mount:
         self.server.stdin.flush()
         assert self.server.stdout.readline() == operation + "\n"
 
+    def is_waited_for(self):
+        self.server.stdin.write("waiting\n")
+        self.server.stdin.flush()
+        return int(self.server.stdout.readline()) > 0
+
     def kill(self):
         """The kernel ends all requests with the last descriptor of its device."""
         self.server.kill()

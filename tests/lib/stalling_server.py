@@ -3,7 +3,7 @@
 below the folder by the protocol of /dev/fuse (linux/fuse.h). Files, FIFOs and sockets can be created there, written
 and renamed, and are kept in memory; there are no other folders. Each line of standard input names the
 requests that get no answer from then on: those of OPCODES. "none" ends that, and gives the answers that
-are due. The reply is the same line. It runs until its standard input ends."""
+are due. The reply is the same line; to "waiting" it is the number of requests that wait. It runs until its standard input ends."""
 import ctypes
 import os
 import stat
@@ -153,6 +153,9 @@ def main():
     threading.Thread(target=server.run, daemon=True).start()
     print(os.minor(os.stat(folder).st_dev), flush=True)
     for line in sys.stdin:
+        if line == "waiting\n":
+            print(len(server.waiting), flush=True)
+            continue
         server.stall(OPCODES[line.strip()])
         print(line.strip(), flush=True)
     libc.umount2(folder.encode(), MNT_DETACH)

@@ -162,3 +162,13 @@ def test_sigterm_does_not_wait_for_sockets_that_stall(nhmtap, tmp_path, mount, n
     assert time.monotonic() - began < SOON_S
     assert result.status == 3 and result.err.count(SAID) >= number
     assert json.loads((tmp_path / "other").read_text().splitlines()[-1])["type"] == "end"
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["list"], ["explain", "-e", "page-faults"],
+                                     ["stat", "-e", "page-faults", "-a", "--duration", "0.1"]], ids=" ".join)
+@pytest.mark.parametrize("operation", ["lookup", "all"])
+def test_a_root_of_the_host_that_stalls_is_refused(nhmtap, mount, command, operation):
+    mount.stall(operation)
+    began = time.monotonic()
+    result = nhmtap(*command, "--host-root", mount.folder)
+    assert result.status and SAID in result.err and time.monotonic() - began < SOON_S

@@ -14,6 +14,7 @@
 #include "output/flamegraph.h"
 #include "output/member.h"
 #include "output/progress.h"
+#include "output/scribe_server.h"
 #include "output/sink.h"
 #include "view/reading.h"
 
@@ -89,7 +90,7 @@ static int write_page(const struct flamegraph *flamegraph, const char *title, co
 	struct text page = {0};
 	struct sink sink;
 
-	if (sink_open(&sink, path, false, false, NULL, refusal))
+	if (sink_open(&sink, path, false, false, scribe_serve, refusal))
 		return -1;
 	flamegraph_page(flamegraph, title, &page);
 	sink_put(&sink, page.bytes, page.used);

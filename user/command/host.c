@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/guarded.h"
+
 int command_host(struct host *host, const struct options *options, struct refusal *refusal)
 {
 	int err = host_gather(host, options->host_root);
@@ -10,7 +12,7 @@ int command_host(struct host *host, const struct options *options, struct refusa
 	if (err) {
 		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
 		refusal->error = -err;
-		return because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
+		return because(refusal, "/sys or /proc can't be read: %s", guarded_why(-err));
 	}
 	if (host_add_tables(host, options->events_dir, refusal))
 		return -1;

@@ -7,6 +7,7 @@
 #include "base/embedded.h"
 #include "option/command.h"
 #include "output/progress.h"
+#include "output/scribe_server.h"
 #include "output/sink.h"
 #include "output/text.h"
 #include "record/record.h"
@@ -81,7 +82,7 @@ static int write_report(const json_t *data, const char *path, struct refusal *re
 	struct text page = {0};
 	struct sink sink;
 
-	if (sink_open(&sink, path, false, false, NULL, refusal))
+	if (sink_open(&sink, path, false, false, scribe_serve, refusal))
 		return -1;
 	text_add(&page, "%.*s", (int)(mark - form.data), form.data);
 	add_safely(&page, data);

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* nhmtap symbolize [FILE]: copies a stored stream of records, and adds names to code. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/copied.h"
+#include "base/piped.h"
 #include "base/visible.h"
 #include "naming/naming.h"
 #include "option/command.h"
 #include "output/progress.h"
 #include "output/restream.h"
+#include "output/scribe_server.h"
 #include "record/stored_code.h"
 #include "record/stored_lines.h"
 
@@ -24,7 +26,7 @@ struct symbolize_options {
 
 struct symbolizing {
 	const struct options *options;
-	int input; /* -1: not open */
+	struct piped input;
 	struct sink sink;
 	struct restream restream;
 	struct naming *naming;
@@ -120,13 +122,13 @@ static int take_lines(struct symbolizing *symbolizing)
 	bool whole;
 	int err = 0;
 
-	stored_lines_open(&lines, symbolizing->input);
+	stored_lines_open(&lines, symbolizing->input.fd);
 	while (!err && (size = stored_lines_next(&lines, &line, &whole)) > 0) {
 		err = whole ? take_line(symbolizing, line, size) : take_piece(symbolizing, line, size);
 		/* Before waiting for more input, what was read is written, for readers that follow a stream
 		 * while it grows. */
 		if (progress_due())
-			progress_show_read(symbolizing->input, lines.read);
+			progress_show_read(symbolizing->input.fd, lines.read);
 		if (stored_lines_would_wait(&lines))
 			sink_finish(&symbolizing->sink, ~0ULL);
 	}
@@ -138,25 +140,39 @@ static int take_lines(struct symbolizing *symbolizing)
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
+/* Returns 0, or an errno. */
+static int open_records(struct symbolizing *symbolizing, const char *path, struct stat *stat)
+{
+	if (path)
+		return piped_open(&symbolizing->input, path, stat);
+	symbolizing->input.fd = STDIN_FILENO;
+	return fstat(STDIN_FILENO, stat) ? errno : 0;
+}
+
+/* Returns 0, or the errno of a failed read. */
+static int close_records(struct symbolizing *symbolizing)
+{
+	return symbolizing->options->nr_rest ? piped_close(&symbolizing->input) : 0;
+}
+
 static int open_input(struct symbolizing *symbolizing, struct refusal *refusal)
 {
 	const struct options *options = symbolizing->options;
 	struct stat in, out;
+	int error;
 
 	if (options->nr_rest > 1) {
 		refuse(refusal, STATUS_USAGE, "'%s'", options->rest[1]);
 		return because(refusal, "symbolize reads one file, or stdin");
 	}
-	symbolizing->input = options->nr_rest ? open(options->rest[0], O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-	if (symbolizing->input < 0) {
-		int error = errno;
-
+	error = open_records(symbolizing, options->nr_rest ? options->rest[0] : NULL, &in);
+	if (error) {
 		refuse(refusal, STATUS_USAGE, "reading '%s'", options->rest[0]);
 		refusal->error = error;
 		return because(refusal, "it can't be opened: %s", strerror(error));
 	}
-	if (options->output && !stat(options->output, &out) && !fstat(symbolizing->input, &in) &&
-	    S_ISREG(in.st_mode) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
+	if (options->output && !copied_stat(options->output, &out, COPIED_WAIT_NS) && S_ISREG(in.st_mode) &&
+	    in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
 		refuse(refusal, STATUS_USAGE, "option --output '%s'", options->output);
 		because(refusal, "it is the file that is read");
 		return instead(refusal, "give another name, and rename it afterwards");
@@ -195,22 +211,23 @@ static void tell_rest(const struct symbolizing *symbolizing)
 
 static int symbolize(struct symbolizing *symbolizing, struct refusal *refusal)
 {
-	int err;
+	int err, failed;
 
 	if (open_input(symbolizing, refusal) ||
-	    sink_open(&symbolizing->sink, symbolizing->options->output, false, false, NULL, refusal))
+	    sink_open(&symbolizing->sink, symbolizing->options->output, false, false, scribe_serve, refusal))
 		return refusal->status;
 	if (!symbolizing->sink.terminal)
 		progress_begin(symbolizing->options->quiet);
 	err = take_lines(symbolizing);
+	failed = close_records(symbolizing);
 	progress_end();
 	if (sink_close(&symbolizing->sink)) {
 		sink_refusal(&symbolizing->sink, refusal);
 		return refusal->status;
 	}
-	if (err) {
+	if (err || failed) {
 		refuse(refusal, STATUS_PARTIAL, "reading the records");
-		because(refusal, "%s", strerror(-err));
+		because(refusal, "%s", strerror(err ? -err : failed));
 		return refusal->status;
 	}
 	tell_rest(symbolizing);
@@ -231,7 +248,7 @@ static int run(const struct options *options, struct refusal *refusal)
 		.lines = true,
 		.memory = MEMORY,
 	};
-	struct symbolizing symbolizing = {.options = options, .input = -1, .kernels = json_object()};
+	struct symbolizing symbolizing = {.options = options, .input = {.fd = -1}, .kernels = json_object()};
 	int status;
 
 	symbolizing.restream = (struct restream){
@@ -239,8 +256,7 @@ static int run(const struct options *options, struct refusal *refusal)
 	symbolizing.naming = naming_open(&settings);
 	read_boot_id(&symbolizing);
 	status = symbolize(&symbolizing, refusal);
-	if (symbolizing.input > STDIN_FILENO)
-		close(symbolizing.input);
+	close_records(&symbolizing);
 	naming_close(symbolizing.naming);
 	json_decref(symbolizing.kernels);
 	return status;

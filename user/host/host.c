@@ -15,6 +15,7 @@
 #include <linux/perf_event.h>
 
 #include "base/array.h"
+#include "base/copied.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "host/cgroup_owner.h"
@@ -262,6 +263,22 @@ static void see_sysctls(struct host *host)
 	host->max_stack = slurp_number(host, "/proc/sys/kernel/perf_event_max_stack", LONG_MAX);
 }
 
+/* Whether files below a --host-root can be read without waiting for a server that is silent. */
+static bool answers(const char *root)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (!*root)
+		return true;
+	snprintf(path, sizeof(path), "%s/proc/cpuinfo", root);
+	fd = copied_open(path, ~0ULL, COPIED_WAIT_NS);
+	if (fd < 0)
+		return errno != ETIMEDOUT;
+	close(fd);
+	return true;
+}
+
 int host_gather(struct host *host, const char *root)
 {
 	char text[4096];
@@ -271,6 +288,8 @@ int host_gather(struct host *host, const char *root)
 
 	*host = (struct host){0};
 	snprintf(host->root, sizeof(host->root), "%s", root);
+	if (!answers(root))
+		return -ETIMEDOUT;
 
 	see_name(host);
 	uname(&names);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/piped.h"
 #include "naming/pool.h"
 
 /* Reads the whole text and adds a zero byte; xmalloc()ed. Returns NULL if it can't be read or is longer than
@@ -209,16 +210,30 @@ static bool add_kernel_line(struct symbols *symbols, struct modules *modules, ch
 	return false;
 }
 
+/* symbolize takes any file. */
+static char *read_kallsyms(const char *path)
+{
+	struct piped piped;
+	struct stat stat;
+	size_t size;
+	char *text;
+
+	if (piped_open(&piped, path, &stat))
+		return NULL;
+	text = read_text(piped.fd, KALLSYMS_MOST, &size);
+	piped.fd = -1; /* it is closed */
+	if (!piped_close(&piped))
+		return text;
+	free(text);
+	return NULL;
+}
+
 const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const char *modules_path)
 {
 	struct modules modules = {0};
-	int fd = open(kallsyms, O_RDONLY | O_CLOEXEC);
 	bool hidden = false;
-	size_t size;
 
-	if (fd < 0)
-		return "the kernel's symbols (kallsyms) can't be read";
-	symbols->strings = read_text(fd, KALLSYMS_MOST, &size);
+	symbols->strings = read_kallsyms(kallsyms);
 	if (!symbols->strings)
 		return "the kernel's symbols (kallsyms) can't be read";
 	read_modules(&modules, modules_path);

@@ -109,8 +109,7 @@ static int open_place(struct stream *stream, const struct place_of_output *place
 				      stream->format ? stream->format->media : NULL, &place->access, refusal);
 	if (session && place->path && (replaces || documents_is_pattern(place->path)))
 		return sink_open_documents(&stream->sink, place->path, scribe_serve, refusal);
-	return sink_open(&stream->sink, place->path, place->append, session, session ? scribe_serve : NULL,
-			 refusal);
+	return sink_open(&stream->sink, place->path, place->append, session, scribe_serve, refusal);
 }
 
 static bool is_same_text(const char *one, const char *other)

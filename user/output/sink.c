@@ -156,7 +156,9 @@ static void on_put(struct sink *sink, const struct scribe_done *done)
 	if (written)
 		queue_advance(queue, queue->ends[written - 1] - queue->done);
 	sink->begun = sink->begun || written;
-	if (!done->error || is_full(done->error) || done->error == EAGAIN)
+	if (done->error && done->error != EAGAIN && !sink->most)
+		sink->error = done->error;
+	else if (!done->error || is_full(done->error) || done->error == EAGAIN)
 		sink->stopped = done->error;
 	else
 		lose_file(sink, done->error);
@@ -831,6 +833,7 @@ void sink_give_up(struct sink *sink)
 int sink_close(struct sink *sink)
 {
 	take_former_file(sink);
+	sink->ending = sink->ending || !sink->most;
 	sink_finish(sink, sink->most ? 0 : ~0ULL);
 	if (sink_has_left(sink) && !sink->error) {
 		sink->why = sink->stopped ? NULL : "its reader has not taken the last records";

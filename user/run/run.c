@@ -11,6 +11,7 @@
 
 #include "activity/life.h"
 #include "base/clock.h"
+#include "base/guarded.h"
 #include "base/memory.h"
 #include "base/note.h"
 #include "base/visible.h"
@@ -360,7 +361,7 @@ static int prepare(struct run *run, struct refusal *refusal)
 	if (err) {
 		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
 		refusal->error = -err;
-		return because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
+		return because(refusal, "/sys or /proc can't be read: %s", guarded_why(-err));
 	}
 	note_machine(&session->host);
 	session->loop = loop_open();

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "output/scribe_server.h"
 #include "output/sink.h"
 
 int show_width(const char *path)
@@ -90,7 +91,7 @@ int show_text(struct text *text, const char *path, struct refusal *refusal)
 		free(safe.bytes);
 		return err;
 	}
-	err = sink_open(&sink, path, false, false, NULL, refusal);
+	err = sink_open(&sink, path, false, false, scribe_serve, refusal);
 	if (!err) {
 		sink_put(&sink, safe.bytes, safe.used);
 		err = sink_close(&sink) ? sink_refusal(&sink, refusal) : 0;

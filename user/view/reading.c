@@ -2,12 +2,12 @@
 #include "view/reading.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/piped.h"
 #include "output/member.h"
 #include "output/progress.h"
 #include "record/stored_lines.h"
@@ -73,6 +73,12 @@ static int take_line(struct stored_reading *reading, struct place_in_stream *at,
 	return err;
 }
 
+static int refuse_rest(const struct place_in_stream *at, int error, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_PARTIAL, "reading the records of %.200s", at->file);
+	return because(refusal, "%s", strerror(error));
+}
+
 static int take_lines(struct stored_reading *reading, struct place_in_stream *at, int fd,
 		      struct refusal *refusal)
 {
@@ -92,29 +98,26 @@ static int take_lines(struct stored_reading *reading, struct place_in_stream *at
 			err = refuse_line(reading, at, "it is too long", refusal);
 	}
 	stored_lines_close(&lines);
-	if (err || !size)
-		return err;
-	refuse(refusal, STATUS_PARTIAL, "reading the records of %.200s", at->file);
-	return because(refusal, "%s", strerror(-size));
+	return err || !size ? err : refuse_rest(at, -size, refusal);
 }
 
 int read_stored(struct stored_reading *reading, const char *file, struct refusal *refusal)
 {
 	struct place_in_stream at = {.file = file ? file : "stdin", .seq = -1};
-	int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : STDIN_FILENO, err;
+	struct piped piped = {.fd = STDIN_FILENO};
+	struct stat stat;
+	int err = file ? piped_open(&piped, file, &stat) : 0, failed;
 
-	if (fd < 0) {
-		err = errno;
+	if (err) {
 		refuse(refusal, STATUS_USAGE, "file '%.200s'", file);
 		refusal->error = err;
 		because(refusal, "it can't be read: %s", strerror(err));
 		return instead(refusal, "give it a file that %s has written", reading->writer);
 	}
 	reading->cut = false;
-	err = take_lines(reading, &at, fd, refusal);
-	if (file)
-		close(fd);
-	return err;
+	err = take_lines(reading, &at, piped.fd, refusal);
+	failed = file ? piped_close(&piped) : 0;
+	return !err && failed ? refuse_rest(&at, failed, refusal) : err;
 }
 
 int stored_has_nothing(struct refusal *refusal)
