@@ -14,6 +14,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
+import time
 
 import pytest
 
@@ -234,6 +236,52 @@ def refusal():
             if found:
                 return found[1]
     return None
+
+
+PATIENCE_S = 3
+
+
+class Impatience:
+    """Ends a test that waits for what will never come, because nhmtap has refused a request of it some seconds ago:
+    a thread sends a signal, whose handler fails in the test."""
+    on = False
+
+    def __enter__(self):
+        self.over = threading.Event()
+        self.watch = threading.Thread(target=self.wait, daemon=True)
+        signal.signal(signal.SIGUSR2, self.fail)
+        self.on = True
+        self.watch.start()
+
+    def __exit__(self, *_):
+        self.on = False
+        self.over.set()
+        self.watch.join()
+
+    def wait(self):
+        since = None
+        while not self.over.wait(0.5):
+            refused = any(process.poll() == 2 for process in [*Watched.of_test])
+            since = (since or time.monotonic()) if refused else None
+            if since and time.monotonic() - since > PATIENCE_S:
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR2)
+                since = time.monotonic()
+
+    def fail(self, *_):
+        why = refusal() if self.on else None
+        assert not why, why
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_setup():
+    with Impatience() if CALLER == "rootless" else contextlib.nullcontext():
+        yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call():
+    with Impatience() if CALLER == "rootless" else contextlib.nullcontext():
+        yield
 
 
 CRASHES = {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE}

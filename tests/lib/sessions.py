@@ -38,10 +38,9 @@ def write(path, config):
 
 
 def until(there):
-    """Waits until `there` holds. What was refused because of the caller (callers.py) never will."""
     deadline = time.monotonic() + 240
     while not there():
-        assert time.monotonic() < deadline and not callers.refusal()
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
@@ -139,7 +138,7 @@ class Session:
             records = [json.loads(line) for line in text[:text.rfind("\n") + 1].split("\n")[:-1]]
             if there(records):
                 return records
-            assert self.process.poll() is None and not callers.refusal(), text + self.said()
+            assert self.process.poll() is None, text + self.said()
             time.sleep(0.01)
         raise AssertionError(text + self.said())
 
