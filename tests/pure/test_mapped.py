@@ -23,7 +23,7 @@ steps = st.lists(st.one_of(
 def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mapped")
     compiled(folder, "mapped", "naming/mappings.c", "naming/mapped_file.c", "host/processes.c", "naming/foreign.c", "base/packet.c", "base/apart.c", "base/local.c", "base/guarded.c",
-             "base/memory.c")
+             "base/map.c", "base/memory.c")
     return folder / "mapped"
 
 

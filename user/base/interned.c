@@ -97,11 +97,6 @@ __u32 interned_number(struct interned *interned, const void *item)
 	return slot->number - 1;
 }
 
-__u32 interned_find(const struct interned *interned, const void *item)
-{
-	return interned->nr ? slot_of(interned, item, hash_of(item, interned->size))->number : 0;
-}
-
 /* A quarter of the slots is used when a table has grown. It is freed only if less than an eighth was used, so
  * that sets of about the same size do not make it again each time. */
 bool interned_is_sparse(size_t nr, size_t nr_slots)

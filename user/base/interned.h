@@ -27,9 +27,6 @@ void interned_release(struct interned *interned);
 /* Returns the number of an item; a new one if it was not seen before. */
 __u32 interned_number(struct interned *interned, const void *item);
 
-/* Returns the number of an item plus 1, or 0 if it was not seen before. */
-__u32 interned_find(const struct interned *interned, const void *item);
-
 /* Returns the item of a number; valid until the next new item. */
 const void *interned_at(const struct interned *interned, __u32 number);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/memory.h"
 
 /* Least and greatest number of cgroups that are kept before those that no longer exist are searched for. */
@@ -22,14 +23,11 @@
 /* The least time between two searches of the whole hierarchy. */
 #define SEARCH_NS 1000000000ULL
 
-#define BUCKETS 1024 /* a power of two */
-
 #define HIERARCHY_ROOT 1 /* inode number of the root of all cgroups: kernfs_create_root() */
 
 #define FILEID_KERNFS 0xfe /* include/linux/exportfs.h */
 
 struct known_cgroup {
-	struct known_cgroup *next; /* in the same bucket */
 	__u64 id;
 	__u64 used_ns; /* when it was learnt or asked for last, CLOCK_MONOTONIC */
 	char *path;    /* NULL: the search did not find it */
@@ -37,23 +35,29 @@ struct known_cgroup {
 
 struct cgroups {
 	const char *mount;
-	int folder;   /* file descriptor of the mount, for handles; -1: not open */
-	bool refused; /* open_by_handle_at(2) is not permitted */
-	bool whole;   /* the mount shows the whole hierarchy, so the kernel's paths can be used */
-	struct known_cgroup *buckets[BUCKETS];
-	size_t nr, most;   /* those known, and how many may be before some are forgotten */
+	int folder;	   /* file descriptor of the mount, for handles; -1: not open */
+	bool refused;	   /* open_by_handle_at(2) is not permitted */
+	bool whole;	   /* the mount shows the whole hierarchy, so the kernel's paths can be used */
+	struct map known;  /* struct known_cgroup by id */
+	size_t most;	   /* how many may be known before some are forgotten */
 	__u64 keep_ns;	   /* see cgroups_keep() */
 	__u64 searched_ns; /* when the hierarchy was searched last; 0: never */
 };
 
-static void forget(struct cgroups *cgroups, struct known_cgroup **at)
+static void forget(struct known_cgroup *known)
 {
-	struct known_cgroup *known = *at;
-
-	*at = known->next;
 	free(known->path);
 	free(known);
-	cgroups->nr--;
+}
+
+static void forget_all(struct cgroups *cgroups)
+{
+	size_t at = 0;
+	struct known_cgroup *known;
+
+	while ((known = map_next(&cgroups->known, &at)))
+		forget(known);
+	map_release(&cgroups->known);
 }
 
 void cgroups_see_mount(struct cgroups *cgroups)
@@ -62,9 +66,7 @@ void cgroups_see_mount(struct cgroups *cgroups)
 
 	cgroups->whole = *cgroups->mount && !stat(cgroups->mount, &root) && root.st_ino == HIERARCHY_ROOT;
 	cgroups->searched_ns = 0;
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (cgroups->buckets[i])
-			forget(cgroups, &cgroups->buckets[i]);
+	forget_all(cgroups);
 }
 
 struct cgroups *cgroups_new(const char *mount)
@@ -80,9 +82,7 @@ void cgroups_release(struct cgroups *cgroups)
 {
 	if (!cgroups)
 		return;
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (cgroups->buckets[i])
-			forget(cgroups, &cgroups->buckets[i]);
+	forget_all(cgroups);
 	if (cgroups->folder >= 0)
 		close(cgroups->folder);
 	free(cgroups);
@@ -108,26 +108,27 @@ static bool is_there(const struct cgroups *cgroups, const struct known_cgroup *k
 static void forget_gone(struct cgroups *cgroups)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC), since = now > cgroups->keep_ns ? now - cgroups->keep_ns : 0;
+	struct map *all = &cgroups->known;
+	struct known_cgroup *known;
+	size_t at = 0;
 
-	if (cgroups->nr >= KNOWN_MOST)
+	if (all->nr >= KNOWN_MOST)
 		since = now;
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct known_cgroup **at = &cgroups->buckets[i]; *at;)
-			if ((*at)->used_ns < since && !is_there(cgroups, *at))
-				forget(cgroups, at);
-			else
-				at = &(*at)->next;
-	cgroups->most = 2 * cgroups->nr > KNOWN_LEAST ? 2 * cgroups->nr : KNOWN_LEAST;
-	if (cgroups->most > KNOWN_MOST && cgroups->nr < KNOWN_MOST)
+	while ((known = map_next(all, &at)))
+		if (known->used_ns < since && !is_there(cgroups, known)) {
+			map_remove(all, known->id, known);
+			forget(known);
+			at--;
+		}
+	cgroups->most = 2 * all->nr > KNOWN_LEAST ? 2 * all->nr : KNOWN_LEAST;
+	if (cgroups->most > KNOWN_MOST && all->nr < KNOWN_MOST)
 		cgroups->most = KNOWN_MOST;
 }
 
 static struct known_cgroup *find(struct cgroups *cgroups, __u64 id)
 {
-	struct known_cgroup *known = cgroups->buckets[id & (BUCKETS - 1)];
+	struct known_cgroup *known = map_find(&cgroups->known, id);
 
-	while (known && known->id != id)
-		known = known->next;
 	if (known)
 		known->used_ns = clock_ns(CLOCK_MONOTONIC);
 	return known;
@@ -136,17 +137,14 @@ static struct known_cgroup *find(struct cgroups *cgroups, __u64 id)
 /* Adds a cgroup. `path` may be NULL: it was not found. */
 static struct known_cgroup *remember(struct cgroups *cgroups, __u64 id, const char *path)
 {
-	struct known_cgroup **bucket = &cgroups->buckets[id & (BUCKETS - 1)], *known;
+	struct known_cgroup *known;
 
-	if (cgroups->nr >= cgroups->most)
+	if (cgroups->known.nr >= cgroups->most)
 		forget_gone(cgroups);
 	known = xcalloc(1, sizeof(*known));
-	*known = (struct known_cgroup){.next = *bucket,
-				       .id = id,
-				       .used_ns = clock_ns(CLOCK_MONOTONIC),
-				       .path = path ? xstrdup(path) : NULL};
-	*bucket = known;
-	cgroups->nr++;
+	*known = (struct known_cgroup){
+		.id = id, .used_ns = clock_ns(CLOCK_MONOTONIC), .path = path ? xstrdup(path) : NULL};
+	map_put(&cgroups->known, id, known);
 	return known;
 }
 

@@ -9,18 +9,17 @@
 
 #include "base/clock.h"
 #include "base/interned.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "naming/foreign.h"
 #include "naming/pool.h"
 #include "record/record.h"
 
-/* A text. Each is stored once, in chains by hash. */
-struct code_text {
-	struct code_text *next;
-	char text[];
+/* Texts, each of which is stored once. */
+struct code_texts {
+	struct pool pool;
+	struct map map; /* by map_key() */
 };
-
-#define BUCKETS 4096 /* a power of two */
 
 /* An address of a process, and what is asked for. */
 struct question {
@@ -50,8 +49,7 @@ struct codes {
 	struct background *background;
 	struct code_account *account;
 	__u64 since, deadline, waiting;
-	struct code_text *texts[BUCKETS];
-	size_t text_bytes;
+	struct code_texts texts;
 	struct interned places;	     /* struct place */
 	struct code_answer *answers; /* by the place's number */
 	size_t room;
@@ -90,22 +88,17 @@ struct codes *codes_new(struct mappings *mappings, const struct ksymbols *ksymbo
 	return codes;
 }
 
-static void release_texts(struct code_text **texts)
+static void release_texts(struct code_texts *texts)
 {
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (texts[i]) {
-			struct code_text *text = texts[i];
-
-			texts[i] = text->next;
-			free(text);
-		}
+	map_release(&texts->map);
+	pool_release(&texts->pool);
 }
 
 void codes_release(struct codes *codes)
 {
 	if (!codes)
 		return;
-	release_texts(codes->texts);
+	release_texts(&codes->texts);
 	for (size_t i = 0; i < codes->files.nr; i++)
 		free(codes->paths[i]);
 	free(codes->paths);
@@ -120,20 +113,17 @@ void codes_release(struct codes *codes)
 
 static const char *kept(struct codes *codes, const char *string)
 {
-	struct code_text **bucket, *text;
+	__u64 key = string ? map_key(string, 0) : 0;
+	char *text;
 
 	if (!string)
 		return NULL;
-	bucket = &codes->texts[map_key(string, 0) & (BUCKETS - 1)];
-	for (text = *bucket; text; text = text->next)
-		if (!strcmp(text->text, string))
-			return text->text;
-	codes->text_bytes += sizeof(*text) + strlen(string) + 1;
-	text = xmalloc(sizeof(*text) + strlen(string) + 1);
-	strcpy(text->text, string);
-	text->next = *bucket;
-	*bucket = text;
-	return text->text;
+	for (size_t at = 0; (text = map_find_next(&codes->texts.map, key, &at));)
+		if (!strcmp(text, string))
+			return text;
+	text = pool_text(&codes->texts.pool, string, strlen(string));
+	map_put(&codes->texts.map, key, text);
+	return text;
 }
 
 static bool is_late(const struct codes *codes)
@@ -476,7 +466,7 @@ size_t codes_nr_places(const struct codes *codes)
 
 size_t codes_text_bytes(const struct codes *codes)
 {
-	return codes->text_bytes;
+	return codes->texts.pool.bytes + map_bytes(&codes->texts.map);
 }
 
 static void forget_places(struct codes *codes)
@@ -521,12 +511,10 @@ static struct code with_texts(struct codes *codes, const struct code *code)
 void codes_keep(struct codes *codes, const bool *used, __u32 *numbers)
 {
 	struct interned before = codes->codes;
-	struct code_text *texts[BUCKETS];
+	struct code_texts texts = codes->texts;
 
 	codes_forget_places(codes);
-	memcpy(texts, codes->texts, sizeof(texts));
-	memset(codes->texts, 0, sizeof(codes->texts));
-	codes->text_bytes = 0;
+	codes->texts = (struct code_texts){0};
 	interned_init(&codes->codes, sizeof(struct code));
 	for (size_t i = 0; i < before.nr; i++)
 		if (used[i]) {
@@ -535,7 +523,7 @@ void codes_keep(struct codes *codes, const bool *used, __u32 *numbers)
 			numbers[i] = interned_number(&codes->codes, &code);
 		}
 	interned_release(&before);
-	release_texts(texts);
+	release_texts(&texts);
 }
 
 const struct code *codes_at(const struct codes *codes, __u32 number)

@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "base/guarded.h"
 #include "base/hex.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "host/processes.h"
 #include "naming/foreign.h"
@@ -36,14 +37,12 @@ struct root {
 	struct root *next;
 };
 
-#define BUCKETS 1024 /* a power of two */
-
 struct mapped_files {
 	struct root *roots;
 	struct root ours; /* this process's; inode 0: not known yet */
 	size_t nr_held;
-	size_t bytes; /* memory of all files */
-	struct mapped_file *buckets[BUCKETS];
+	size_t bytes;	  /* memory of all files */
+	struct map known; /* struct mapped_file by path and root */
 };
 
 struct mapped_files *mapped_files_new(void)
@@ -53,6 +52,7 @@ struct mapped_files *mapped_files_new(void)
 
 void mapped_files_release(struct mapped_files *files)
 {
+	map_release(&files->known);
 	free(files);
 }
 
@@ -246,13 +246,9 @@ static void open_sighted(const struct sighting *sighting, struct foreign_answer 
 
 /* --- the files -------------------------------------------------------------------------------- */
 
-static struct mapped_file **bucket_of(struct mapped_files *files, const char *path)
+static __u64 key_of(const char *path, const struct root *root)
 {
-	__u32 hash = 2166136261u; /* FNV-1a */
-
-	for (; *path; path++)
-		hash = (hash ^ (unsigned char)*path) * 16777619u;
-	return &files->buckets[hash & (BUCKETS - 1)];
+	return map_key(path, (uintptr_t)root);
 }
 
 static enum file_kind kind_of(const char *path)
@@ -272,9 +268,10 @@ static enum file_kind kind_of(const char *path)
 static struct mapped_file *find(struct mapped_files *files, const struct sighting *sighting,
 				const char *build_id)
 {
-	struct mapped_file *file = *bucket_of(files, sighting->path);
+	__u64 key = key_of(sighting->path, sighting->root);
+	struct mapped_file *file;
 
-	for (; file; file = file->next) {
+	for (size_t at = 0; (file = map_find_next(&files->known, key, &at));) {
 		if (strcmp(file->path, sighting->path) || file->root != sighting->root)
 			continue;
 		if (build_id[0] ? !strcmp(file->build_id, build_id)
@@ -299,7 +296,7 @@ size_t mapped_files_bytes(const struct mapped_files *files)
 static struct mapped_file *add(struct mapped_files *files, const struct sighting *sighting,
 			       const char *build_id, int fd, bool readable)
 {
-	struct mapped_file **bucket = bucket_of(files, sighting->path), *file = xcalloc(1, sizeof(*file));
+	struct mapped_file *file = xcalloc(1, sizeof(*file));
 
 	*file = (struct mapped_file){
 		.path = xstrdup(sighting->path),
@@ -311,12 +308,11 @@ static struct mapped_file *add(struct mapped_files *files, const struct sighting
 		.readable = readable,
 		.device = sighting->device,
 		.inode = sighting->inode,
-		.next = *bucket,
 	};
 	snprintf(file->build_id, sizeof(file->build_id), "%s", build_id);
 	files->nr_held += fd >= 0;
 	files->bytes += bytes_of(file);
-	*bucket = file;
+	map_put(&files->known, key_of(file->path, file->root), file);
 	return file;
 }
 
@@ -476,14 +472,9 @@ struct mapped_file *mapped_file_again(struct mapped_file *file)
 
 void mapped_file_put(struct mapped_file *file)
 {
-	struct mapped_file **at;
-
 	if (!file || --file->users)
 		return;
-	at = bucket_of(file->files, file->path);
-	while (*at != file)
-		at = &(*at)->next;
-	*at = file->next;
+	map_remove(&file->files->known, key_of(file->path, file->root), file);
 	if (file->fd >= 0) {
 		close(file->fd);
 		file->files->nr_held--;

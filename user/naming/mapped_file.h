@@ -46,7 +46,6 @@ struct mapped_file {
 	bool readable;	     /* by read(2); otherwise it was opened with O_PATH: see naming/foreign.h */
 	__u64 filesystem;    /* device of it, for foreign_is_stuck(); 0: not known */
 	__u64 device, inode; /* as the kernel numbers them in /proc/PID/maps; 0: not known */
-	struct mapped_file *next;
 	__u64 unwound; /* for unwind/unwinding.c: when its table was last asked for, CLOCK_MONOTONIC, ns */
 };
 

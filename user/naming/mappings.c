@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "host/processes.h"
 
@@ -86,10 +87,7 @@ struct process {
 	__u64 looked;	   /* when its maps were last read because an address was not found */
 	bool threaded;	   /* it may have more than one thread */
 	struct life *life; /* the current one; list of lives, newest first */
-	struct process *next;
 };
-
-#define BUCKETS 4096 /* a power of two */
 
 /* Memory for a life, with its process and its space. */
 #define LIFE_BYTES                                                                                           \
@@ -100,11 +98,11 @@ struct process {
 
 struct mappings {
 	struct mapped_files *files;
-	struct process *buckets[BUCKETS];
-	size_t nr;	   /* mappings in all spaces */
-	size_t nr_lives;   /* of all processes */
-	size_t bytes_next; /* bytes at which what has ended is forgotten */
-	pid_t *executed;   /* processes that have executed a program since mappings_look_at_executed() */
+	struct map processes; /* struct process by pid */
+	size_t nr;	      /* mappings in all spaces */
+	size_t nr_lives;      /* of all processes */
+	size_t bytes_next;    /* bytes at which what has ended is forgotten */
+	pid_t *executed;      /* processes that have executed a program since mappings_look_at_executed() */
 	size_t nr_executed, room_executed;
 	__u64 dropped;
 	bool replaced; /* see mappings_replaced() */
@@ -122,11 +120,12 @@ void mappings_watch(struct mappings *mappings,
 		    void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent),
 		    void *context)
 {
+	const struct process *process;
+
 	mappings->changed = changed;
 	mappings->context = context;
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (const struct process *process = mappings->buckets[i]; process; process = process->next)
-			tell(mappings, MAPPINGS_ADDED, process->pid, 0);
+	for (size_t at = 0; (process = map_next(&mappings->processes, &at));)
+		tell(mappings, MAPPINGS_ADDED, process->pid, 0);
 }
 
 /* --- spaces and lives ------------------------------------------------------------------------- */
@@ -379,29 +378,20 @@ static void begin_unheard(struct mappings *mappings, struct process *process)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-static struct process **bucket_of(struct mappings *mappings, pid_t pid)
+static struct process *find(const struct mappings *mappings, pid_t pid)
 {
-	return &mappings->buckets[pid & (BUCKETS - 1)];
-}
-
-static struct process *find(struct mappings *mappings, pid_t pid)
-{
-	struct process *process = *bucket_of(mappings, pid);
-
-	while (process && process->pid != pid)
-		process = process->next;
-	return process;
+	return map_find(&mappings->processes, pid);
 }
 
 static struct process *find_or_make(struct mappings *mappings, pid_t pid)
 {
-	struct process **bucket = bucket_of(mappings, pid), *process = find(mappings, pid);
+	struct process *process = find(mappings, pid);
 
 	if (process)
 		return process;
 	process = xcalloc(1, sizeof(*process));
-	*process = (struct process){.pid = pid, .exited = FOREVER, .next = *bucket};
-	*bucket = process;
+	*process = (struct process){.pid = pid, .exited = FOREVER};
+	map_put(&mappings->processes, pid, process);
 	return process;
 }
 
@@ -446,30 +436,28 @@ static bool has_gone(const struct process *process)
 void mappings_look_who_is_gone(struct mappings *mappings)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	struct process *process;
 
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct process *process = mappings->buckets[i]; process; process = process->next)
-			if (process->exited == FOREVER && is_there_no_more(process))
-				process->exited = now;
+	for (size_t at = 0; (process = map_next(&mappings->processes, &at));)
+		if (process->exited == FOREVER && is_there_no_more(process))
+			process->exited = now;
 }
 
 void mappings_forget(struct mappings *mappings, __u64 since)
 {
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct process **at = &mappings->buckets[i]; *at;) {
-			struct process *process = *at;
+	struct process *process;
 
-			if (process->life && process->exited <= since && has_gone(process))
-				process->life->until = process->exited;
-			forget_lives(mappings, process, since);
-			if (process->life) {
-				at = &process->next;
-				continue;
-			}
-			tell(mappings, MAPPINGS_GONE, process->pid, 0);
-			*at = process->next;
-			free(process);
-		}
+	for (size_t at = 0; (process = map_next(&mappings->processes, &at));) {
+		if (process->life && process->exited <= since && has_gone(process))
+			process->life->until = process->exited;
+		forget_lives(mappings, process, since);
+		if (process->life)
+			continue;
+		tell(mappings, MAPPINGS_GONE, process->pid, 0);
+		map_remove(&mappings->processes, process->pid, process);
+		free(process);
+		at--;
+	}
 }
 
 struct mappings *mappings_new(void)
@@ -483,16 +471,15 @@ struct mappings *mappings_new(void)
 
 void mappings_release(struct mappings *mappings)
 {
+	struct process *process;
+
 	if (!mappings)
 		return;
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (mappings->buckets[i]) {
-			struct process *process = mappings->buckets[i];
-
-			mappings->buckets[i] = process->next;
-			forget_lives(mappings, process, FOREVER);
-			free(process);
-		}
+	for (size_t at = 0; (process = map_next(&mappings->processes, &at));) {
+		forget_lives(mappings, process, FOREVER);
+		free(process);
+	}
+	map_release(&mappings->processes);
 	mapped_files_release(mappings->files);
 	free(mappings->executed);
 	free(mappings);

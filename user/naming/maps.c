@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/piped.h"
-#include "naming/pool.h"
 
 /* Reads the whole text and adds a zero byte; xmalloc()ed. Returns NULL if it can't be read or is longer than
  * `most`. */

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <sys/stat.h>
 
+#include "base/map.h"
 #include "naming/debug_file.h"
 #include "naming/naming.h"
 #include "naming/pool.h"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "naming/foreign.h"
 #include "naming/maps.h"
@@ -18,15 +19,12 @@
 
 /* A path or build-id by which a file was asked for before. */
 struct alias {
-	struct alias *next;  /* list of its bucket */
 	struct alias *older; /* list of its source */
 	struct source *source;
 	__u64 hash;
 	struct identity identity; /* all zero: `text` is a build-id, not a path */
 	char text[];
 };
-
-#define BUCKETS 1024 /* a power of two */
 
 /* The same file has other paths in each container and process. */
 #define PATHS_MOST 16 /* paths kept per source: the most recent ones */
@@ -38,9 +36,9 @@ struct naming {
 	__u64 modules_version; /* of the modules when the kernel's symbols were read */
 	time_t modules_checked;
 	struct worker *worker;
-	size_t bytes; /* of all sources */
-	struct alias *aliases[BUCKETS];
-	time_t forgotten; /* files not used since this second were forgotten */
+	size_t bytes;	    /* of all sources */
+	struct map aliases; /* struct alias by hash */
+	time_t forgotten;   /* files not used since this second were forgotten */
 	struct name unknown;
 };
 
@@ -98,11 +96,9 @@ static size_t alias_size(const char *text)
 /* Removes the alias that `of_source`, a pointer within its source's list, points to. */
 static void forget_alias(struct naming *naming, struct alias **of_source)
 {
-	struct alias *alias = *of_source, **at = &naming->aliases[alias->hash & (BUCKETS - 1)];
+	struct alias *alias = *of_source;
 
-	while (*at != alias)
-		at = &(*at)->next;
-	*at = alias->next;
+	map_remove(&naming->aliases, alias->hash, alias);
 	*of_source = alias->older;
 	alias->source->alias_bytes -= alias_size(alias->text);
 	free(alias);
@@ -218,6 +214,7 @@ void naming_close(struct naming *naming)
 		return;
 	while (naming->oldest)
 		forget(naming, naming->oldest);
+	map_release(&naming->aliases);
 	worker_release(naming->worker);
 	free(naming);
 }
@@ -280,10 +277,10 @@ static __u64 hash(const char *text, const struct identity *identity)
 static struct source *find_alias(struct naming *naming, const char *text, const struct identity *identity)
 {
 	__u64 wanted = hash(text, identity);
+	const struct alias *alias;
 
-	for (struct alias *alias = naming->aliases[wanted & (BUCKETS - 1)]; alias; alias = alias->next)
-		if (alias->hash == wanted && same_identity(&alias->identity, identity) &&
-		    !strcmp(alias->text, text))
+	for (size_t at = 0; (alias = map_find_next(&naming->aliases, wanted, &at));)
+		if (same_identity(&alias->identity, identity) && !strcmp(alias->text, text))
 			return alias->source;
 	return NULL;
 }
@@ -295,8 +292,7 @@ static void add_alias(struct naming *naming, const char *text, const struct iden
 	size_t paths = 0;
 
 	alias->hash = hash(text, identity);
-	alias->next = naming->aliases[alias->hash & (BUCKETS - 1)];
-	naming->aliases[alias->hash & (BUCKETS - 1)] = alias;
+	map_put(&naming->aliases, alias->hash, alias);
 	alias->older = source->aliases;
 	source->aliases = alias;
 	alias->source = source;

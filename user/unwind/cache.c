@@ -10,6 +10,7 @@
 
 #include "aggregation/unwind_memory.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "naming/image.h"
@@ -65,10 +66,7 @@ struct file {
 	struct chunk *chunks; /* the pieces of memory of the table */
 	size_t nr_chunks;
 	__u64 used; /* CLOCK_MONOTONIC, ns: when a use was last noted; FILE_NO_ROOM: when it became so */
-	__u32 next; /* next file with the same hash; 0: none */
 };
-
-#define BUCKETS 1024 /* a power of two */
 
 struct unwind_tables {
 	struct unwind_memory *memory;
@@ -80,9 +78,9 @@ struct unwind_tables {
 	/* Under the lock: */
 	bool ending;
 	struct file files[UNWIND_FILES];
-	__u32 buckets[BUCKETS];
-	__u32 nr_numbers; /* end of the numbers in use; 0 is not a file */
-	__u64 noted;	  /* when uses were last noted, CLOCK_MONOTONIC, ns */
+	struct map numbered; /* struct file with a number, by inode_key() */
+	__u32 nr_numbers;    /* end of the numbers in use; 0 is not a file */
+	__u64 noted;	     /* when uses were last noted, CLOCK_MONOTONIC, ns */
 	size_t nr_waiting;
 	bool busy;
 	struct chunk *retired;
@@ -393,6 +391,7 @@ void unwind_tables_close(struct unwind_tables *tables)
 			close(tables->files[i].fd);
 		free(tables->files[i].chunks);
 	}
+	map_release(&tables->numbered);
 	free(tables->retired);
 	worker_release(tables->worker);
 	pthread_cond_destroy(&tables->changed);
@@ -402,9 +401,9 @@ void unwind_tables_close(struct unwind_tables *tables)
 
 /* --- numbers -------------------------------------------------------------------------------------- */
 
-static __u32 *bucket_of(struct unwind_tables *tables, const struct file *file)
+static __u64 inode_key(const struct file *file)
 {
-	return &tables->buckets[(file->inode ^ file->inode >> 10 ^ file->device) & (BUCKETS - 1)];
+	return file->inode ^ (__u64)file->device << 32;
 }
 
 static bool same(const struct file *a, const struct file *b)
@@ -439,7 +438,7 @@ static void name(struct unwind_tables *tables, const struct file *file, __u32 nu
 static __u32 free_number(struct unwind_tables *tables)
 {
 	struct unwind_inode inode;
-	__u32 oldest = 0, *at;
+	__u32 oldest = 0;
 
 	if (tables->nr_numbers < UNWIND_FILES)
 		return tables->nr_numbers++;
@@ -451,10 +450,7 @@ static __u32 free_number(struct unwind_tables *tables)
 		return 0;
 	inode = inode_of(&tables->files[oldest]);
 	unwind_memory_forget_name(tables->memory, &inode);
-	at = bucket_of(tables, &tables->files[oldest]);
-	while (*at != oldest)
-		at = &tables->files[*at].next;
-	*at = tables->files[oldest].next;
+	map_remove(&tables->numbered, inode_key(&tables->files[oldest]), &tables->files[oldest]);
 	return oldest;
 }
 
@@ -482,11 +478,12 @@ static bool read_segments(int fd, struct file *file)
 /* Called with the lock. Returns the number of a file; 0 if it has none yet. */
 static __u32 find(struct unwind_tables *tables, const struct file *wanted)
 {
-	__u32 number = *bucket_of(tables, wanted);
+	const struct file *file;
 
-	while (number && !same(&tables->files[number], wanted))
-		number = tables->files[number].next;
-	return number;
+	for (size_t at = 0; (file = map_find_next(&tables->numbered, inode_key(wanted), &at));)
+		if (same(file, wanted))
+			return file - tables->files;
+	return 0;
 }
 
 /* Called with the lock. Has the thread make a file's table, from a duplicate of the descriptor (-1: the
@@ -504,14 +501,12 @@ static void ask(struct unwind_tables *tables, struct file *file, int fd)
 /* Called with the lock. Gives a number to a file that has none. Returns 0 if none is left. */
 static __u32 add(struct unwind_tables *tables, struct file *wanted, int fd)
 {
-	__u32 *bucket, number = free_number(tables);
+	__u32 number = free_number(tables);
 
 	if (!number)
 		return 0;
-	bucket = bucket_of(tables, wanted);
-	wanted->next = *bucket;
 	tables->files[number] = *wanted;
-	*bucket = number;
+	map_put(&tables->numbered, inode_key(wanted), &tables->files[number]);
 	name(tables, wanted, number);
 	ask(tables, &tables->files[number], fd);
 	return number;

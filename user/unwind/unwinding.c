@@ -10,6 +10,7 @@
 
 #include "aggregation/unwind_memory.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "naming/foreign.h"
 #include "unwind/cache.h"
@@ -37,17 +38,14 @@ struct follower {
 	bool waiting; /* it is in the list `changed` of struct unwinding */
 	bool seen;    /* it existed at an earlier publishing */
 	__u64 since;  /* since when it waits for a note, CLOCK_MONOTONIC, ns; 0: it does not */
-	struct follower *next;
 };
-
-#define BUCKETS 4096 /* a power of two */
 
 struct unwinding {
 	struct unwind_memory *memory;
 	struct unwind_tables *tables;
 	struct mappings *mappings;
-	struct follower *buckets[BUCKETS];
-	pid_t *changed; /* processes to be handled at the next publishing */
+	struct map followers; /* struct follower by pid */
+	pid_t *changed;	      /* processes to be handled at the next publishing */
 	size_t nr_changed, room_changed;
 	__u32 serial;
 	__u32 executions[UNWIND_EXECUTIONS]; /* execs of processes with a list, as told by notes */
@@ -186,24 +184,21 @@ static struct process_list *list_new(struct unwinding *unwinding, pid_t pid)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-static struct follower **find(struct unwinding *unwinding, pid_t pid)
+static struct follower *find(const struct unwinding *unwinding, pid_t pid)
 {
-	struct follower **at = &unwinding->buckets[pid & (BUCKETS - 1)];
-
-	while (*at && (*at)->pid != pid)
-		at = &(*at)->next;
-	return at;
+	return map_find(&unwinding->followers, pid);
 }
 
 static struct follower *find_or_make(struct unwinding *unwinding, pid_t pid)
 {
-	struct follower **at = find(unwinding, pid);
+	struct follower *follower = find(unwinding, pid);
 
-	if (!*at) {
-		*at = xcalloc(1, sizeof(**at));
-		(*at)->pid = pid;
+	if (!follower) {
+		follower = xcalloc(1, sizeof(*follower));
+		follower->pid = pid;
+		map_put(&unwinding->followers, pid, follower);
 	}
-	return *at;
+	return follower;
 }
 
 static void hide(struct unwinding *unwinding, struct follower *follower)
@@ -253,7 +248,7 @@ static void note_change(struct unwinding *unwinding, pid_t pid)
 
 static void on_fork(struct unwinding *unwinding, pid_t pid, pid_t parent)
 {
-	const struct follower *from = *find(unwinding, parent);
+	const struct follower *from = find(unwinding, parent);
 	struct follower *child;
 
 	/* The parent's mappings are known now, but its list may not be made yet. */
@@ -276,7 +271,7 @@ static void on_fork(struct unwinding *unwinding, pid_t pid, pid_t parent)
 
 static void on_exec(struct unwinding *unwinding, pid_t pid)
 {
-	struct follower *follower = *find(unwinding, pid);
+	struct follower *follower = find(unwinding, pid);
 
 	if (follower)
 		follower->seen = false;
@@ -291,12 +286,12 @@ static void on_exec(struct unwinding *unwinding, pid_t pid)
 
 static void on_gone(struct unwinding *unwinding, pid_t pid)
 {
-	struct follower **at = find(unwinding, pid), *gone = *at;
+	struct follower *gone = find(unwinding, pid);
 
 	if (!gone)
 		return;
 	drop(unwinding, gone);
-	*at = gone->next;
+	map_remove(&unwinding->followers, pid, gone);
 	free(gone);
 }
 
@@ -374,10 +369,12 @@ static bool has_wanted(const struct unwinding *unwinding, const struct process_l
 /* Asks again for files that had no room, since there may be some now even if no process maps them again. */
 static void ask_for_wanted(struct unwinding *unwinding)
 {
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct follower *one = unwinding->buckets[i]; one; one = one->next)
-			if (has_wanted(unwinding, one->list))
-				mappings_each(unwinding->mappings, one->pid, ask, unwinding);
+	const struct follower *one;
+	size_t at = 0;
+
+	while ((one = map_next(&unwinding->followers, &at)))
+		if (has_wanted(unwinding, one->list))
+			mappings_each(unwinding->mappings, one->pid, ask, unwinding);
 }
 
 bool unwinding_publish(struct unwinding *unwinding, bool at_once)
@@ -387,7 +384,7 @@ bool unwinding_publish(struct unwinding *unwinding, bool at_once)
 	if (unwinding->nr_changed && unwind_tables_note_uses(unwinding->tables))
 		ask_for_wanted(unwinding);
 	for (size_t i = 0; i < unwinding->nr_changed; i++) {
-		struct follower *follower = *find(unwinding, unwinding->changed[i]);
+		struct follower *follower = find(unwinding, unwinding->changed[i]);
 		bool ended, later;
 
 		if (!follower || !follower->waiting)
@@ -437,12 +434,15 @@ int unwinding_open(struct unwinding **result, struct mappings *mappings, size_t 
 
 void unwinding_close(struct unwinding *unwinding)
 {
+	struct follower *one;
+	size_t at = 0;
+
 	if (!unwinding)
 		return;
 	mappings_watch(unwinding->mappings, NULL, NULL);
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (unwinding->buckets[i])
-			on_gone(unwinding, unwinding->buckets[i]->pid);
+	for (; (one = map_next(&unwinding->followers, &at)); at--)
+		on_gone(unwinding, one->pid);
+	map_release(&unwinding->followers);
 	unwind_tables_close(unwinding->tables);
 	unwind_memory_close(unwinding->memory);
 	free(unwinding->changed);
