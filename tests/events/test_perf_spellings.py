@@ -153,3 +153,10 @@ def test_a_member_that_is_pinned_or_exclusive_is_refused_with_what_to_write(root
 def test_the_highest_precision_stays_when_the_group_has_modifiers(root):
     # perf 6.1 forgets P then, later ones don't.
     assert [attr["precise_ip"] for attr, _ in attrs_of(explain(root, "{cycles:P,instructions:P}:u"))] == [3, 3]
+
+
+@pytest.mark.parametrize("text", ["cycles :u", "{cycles,cs :k}", "{cycles} :u", "cycles /name=x/"])
+def test_a_space_that_perf_overlooks_is_refused_where_it_stands(root, text):
+    refusal = explain(root, text)
+    assert "there is a space before it" in refusal
+    assert refusal.splitlines()[2].index("^") - 2 == max(text.find(" :"), text.find(" /")) + 1

@@ -71,7 +71,7 @@ def without(attr, names):
     "node-loads", "node-store-misses", "node-prefetch-misses", "l1d-loads", "LLC-store", "L2", "bpu-miss",
     "L1-data-refs", "Data-TLB-speculative-load-miss", "LLC-misses-store",
     # numbers
-    "1:1", "4:0x1c0", "1:0x3:k", "4:0x3c/name=x/u",
+    "1:1", "4:0x1c0", "1:0x3:k", "4:0x3c/name=x/u", "4:0300", "04:0192/config1=011/", "cpu/event=0192,umask=01/",
     # raw
     "r1c0", "r01C0", "rcb", "r2801c2", "r10cb:u",
     # terms
@@ -114,7 +114,7 @@ def test_names_of_the_cpu_are_what_perfs_table_of_it_has(nehalem, tmp_path, text
 @pytest.mark.parametrize("text", [
     "{page-faults,cs}", "{task-clock,page-faults,cs}", "{page-faults,faults}:u", "{page-faults:k,cs}",
     "page-faults,{cs,migrations},dummy", "{page-faults,cs},{cs,dummy}",
-    "{page-faults:k,faults}:u", "mine{page-faults,cs}", "{page-faults,cs}:D", "{page-faults,cs:k}:ue"])
+    "{page-faults:k,faults}:u", "mine{page-faults,cs}", "mine \t{ page-faults , cs }", "{page-faults,cs}:D", "{page-faults,cs:k}:ue"])
 def test_groups_are_opened_as_perf_stat_opens_them(nehalem, tmp_path, text):
     theirs = by_perf(nehalem, tmp_path, "stat", "-e", text, "true")
     ours = by_nhmtap(nehalem, tmp_path, "stat", "-e", text, "--", "true")
@@ -270,7 +270,7 @@ def random_group(chance):
         text = "".join(letter * (chance.randint(1, levels) if letter == "p" else 1) for letter in chosen)
         return ":" + text if text else ""
 
-    names = chance.sample(["page-faults", "cs", "cycles", "instructions", "r1c0", "L1-dcache-load-miss", "1:4"], chance.randint(1, 3))
+    names = chance.sample(["page-faults", "cs", "cycles", "instructions", "r1c0", "L1-dcache-load-miss", "1:04"], chance.randint(1, 3))
     own = [modifiers("ukhGHpI" + ("De" if not i else ""), 2) for i in range(len(names))]
     return "{" + ",".join(map("".join, zip(names, own))) + "}" + modifiers("ukhGHpIDeW", 1)
 

@@ -174,6 +174,12 @@ static int modify(struct event_parser *parser, struct event *event, const struct
 
 /* --- terms ------------------------------------------------------------------------------------ */
 
+/* A number as perf reads it: 0x… in hexadecimal, else in decimal, though it begins with 0. */
+static __u64 read_number(const char *text, char **end)
+{
+	return strtoull(text, end, text[0] == '0' && (text[1] | 0x20) == 'x' ? 16 : 10);
+}
+
 /* Writes a value to the bits of a format, lowest first. Returns false if it has more bits than the format. */
 static bool deposit(__u64 *word, __u64 bits, __u64 value)
 {
@@ -367,7 +373,7 @@ static int apply_term(struct event_parser *parser, struct event *event, const st
 	if (refuse_term_of_record(parser, event, term))
 		return -1;
 	errno = 0;
-	value = strtoull(text, &end, 0);
+	value = read_number(text, &end);
 	if (strcmp(term, "name") && (*end || end == text || text[0] == '-' || errno)) {
 		bad_term(parser, event, term);
 		because(parser->refusal, "'%s' is not a number of up to 64 bits", text);
@@ -728,10 +734,10 @@ static bool is_numeric(const char *name, __u64 *type, __u64 *config)
 	if (!isdigit((unsigned char)name[0]))
 		return false;
 	errno = 0;
-	*type = strtoull(name, &end, 0);
+	*type = read_number(name, &end);
 	if (*end != ':' || !isdigit((unsigned char)end[1]))
 		return false;
-	*config = strtoull(end + 1, &end, 0);
+	*config = read_number(end + 1, &end);
 	return !*end && !errno && *type <= ~0U;
 }
 
@@ -937,10 +943,12 @@ static int parse_terms(struct event_parser *parser, struct event *event, const c
 	return apply_terms(parser, event, pmu, terms, place);
 }
 
+#define SPACE " \t\n\v\f\r"
+
 /* The length of a name or of modifiers. */
 static size_t length_of(const char *text)
 {
-	return strcspn(text, ",/{} \t\n\v\f\r");
+	return strcspn(text, ",/{}" SPACE);
 }
 
 static bool has_umask(const void *context, const char *event, const char *umask)
@@ -1248,6 +1256,7 @@ static int parse_group(struct event_parser *parser)
 	int group = parser->groups++;
 
 	parser->at += length;
+	skip_space(parser);
 	do {
 		parser->at++;
 		skip_space(parser);
@@ -1256,7 +1265,8 @@ static int parse_group(struct event_parser *parser)
 		skip_space(parser);
 	} while (*parser->at == ',');
 	if (*parser->at != '}')
-		return syntax(parser, "a '}' that ends the group is missing here");
+		return syntax(parser, *parser->at == ':' ? "there is a space before it"
+							 : "a '}' that ends the group is missing here");
 	parser->at++;
 	if (*parser->at == ':' && modify_group(parser, first))
 		return -1;
@@ -1269,7 +1279,8 @@ static int parse_group(struct event_parser *parser)
 /* Whether a group begins here, with or without a name. */
 static bool begins_group(const char *at)
 {
-	return at[length_of(at)] == '{';
+	at += length_of(at);
+	return at[strspn(at, SPACE)] == '{';
 }
 
 static int parse_list(struct event_parser *parser)
@@ -1282,7 +1293,9 @@ static int parse_list(struct event_parser *parser)
 		if (!*parser->at)
 			return 0;
 		if (*parser->at != ',')
-			return syntax(parser, "a ',' between two events is missing here");
+			return syntax(parser, *parser->at == ':' || *parser->at == '{' || *parser->at == '/'
+						      ? "there is a space before it"
+						      : "a ',' between two events is missing here");
 	}
 }
 
