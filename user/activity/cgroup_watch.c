@@ -178,7 +178,7 @@ static struct watched_cgroup *take_in(struct activity *activity, const char *pat
 
 	counters_take_in_cgroup(activity->counters, i);
 	if (i == watch->nr)
-		watch->list = xrealloc(watch->list, ++watch->nr * sizeof(*watch->list));
+		(void)xappend(watch->list, watch->nr);
 	watch->list[i] = (struct watched_cgroup){.id = id, .away = true};
 	return &watch->list[i];
 }
@@ -454,8 +454,7 @@ static void find_ended(void *context, __u64 id, const struct count *counts)
 
 	if (id > ended->newest || has_ended(ended, id) || !is_gone(ended->activity, id))
 		return;
-	ended->ids = xrealloc(ended->ids, (ended->nr + 1) * sizeof(id));
-	ended->ids[ended->nr++] = id;
+	*xappend(ended->ids, ended->nr) = id;
 }
 
 static void keep_ended(void *context, __u64 id, const struct count *counts)

@@ -112,9 +112,8 @@ static size_t add_row(struct tally *tally, const struct place_key *key)
 	row.turns.paces = row.interval_turns.paces = tally->paces;
 	if (key->tid >= 0)
 		slurp(tally->host, row.comm, sizeof(row.comm), "/proc/%d/comm", proc_number(key->tid));
-	tally->rows = xrealloc(tally->rows, (tally->nr + 1) * sizeof(row));
-	tally->rows[tally->nr] = row;
-	return tally->nr++;
+	*xappend(tally->rows, tally->nr) = row;
+	return tally->nr - 1;
 }
 
 static size_t row_of(struct tally *tally, const struct place *place)

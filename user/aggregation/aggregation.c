@@ -225,9 +225,7 @@ int aggregation_attach(struct aggregation *aggregation, int fd, const struct hos
 
 	if (link < 0)
 		return bpf_denied(refusal, host, "attaching the BPF program", -link, "");
-	aggregation->links =
-		xrealloc(aggregation->links, (aggregation->nr_links + 1) * sizeof(*aggregation->links));
-	aggregation->links[aggregation->nr_links++] = (struct attached){fd, link};
+	*xappend(aggregation->links, aggregation->nr_links) = (struct attached){fd, link};
 	return 0;
 }
 

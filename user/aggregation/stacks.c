@@ -42,10 +42,7 @@ static void copy(struct stacks *stacks, __u32 number, const struct stored_stack 
 	size_t size = sizeof(*stored) / sizeof(__u64) + stored->kernel_frames + stored->user_frames;
 
 	stacks->offsets = xroom(stacks->offsets, number, &stacks->room, sizeof(*stacks->offsets));
-	if (stacks->nr_words + size > stacks->words_room) {
-		stacks->words_room = 2 * (stacks->nr_words + size);
-		stacks->words = xrealloc(stacks->words, stacks->words_room * sizeof(__u64));
-	}
+	stacks->words = xfit(stacks->words, stacks->nr_words + size, &stacks->words_room, sizeof(__u64));
 	memcpy(stacks->words + stacks->nr_words, stored, size * sizeof(__u64));
 	stacks->offsets[number] = stacks->nr_words;
 	stacks->nr_words += size;

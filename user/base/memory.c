@@ -69,6 +69,14 @@ void *xroom(void *list, size_t nr, size_t *room, size_t size)
 	return xrealloc(list, *room * size);
 }
 
+void *xfit(void *list, size_t wanted, size_t *room, size_t size)
+{
+	if (wanted <= *room)
+		return list;
+	*room = 2 * wanted;
+	return xrealloc(list, *room * size);
+}
+
 /* malloc(3) maps larger blocks each on its own, see main.c. Only these can be cut. */
 #define TRIM_LEAST (128UL << 10)
 

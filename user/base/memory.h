@@ -27,6 +27,14 @@ void xclose_memstream(FILE *stream);
 void *xroom(void *list, size_t nr, size_t *room, size_t size)
 	__attribute__((returns_nonnull, warn_unused_result));
 
+/* The same with room for at least `wanted` items; a list that is too short gets room for twice as many. */
+void *xfit(void *list, size_t wanted, size_t *room, size_t size)
+	__attribute__((returns_nonnull, warn_unused_result));
+
+/* Makes a list of `nr` items, which stays short, one longer. Returns its last item, which has no value yet.
+ */
+#define xappend(list, nr) ((list) = xrealloc((list), ((nr) + 1) * sizeof(*(list))), &(list)[(nr)++])
+
 /* Returns the list with room for only its `nr` items, if that gives memory back to the system. For lists that
  * are filled again and again: the next filling is expected to be about as long. */
 void *xtrim(void *list, size_t nr, size_t *room, size_t size) __attribute__((warn_unused_result));

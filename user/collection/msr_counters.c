@@ -414,8 +414,7 @@ static size_t site_of(struct msr_counters *counters, const struct known_unit *un
 		i++;
 	if (i < counters->nr_sites)
 		return i;
-	counters->sites = xrealloc(counters->sites, ++counters->nr_sites * sizeof(*counters->sites));
-	counters->sites[i] = (struct site){
+	*xappend(counters->sites, counters->nr_sites) = (struct site){
 		.unit = unit, .cpu = cpu, .share = sharing(counters->host, unit, cpu), .fd = -1};
 	return i;
 }
@@ -441,9 +440,7 @@ static void make_list(struct msr_counters *counters, const struct plan *plan)
 			counter.nr = unit_own_registers(event, counter.own);
 			counter.site = site_of(counters, event->msr, cpu);
 			counters->sites[counter.site].used |= 1U << counter.bit;
-			counters->list =
-				xrealloc(counters->list, (counters->nr + 1) * sizeof(*counters->list));
-			counters->list[counters->nr++] = counter;
+			*xappend(counters->list, counters->nr) = counter;
 		}
 	}
 }

@@ -13,8 +13,7 @@
 
 static void add(struct places *places, int cpu, pid_t tid, int cgroup)
 {
-	places->list = xrealloc(places->list, (places->nr + 1) * sizeof(*places->list));
-	places->list[places->nr++] = (struct place){.cpu = cpu, .tid = tid, .cgroup = cgroup};
+	*xappend(places->list, places->nr) = (struct place){.cpu = cpu, .tid = tid, .cgroup = cgroup};
 }
 
 void places_add_cpus(struct places *places, const struct cpus *cpus, int cgroup)

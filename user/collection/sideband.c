@@ -167,8 +167,7 @@ static int open_ring(struct sideband *sideband, struct perf_thread_map *threads,
 		perf_mmap__read_init(ring->map);
 		break;
 	}
-	sideband->rings = xrealloc(sideband->rings, (sideband->nr_rings + 1) * sizeof(struct ring *));
-	sideband->rings[sideband->nr_rings++] = ring;
+	*xappend(sideband->rings, sideband->nr_rings) = ring;
 	return 0;
 }
 

@@ -43,8 +43,7 @@ void solo_release(struct solo *solo)
 static struct solo_place *at(struct solo *solo, size_t place)
 {
 	while (solo->nr_places <= place) {
-		solo->places = xrealloc(solo->places, (solo->nr_places + 1) * sizeof(*solo->places));
-		solo->places[solo->nr_places++] = (struct solo_place){.alone = SOLO_NONE};
+		*xappend(solo->places, solo->nr_places) = (struct solo_place){.alone = SOLO_NONE};
 	}
 	return &solo->places[place];
 }

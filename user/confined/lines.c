@@ -55,14 +55,6 @@ struct ranges {
 	size_t nr, room;
 };
 
-#define GROW(list, nr, room)                                                                                 \
-	do {                                                                                                 \
-		if ((nr) == (room)) {                                                                        \
-			(room) = (room) ? (room) + (room) / 2 : 16;                                          \
-			(list) = xrealloc(list, (room) * sizeof(*(list)));                                   \
-		}                                                                                            \
-	} while (0)
-
 /* Counts a step of the work, which is limited to a few times the size of the DWARF, because entries may refer
  * to each other in any way. Returns false if no steps are left. */
 static bool step(struct lines *lines, size_t bytes)
@@ -97,7 +89,7 @@ static bool add_ranges(struct lines *lines, struct ranges *ranges, Dwarf_Die *di
 
 	for (ptrdiff_t at = 0; ranges->nr < RANGES_MOST(lines) && step(lines, RANGE_STEPS) &&
 			       (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;) {
-		GROW(ranges->list, ranges->nr, ranges->room);
+		ranges->list = xroom(ranges->list, ranges->nr, &ranges->room, sizeof(*ranges->list));
 		ranges->list[ranges->nr++] = (struct span){low, high, order, what};
 		any = true;
 	}
@@ -188,7 +180,7 @@ static void find_units(struct lines *lines)
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
 		lines->split |= type == DW_UT_skeleton;
-		GROW(lines->units, lines->nr, lines->room);
+		lines->units = xroom(lines->units, lines->nr, &lines->room, sizeof(*lines->units));
 		lines->units[lines->nr] = (struct unit){.die = die};
 		add_ranges(lines, &ranges, &die, 0, lines->nr++);
 	}
@@ -318,7 +310,7 @@ static void find_functions(struct lines *lines, struct walk *walk, Dwarf_Die *in
 		if (tag != DW_TAG_subprogram || within != walk->nested ||
 		    !add_ranges(lines, &walk->ranges, &die, 0, unit->nr))
 			continue;
-		GROW(unit->functions, unit->nr, unit->room);
+		unit->functions = xroom(unit->functions, unit->nr, &unit->room, sizeof(*unit->functions));
 		unit->functions[unit->nr++] = (struct inlined_function){.die = die};
 	} while (next(lines, &die));
 }
@@ -406,7 +398,7 @@ static void find_calls(struct lines *lines, struct inlined_calls *calls, struct 
 		if (tag == DW_TAG_inlined_subroutine) {
 			__u32 number = calls->nr;
 
-			GROW(calls->list, calls->nr, calls->room);
+			calls->list = xroom(calls->list, calls->nr, &calls->room, sizeof(*calls->list));
 			calls->list[calls->nr++] = (struct call){die, in};
 			add_ranges(lines, ranges, &die, depth, number);
 			find_calls(lines, calls, ranges, &die, number, depth + 1);

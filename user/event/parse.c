@@ -873,8 +873,7 @@ static struct event *new_event(struct event_parser *parser, const char *spelling
 	struct events *events = parser->events;
 	struct event *event;
 
-	events->list = xrealloc(events->list, (events->nr + 1) * sizeof(*event));
-	event = &events->list[events->nr++];
+	event = xappend(events->list, events->nr);
 	*event = (struct event){.group = -1, .scale = 1};
 	snprintf(event->name, sizeof(event->name), "%.*s", (int)length, spelling);
 	EVENT_SET(event, size, sizeof(event->attr), "the newest layout this program knows");

@@ -394,8 +394,7 @@ static void add_format(const struct host *host, struct pmu *pmu, const char *nam
 	if (format_parse(&format, text))
 		return; /* a notation of later kernels: the term is then unknown, rather than misread */
 	snprintf(format.name, sizeof(format.name), "%.31s", name);
-	pmu->formats = xrealloc(pmu->formats, (pmu->nr_formats + 1) * sizeof(format));
-	pmu->formats[pmu->nr_formats++] = format;
+	*xappend(pmu->formats, pmu->nr_formats) = format;
 }
 
 static void add_alias(const struct host *host, struct pmu *pmu, const char *name, const char *text)
@@ -411,8 +410,7 @@ static void add_alias(const struct host *host, struct pmu *pmu, const char *name
 	slurp(host, alias.unit, sizeof(alias.unit), "%s/%s/events/%s.unit", folder, pmu->name, name);
 	if (slurp(host, scale, sizeof(scale), "%s/%s/events/%s.scale", folder, pmu->name, name) > 0)
 		alias.scale = strtod(scale, NULL);
-	pmu->aliases = xrealloc(pmu->aliases, (pmu->nr_aliases + 1) * sizeof(alias));
-	pmu->aliases[pmu->nr_aliases++] = alias;
+	*xappend(pmu->aliases, pmu->nr_aliases) = alias;
 }
 
 bool host_shares(const struct host *host, enum unit_scope scope, int cpu, int other)

@@ -97,9 +97,8 @@ int groups_add(struct groups *groups, char *const *names, size_t nr, struct host
 		return -1;
 	}
 	alone.apart = !fits;
-	groups->list = xrealloc(groups->list, (groups->nr + 1) * sizeof(alone));
-	groups->list[groups->nr] = alone;
-	return groups->nr++;
+	*xappend(groups->list, groups->nr) = alone;
+	return groups->nr - 1;
 }
 
 char *groups_text(const struct groups *groups)

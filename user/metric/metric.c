@@ -119,8 +119,7 @@ static int add_inputs(struct metric *metric, struct groups *groups, struct host 
 
 static void append(struct metrics *metrics, const struct metric *metric)
 {
-	metrics->list = xrealloc(metrics->list, (metrics->nr + 1) * sizeof(*metric));
-	metrics->list[metrics->nr++] = *metric;
+	*xappend(metrics->list, metrics->nr) = *metric;
 }
 
 static int add_metric(struct metrics *metrics, char *name, struct groups *groups, struct host *host,

@@ -213,8 +213,7 @@ struct segment *image_segments(const struct image *image, size_t *nr)
 		if (!gelf_getphdr(image->elf, i, &header) || header.p_type != PT_LOAD ||
 		    !(header.p_flags & PF_X))
 			continue;
-		segments = xrealloc(segments, (*nr + 1) * sizeof(*segments));
-		segments[(*nr)++] = (struct segment){header.p_offset, header.p_filesz, header.p_vaddr};
+		*xappend(segments, *nr) = (struct segment){header.p_offset, header.p_filesz, header.p_vaddr};
 	}
 	return segments;
 }

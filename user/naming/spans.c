@@ -64,10 +64,7 @@ static void begin_piece(struct sweep *sweep, __u64 low)
 		spans->nr--;
 	if (spans->nr ? spans->list[spans->nr - 1].what == what : what == SPANS_NONE)
 		return;
-	if (spans->nr == sweep->room) {
-		sweep->room = sweep->room ? sweep->room + sweep->room / 2 : 64;
-		spans->list = xrealloc(spans->list, sweep->room * sizeof(*spans->list));
-	}
+	spans->list = xroom(spans->list, spans->nr, &sweep->room, sizeof(*spans->list));
 	spans->list[spans->nr++] = (struct piece){low, what};
 }
 

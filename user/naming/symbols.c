@@ -14,10 +14,7 @@ long long symbols_add_strings(struct symbols *symbols, const char *strings, size
 
 	if (size >= (1ULL << 32) - 1 - at)
 		return -1;
-	if (at + size + 1 > symbols->strings_room) {
-		symbols->strings_room = at + size + 1 + at / 2;
-		symbols->strings = xrealloc(symbols->strings, symbols->strings_room);
-	}
+	symbols->strings = xfit(symbols->strings, at + size + 1, &symbols->strings_room, 1);
 	memcpy(symbols->strings + at, strings, size);
 	symbols->strings[at + size] = '\0';
 	symbols->strings_size = at + size + 1;
@@ -26,10 +23,7 @@ long long symbols_add_strings(struct symbols *symbols, const char *strings, size
 
 void symbols_add(struct symbols *symbols, const struct found_symbol *symbol)
 {
-	if (symbols->nr_found == symbols->room) {
-		symbols->room = symbols->room ? symbols->room + symbols->room / 2 : 256;
-		symbols->found = xrealloc(symbols->found, symbols->room * sizeof(*symbols->found));
-	}
+	symbols->found = xroom(symbols->found, symbols->nr_found, &symbols->room, sizeof(*symbols->found));
 	symbols->found[symbols->nr_found++] = *symbol;
 }
 

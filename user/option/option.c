@@ -43,8 +43,7 @@ void options_join(struct options *options, const char **list, const char *text)
 {
 	char *joined = xasprintf("%s%s%s", *list ? *list : "", *list ? "," : "", text);
 
-	options->joined = xrealloc(options->joined, (options->nr_joined + 1) * sizeof(*options->joined));
-	options->joined[options->nr_joined++] = joined;
+	*xappend(options->joined, options->nr_joined) = joined;
 	*list = joined;
 }
 

@@ -162,10 +162,7 @@ static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 
 	size_t seen = graph->keys.nr;
 	__u32 number = interned_number(&graph->keys, &key);
 
-	if (graph->keys.nr > graph->room) {
-		graph->room = 2 * graph->keys.nr;
-		graph->nodes = xrealloc(graph->nodes, graph->room * sizeof(*graph->nodes));
-	}
+	graph->nodes = xfit(graph->nodes, graph->keys.nr, &graph->room, sizeof(*graph->nodes));
 	if (number == seen) {
 		code = (struct drawn_key){key.name, add_text(flamegraph, place), kind};
 		graph->nodes[number] = (struct node){.code = interned_number(&flamegraph->codes, &code)};
@@ -206,8 +203,7 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const json_t *recor
 	for (size_t i = 0; i < flamegraph->nr; i++)
 		if (!strcmp(flamegraph->graphs[i].name, name))
 			return &flamegraph->graphs[i];
-	flamegraph->graphs = xrealloc(flamegraph->graphs, (flamegraph->nr + 1) * sizeof(*flamegraph->graphs));
-	graph = &flamegraph->graphs[flamegraph->nr++];
+	graph = xappend(flamegraph->graphs, flamegraph->nr);
 	*graph = (struct graph){0};
 	strcpy(graph->name, name);
 	set_unit(graph, record);

@@ -116,9 +116,8 @@ static void forget_unused(struct meters *meters)
 static struct meter_series *new_series(struct meters *meters, struct meter *meter, json_t *labels)
 {
 	json_object_set_new(meter->index, text_of(meters, labels), json_integer(meter->nr));
-	meter->series = xrealloc(meter->series, (meter->nr + 1) * sizeof(*meter->series));
-	meter->series[meter->nr] = (struct meter_series){.labels = labels};
-	return &meter->series[meter->nr++];
+	*xappend(meter->series, meter->nr) = (struct meter_series){.labels = labels};
+	return &meter->series[meter->nr - 1];
 }
 
 /* Returns the series with these labels, whose reference is consumed. If the limit is reached, it returns the

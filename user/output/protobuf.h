@@ -15,7 +15,6 @@
 	})
 
 /* Appends to a repeated field. */
-#define PROTOBUF_APPEND(list, number, item)                                                                  \
-	((list) = xrealloc((list), ((number) + 1) * sizeof(*(list))), (list)[(number)++] = (item))
+#define PROTOBUF_APPEND(list, number, item) (*xappend(list, number) = (item))
 
 #endif

@@ -33,10 +33,7 @@ void queue_add(struct queue *queue, const char *text, size_t size)
 {
 	if (queue->used + size > queue->room && queue->first > queue->used / 2)
 		compact(queue);
-	if (queue->used + size > queue->room) {
-		queue->room = 2 * (queue->used + size);
-		queue->bytes = xrealloc(queue->bytes, queue->room);
-	}
+	queue->bytes = xfit(queue->bytes, queue->used + size, &queue->room, 1);
 	queue->ends = xroom(queue->ends, queue->nr, &queue->ends_room, sizeof(*queue->ends));
 	memcpy(queue->bytes + queue->used, text, size);
 	queue->used += size;

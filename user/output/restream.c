@@ -217,9 +217,10 @@ static bool continues(const struct restreamed_run *run, const json_t *record, co
 
 static void keep(struct restreamed_run *run, json_t *record, const char *line, size_t size)
 {
-	run->pieces = xrealloc(run->pieces, (run->nr + 1) * sizeof(*run->pieces));
-	run->pieces[run->nr] = (struct piece){json_incref(record), xmalloc(size), size};
-	memcpy(run->pieces[run->nr++].line, line, size);
+	struct piece *piece = xappend(run->pieces, run->nr);
+
+	*piece = (struct piece){json_incref(record), xmalloc(size), size};
+	memcpy(piece->line, line, size);
 }
 
 static int take_record(struct restream *restream, struct restreamed_run *run, json_t *record,

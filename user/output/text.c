@@ -18,10 +18,7 @@ void text_add(struct text *text, const char *format, ...)
 	va_start(args, format);
 	length = vsnprintf(NULL, 0, format, args);
 	va_end(args);
-	if (text->used + length + 1 > text->room) {
-		text->room = 2 * (text->used + length + 1);
-		text->bytes = xrealloc(text->bytes, text->room);
-	}
+	text->bytes = xfit(text->bytes, text->used + length + 1, &text->room, 1);
 	va_start(args, format);
 	vsnprintf(text->bytes + text->used, length + 1, format, args);
 	va_end(args);

@@ -38,8 +38,7 @@ static int plan_ids(pid_t **ids, size_t *nr, const char *what, const char *optio
 			return instead(refusal, "it takes %s ids with ',' between them", what);
 		}
 		if (!has_id(*ids, *nr, id)) {
-			*ids = xrealloc(*ids, (*nr + 1) * sizeof(**ids));
-			(*ids)[(*nr)++] = id;
+			*xappend(*ids, *nr) = id;
 		}
 		at = end;
 		if (!*at)
@@ -150,8 +149,7 @@ static char *cgroup_folder(const struct host *host, const char *name)
 
 static void add_pattern(struct target *target, const char *text, bool container)
 {
-	target->patterns = xrealloc(target->patterns, (target->nr_patterns + 1) * sizeof(*target->patterns));
-	target->patterns[target->nr_patterns++] = (struct cgroup_pattern){xstrdup(text), container};
+	*xappend(target->patterns, target->nr_patterns) = (struct cgroup_pattern){xstrdup(text), container};
 }
 
 static void add_cgroup_pattern(struct target *target, const char *name)
@@ -190,8 +188,7 @@ static int add_cgroup(struct target *target, char *name, const struct host *host
 		return *name ? 0 : refuse_empty(host, refusal);
 	}
 	cgroup.name = xstrdup(name);
-	target->cgroups = xrealloc(target->cgroups, (target->nr_cgroups + 1) * sizeof(cgroup));
-	target->cgroups[target->nr_cgroups++] = cgroup;
+	*xappend(target->cgroups, target->nr_cgroups) = cgroup;
 	length = slurp(host, text, sizeof(text), "%s/cgroup.procs", cgroup.path);
 	if (length >= 0 || length == -EOPNOTSUPP) /* a threaded cgroup, which has no list of processes */
 		return 0;
@@ -367,8 +364,7 @@ size_t target_take_in(struct target *target, const struct host *host, const char
 	while (i < target->nr_cgroups && !target->cgroups[i].vacant)
 		i++;
 	if (i == target->nr_cgroups) {
-		target->cgroups = xrealloc(target->cgroups, (i + 1) * sizeof(cgroup));
-		target->nr_cgroups++;
+		(void)xappend(target->cgroups, target->nr_cgroups);
 	} else {
 		cgroup.generation = target->cgroups[i].generation + 1;
 		free(target->cgroups[i].name);

@@ -66,8 +66,7 @@ static void add_wanted(struct wanted *wanted, const struct plan *plan, struct ho
 		wanted->registers = registers;
 		if (wants(wanted, value))
 			continue;
-		wanted->values = xrealloc(wanted->values, (wanted->nr + 1) * sizeof(*wanted->values));
-		wanted->values[wanted->nr++] = value;
+		*xappend(wanted->values, wanted->nr) = value;
 	}
 }
 

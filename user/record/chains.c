@@ -172,10 +172,7 @@ static __u32 number_chain(struct chains *chains, struct chain *chain)
 		free(chain->places);
 		return number;
 	}
-	if (number >= chains->room) {
-		chains->room = 2 * (number + 1);
-		chains->list = xrealloc(chains->list, chains->room * sizeof(*chains->list));
-	}
+	chains->list = xfit(chains->list, number + 1, &chains->room, sizeof(*chains->list));
 	chains->list[number] = *chain;
 	return number;
 }

@@ -9,8 +9,7 @@
 
 char *compact_grow(struct compact *compact, size_t size)
 {
-	compact->room = 2 * (compact->used + size);
-	compact->text = xrealloc(compact->text, compact->room);
+	compact->text = xfit(compact->text, compact->used + size, &compact->room, 1);
 	return compact->text + compact->used;
 }
 

@@ -169,11 +169,10 @@ struct running *add_member(struct run *run, struct asked *asked)
 {
 	struct running *member = xcalloc(1, sizeof(*member));
 
-	run->members = xrealloc(run->members, (run->nr + 1) * sizeof(*run->members));
 	member->run = run;
 	member->asked = asked;
 	member->activity.session = &run->session;
-	return run->members[run->nr++] = member;
+	return *xappend(run->members, run->nr) = member;
 }
 
 void remove_member(struct run *run, struct running *member)

@@ -62,8 +62,7 @@ int request_pass(struct request *request, struct refusal *refusal)
 			*refusal = (struct refusal){0};
 			return 0;
 		}
-	request->found = xrealloc(request->found, (request->nr_found + 1) * sizeof(*request->found));
-	request->found[request->nr_found++] = *refusal;
+	*xappend(request->found, request->nr_found) = *refusal;
 	*refusal = (struct refusal){0};
 	return 0;
 }

@@ -108,10 +108,7 @@ static void append(struct draft *draft, enum draft_kind kind, const void *rows, 
 
 	if (!nr)
 		return;
-	if (own->nr + nr > own->room) {
-		own->room = 2 * (own->nr + nr);
-		own->bytes = xrealloc(own->bytes, own->room * kinds[kind].size);
-	}
+	own->bytes = xfit(own->bytes, own->nr + nr, &own->room, kinds[kind].size);
 	memcpy(draft_row(draft, kind, own->nr), rows, nr * kinds[kind].size);
 	own->nr += nr;
 	if (own->found && 2 * own->nr > own->nr_found)

@@ -52,8 +52,7 @@ static void step(struct formula_parser *parser, struct formula_step step)
 {
 	struct formula *formula = parser->formula;
 
-	formula->steps = xrealloc(formula->steps, (formula->nr_steps + 1) * sizeof(step));
-	formula->steps[formula->nr_steps++] = step;
+	*xappend(formula->steps, formula->nr_steps) = step;
 }
 
 static bool in_word(char c)
@@ -82,8 +81,7 @@ static size_t input_number(struct formula *formula, const char *name, size_t len
 		i++;
 	if (i < formula->nr_inputs)
 		return i;
-	formula->inputs = xrealloc(formula->inputs, (i + 1) * sizeof(*formula->inputs));
-	formula->inputs[formula->nr_inputs++] = xasprintf("%.*s", (int)length, name);
+	*xappend(formula->inputs, formula->nr_inputs) = xasprintf("%.*s", (int)length, name);
 	return i;
 }
 

@@ -202,8 +202,7 @@ bool loader_has_file(struct loader *loader, const char *file)
 
 void *loader_keep(struct loader *loader, size_t nr, size_t size)
 {
-	loader->blocks = xrealloc(loader->blocks, (loader->nr_blocks + 1) * sizeof(void *));
-	return loader->blocks[loader->nr_blocks++] = xcalloc(nr + 1, size);
+	return *xappend(loader->blocks, loader->nr_blocks) = xcalloc(nr + 1, size);
 }
 
 /* --- checks that every entry has to pass ------------------------------------------------------ */

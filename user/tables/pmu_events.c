@@ -128,8 +128,7 @@ static char *terms_of(const json_t *entry, const char *name)
 
 static void add_event(struct pmu_events *events, const struct pmu_event *event)
 {
-	if (!(events->nr & (events->nr - 1))) /* doubles the list when it is full */
-		events->list = xrealloc(events->list, (events->nr ? 2 * events->nr : 1) * sizeof(*event));
+	events->list = xroom(events->list, events->nr, &events->room, sizeof(*event));
 	events->list[events->nr++] = *event;
 }
 

@@ -28,7 +28,7 @@ struct pmu_event {
 
 struct pmu_events {
 	struct pmu_event *list; /* sorted by name without regard to case, then by PMU */
-	size_t nr;
+	size_t nr, room;
 	char source[160];  /* "pmu-events, sapphirerapids v1.06" */
 	json_t *documents; /* what was read; the events point to strings in it */
 };

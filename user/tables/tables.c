@@ -63,8 +63,7 @@ static struct draft *new_draft(struct loader *loader, const struct cpu_events *b
 	struct draft *draft = xmalloc(sizeof(*draft));
 
 	draft_begin(draft, base);
-	loader->drafts = xrealloc(loader->drafts, (loader->nr_drafts + 1) * sizeof(draft));
-	return loader->drafts[loader->nr_drafts++] = draft;
+	return *xappend(loader->drafts, loader->nr_drafts) = draft;
 }
 
 static int refuse_without(struct loader *loader, const struct draft *draft, const char *gone)

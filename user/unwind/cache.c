@@ -115,8 +115,7 @@ static __u32 put(struct unwind_tables *tables, struct file *file, const void *fr
 		return 0;
 	if (from)
 		memcpy(unwind_memory_at(tables->memory, position), from, words * sizeof(__u32));
-	file->chunks = xrealloc(file->chunks, (file->nr_chunks + 1) * sizeof(*file->chunks));
-	file->chunks[file->nr_chunks++] = (struct chunk){position, words};
+	*xappend(file->chunks, file->nr_chunks) = (struct chunk){position, words};
 	return position;
 }
 

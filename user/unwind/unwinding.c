@@ -457,9 +457,7 @@ static void expect_file(void *context, const struct stat *stat, int fd)
 
 	if (!number)
 		return;
-	unwinding->expected =
-		xrealloc(unwinding->expected, (unwinding->nr_expected + 1) * sizeof(*unwinding->expected));
-	unwinding->expected[unwinding->nr_expected++] = number;
+	*xappend(unwinding->expected, unwinding->nr_expected) = number;
 }
 
 void unwinding_expect(struct unwinding *unwinding, char **command)

@@ -350,8 +350,7 @@ static struct digest_event *digest_event(struct digest *digest, const json_t *re
 		free(name);
 		return found;
 	}
-	digest->events = xrealloc(digest->events, (digest->nr_events + 1) * sizeof(*digest->events));
-	found = &digest->events[digest->nr_events++];
+	found = xappend(digest->events, digest->nr_events);
 	*found = (struct digest_event){
 		.name = name, .unit = xstrdup(clock ? "ns" : event), .lost = json_object()};
 	interned_init(&found->keys, sizeof(struct digest_node_key));
@@ -468,8 +467,7 @@ static struct digest_source *digest_source(struct digest *digest, const char *ev
 	for (size_t i = 0; i < digest->nr_sources; i++)
 		if (!strcmp(digest->sources[i].event, event) && !strcmp(digest->sources[i].name, name))
 			return &digest->sources[i];
-	digest->sources = xrealloc(digest->sources, (digest->nr_sources + 1) * sizeof(*digest->sources));
-	source = &digest->sources[digest->nr_sources++];
+	source = xappend(digest->sources, digest->nr_sources);
 	*source = (struct digest_source){.event = xstrdup(event), .name = xstrdup(name)};
 	return source;
 }

@@ -224,8 +224,7 @@ static struct share_table *table_of(struct share_tables *shares, const json_t *r
 	for (size_t i = 0; i < shares->nr; i++)
 		if (!strcmp(shares->tables[i].name, name))
 			return &shares->tables[i];
-	shares->tables = xrealloc(shares->tables, (shares->nr + 1) * sizeof(*shares->tables));
-	table = &shares->tables[shares->nr++];
+	table = xappend(shares->tables, shares->nr);
 	*table = (struct share_table){.name = xstrdup(name),
 				      .lost = json_object(),
 				      .branches = !strcmp(string(record, "type"), "branch")};
