@@ -255,3 +255,36 @@ def test_those_that_have_gone_are_forgotten(nhmtap, tmp_path, cgroup, monkeypatc
     result = run.end()
     assert result.one("end")["names"]["notes_lost"] == 0
     assert memory[-1] - memory[-2] < 500, memory
+
+
+# Where else cgroup2 is mounted: for nhmtap alone, below $0. The tests' own mount is $1.
+MOUNTS = {
+    "a folder with a space": 'mkdir "$0/a b\\\\c"; mount -t cgroup2 none "$0/a b\\\\c"; umount -l "$1"',
+    "behind a mount of a part": 'mkdir "$0/whole" "$0/part"; umount -l "$1"; mount -t cgroup2 none "$0/whole"; '
+                                'mount --bind "$0/whole$2" "$0/part"; umount -l "$0/whole"; mount -t cgroup2 none "$0/whole"',
+    "behind a mount that is covered": 'mkdir "$0/other"; mount -t tmpfs none "$1"; mount -t cgroup2 none "$0/other"',
+}
+
+
+@pytest.mark.parametrize("command", [["stat"], ["profile", "-c", "1", "--by", "pid"]], ids=" ".join)
+@pytest.mark.parametrize("where", MOUNTS)
+def test_patterns_are_of_the_mount_that_shows_most(nhmtap, tmp_path, cgroup, command, where):
+    path, folder = cgroup
+    before = ["unshare", "-m", "sh", "-ec", f'mount --make-rprivate /; {MOUNTS[where]}; shift 2; exec "$@"', tmp_path,
+              folder.removesuffix(path), path]
+    running = Running(nhmtap, tmp_path / "out", *command, "-G", f"{path}/*", before=before)
+    subprocess.run(puppet.command(f"cgroups={folder},20,50"), check=True, stdout=subprocess.DEVNULL)
+    result = running.end()
+    assert total(result) == 20 * 50 and not [r for r in result.records if "cgroups_late" in r]
+
+
+@pytest.mark.parametrize("command", [["stat", "--per", "cgroup"], ["stat", "--per", "cpu"],
+                                     ["profile", "-c", "1", "--by", "pid"], ["mem", "-c", "1", "--stream"]], ids=" ".join)
+def test_a_name_that_begins_with_a_dot_is_a_name(nhmtap, tmp_path, cgroup, command):
+    path, folder = cgroup
+    hidden = f"{folder}/.child"
+    os.mkdir(hidden)
+    result = nhmtap.into(tmp_path / "out", command[0], *FAULTS, *command[1:], "-G", f"{path}/*", "--",
+                         *inside(shlex.quote(hidden), *puppet.command("faults=300")))
+    remove(hidden)
+    assert total(result) >= 300

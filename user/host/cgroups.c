@@ -60,11 +60,16 @@ static void forget_all(struct cgroups *cgroups)
 	map_release(&cgroups->known);
 }
 
-void cgroups_see_mount(struct cgroups *cgroups)
+bool cgroups_is_whole(const char *mount)
 {
 	struct stat root;
 
-	cgroups->whole = *cgroups->mount && !stat(cgroups->mount, &root) && root.st_ino == HIERARCHY_ROOT;
+	return !stat(mount, &root) && root.st_ino == HIERARCHY_ROOT;
+}
+
+void cgroups_see_mount(struct cgroups *cgroups)
+{
+	cgroups->whole = *cgroups->mount && cgroups_is_whole(cgroups->mount);
 	cgroups->searched_ns = 0;
 	forget_all(cgroups);
 }
@@ -243,6 +248,11 @@ const char *cgroups_path(struct cgroups *cgroups, __u64 id)
 
 /* --- the hierarchy ---------------------------------------------------------------------------- */
 
+static bool is_link_of_folder(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
 /* `path` is the folder's, of `length` bytes; visit() gets it without the first `mount` bytes. */
 static void walk(int parent, const char *name, char *path, size_t length, size_t mount, cgroup_fn visit,
 		 void *context)
@@ -260,8 +270,8 @@ static void walk(int parent, const char *name, char *path, size_t length, size_t
 	while ((entry = readdir(folder))) {
 		size_t used = strlen(entry->d_name);
 
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || length + 1 + used >= PATH_MAX ||
-		    fstatat(fd, entry->d_name, &there, AT_SYMLINK_NOFOLLOW))
+		if (entry->d_type != DT_DIR || is_link_of_folder(entry->d_name) ||
+		    length + 1 + used >= PATH_MAX || fstatat(fd, entry->d_name, &there, AT_SYMLINK_NOFOLLOW))
 			continue;
 		path[length] = '/';
 		memcpy(path + length + 1, entry->d_name, used + 1);

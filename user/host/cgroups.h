@@ -17,6 +17,9 @@ typedef bool (*cgroup_fn)(void *context, const char *path, __u64 id);
  * their children. Folders that can't be read are skipped. */
 void cgroups_walk(const char *mount, const char *below, size_t length, cgroup_fn visit, void *context);
 
+/* Whether a folder, where cgroup2 is mounted, is the root of the whole hierarchy. */
+bool cgroups_is_whole(const char *mount);
+
 /* `mount` is where cgroup2 is mounted, "" if nowhere. It is borrowed. */
 struct cgroups *cgroups_new(const char *mount);
 

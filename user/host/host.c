@@ -11,7 +11,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+#include <linux/magic.h>
 #include <linux/perf_event.h>
 
 #include "base/array.h"
@@ -19,6 +21,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "host/cgroup_owner.h"
+#include "host/cgroups.h"
 #include "host/files.h"
 #include "host/privileges.h"
 #include "host/processor.h"
@@ -200,10 +203,37 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
+/* Spaces, tabs, newlines and backslashes of a mount's folder are written in octal: getmntent(3). */
+static void unescape(char *folder)
+{
+	unsigned int character;
+	char *to = folder;
+
+	for (const char *at = folder; *at; to++)
+		if (sscanf(at, "\\%3o", &character) == 1) {
+			*to = character;
+			at += 4;
+		} else {
+			*to = *at++;
+		}
+	*to = '\0';
+}
+
+/* Of several mounts, the one that shows most is used. */
+static int what_it_shows(const char *folder)
+{
+	struct statfs about;
+
+	if (statfs(folder, &about) || about.f_type != CGROUP2_SUPER_MAGIC)
+		return 1; /* it is covered by another mount */
+	return cgroups_is_whole(folder) ? 3 : 2;
+}
+
 /* By proc(5), the fields of a mount are device, folder, type, options, … */
 static void read_cgroup_mounts(struct host *host)
 {
 	char path[PATH_MAX], folder[256], type[32], options[512], *line = NULL;
+	int most = 0, shows;
 	size_t size = 0;
 	FILE *file;
 
@@ -212,8 +242,12 @@ static void read_cgroup_mounts(struct host *host)
 	while (file && getline(&line, &size, file) > 0) {
 		if (sscanf(line, "%*s %255s %31s %511s", folder, type, options) != 3)
 			continue;
-		if (!strcmp(type, "cgroup2") && !host->cgroup_mount[0])
+		unescape(folder);
+		shows = strcmp(type, "cgroup2") ? 0 : host->root[0] ? 1 : what_it_shows(folder);
+		if (shows > most) {
+			most = shows;
 			memcpy(host->cgroup_mount, folder, sizeof(folder));
+		}
 		if (!strcmp(type, "cgroup") && has_word(options, "perf_event"))
 			memcpy(host->cgroup_v1, folder, sizeof(folder));
 	}
