@@ -96,6 +96,20 @@ def test_the_list_has_models_kernels_and_how_to_get_more(nhmtap, machine):
     assert "unfinished" not in said.out and "user/machine/setup NAME:SUITE" in said.out
 
 
+def test_the_list_has_the_events_that_a_model_counts(nhmtap, machine):
+    def events(*model):
+        said = nhmtap("machine", "--list", *model, env={**os.environ, "NHMTAP_MACHINE": str(machine), "NHM_BUILD": ""})
+        return said.out.split("what uses another one is told:\n")[1].splitlines()
+
+    with open(f"{ROOT}/user/machine/events-modelled.txt", encoding="utf-8") as file:
+        modelled = {line.split()[2] for line in file}
+    nehalems = events()
+    assert {line.split()[2] for line in nehalems} == modelled and len(nehalems) == len(modelled)
+    assert "  0x0B 0x01 MEM_INST_RETIRED.LOADS" in nehalems
+    assert "  0xCB 0x01 MEM_LOAD_RETIRED.L1D_MISS" in events("--model", "core2")
+    assert events("--model", "netburst") == ["  some of NetBurst's, which have no list"]
+
+
 def test_a_machine_that_is_not_built_is_refused_with_the_way_to_build_it(asked, machine):
     os.remove(machine / "built" / "nhm-bochs")
     shutil.rmtree(machine / "built" / "kernel")

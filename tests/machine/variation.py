@@ -3,7 +3,6 @@
 clock ticks at other instructions and programs have other pages. No test may depend on that.
 NHM_VARY=NUMBER changes what another host, compiler or version of the program would change: each
 number gives other guests, and the same ones each time."""
-import dataclasses
 import functools
 import os
 import random
@@ -30,8 +29,8 @@ def machine(usual):
     if not NUMBER:
         return usual
     n = chance("machine")
-    return dataclasses.replace(usual, date=usual.date + n.randrange(10**6), memory=usual.memory + n.randrange(32),
-                               add=(f"{filler().name}:/opt/filler", *usual.add))
+    return usual.but(date=usual.date + n.randrange(10**6), memory=usual.memory + n.randrange(32),
+                     add=(f"{filler().name}:/opt/filler", *usual.add))
 
 
 def stir(guest, test):

@@ -58,7 +58,7 @@ static int run(const struct options *options, struct refusal *refusal)
 	    (own->list && check_list(options, refusal)) || machine_find(&place, refusal))
 		return refusal->status;
 	if (own->list) {
-		machine_print(&place, stdout);
+		machine_print(&place, own->kind.model, stdout);
 		return STATUS_DONE;
 	}
 	if (machine_check_built(&place, "nhmtap machine", refusal) ||
@@ -100,7 +100,7 @@ static const struct option_row rows[] = {
 	{0, "root", NULL, OPTION_FLAG, OWN(struct machine_options, root),
 	 .help = "run COMMAND as root of the machine, which may read no more of this host's files than you"},
 	{0, "list", NULL, OPTION_FLAG, OWN(struct machine_options, list),
-	 .help = "show the models and the kernels"},
+	 .help = "show the models, the kernels, and the events that the model counts"},
 	{0},
 };
 

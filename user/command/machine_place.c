@@ -380,7 +380,45 @@ static void print_model(size_t model, FILE *out)
 	fputs(model ? "\n" : " (the default)\n", out);
 }
 
-void machine_print(const struct machine_place *place, FILE *out)
+/* A row of the table adds something to an event: one event may have several. */
+static bool is_told(size_t nr, size_t model)
+{
+	const struct machine_event *event = &machine_events[nr];
+
+	for (size_t i = 0; i < nr; i++)
+		if (machine_counts(model, &machine_events[i]) && !strcmp(machine_events[i].name, event->name))
+			return true;
+	return false;
+}
+
+/* Events of a code share the part of their names before the dot. */
+static void print_events(size_t model, FILE *out)
+{
+	size_t nr = 0;
+
+	fprintf(out, "\nevents that %s counts; what uses another one is told:\n", machine_models[model]);
+	for (size_t i = 0; i < nr_machine_events; i++) {
+		const struct machine_event *event = &machine_events[i];
+
+		if (!machine_counts(model, event) || is_told(i, model))
+			continue;
+		fprintf(out, "  0x%02X 0x%02X %s\n", event->code, event->umask, event->name);
+		nr++;
+	}
+	if (!nr)
+		fputs("  some of NetBurst's, which have no list\n", out);
+}
+
+static size_t number_of(const char *model)
+{
+	size_t i = 0;
+
+	while (model && strcmp(machine_models[i], model) != 0)
+		i++;
+	return i;
+}
+
+void machine_print(const struct machine_place *place, const char *model, FILE *out)
 {
 	struct kernels kernels = kernels_of(place);
 
@@ -395,6 +433,7 @@ void machine_print(const struct machine_place *place, FILE *out)
 	fputs("Further ones of Debian's, in the source tree: " SETUP ".\n"
 	      "--kernel takes the path of a bzImage or vmlinux as well.\n",
 	      out);
+	print_events(number_of(model), out);
 	kernels_release(&kernels);
 }
 

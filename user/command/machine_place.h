@@ -52,8 +52,8 @@ int machine_find(struct machine_place *place, struct refusal *refusal);
 /* Whether the emulator is built. Otherwise refuses what was `asked`. Returns 0, or -1 with the refusal. */
 int machine_check_built(const struct machine_place *place, const char *asked, struct refusal *refusal);
 
-/* Prints the models and the kernels. */
-void machine_print(const struct machine_place *place, FILE *out);
+/* Prints the models, the kernels, and the events that a model counts, by default (NULL) the first one. */
+void machine_print(const struct machine_place *place, const char *model, FILE *out);
 
 /* Begins the driver's command line for a command that runs as if it ran here; what follows "--" is COMMAND.
  */

@@ -4,11 +4,9 @@
 The guest must have been made with Machine(tree=...), so that it sees the host's files.
 """
 import contextlib
-import dataclasses
 import os
 import pwd
 import select
-import shutil
 import signal
 import stat
 import struct
@@ -166,7 +164,7 @@ class Guard:
             return
         terminal.restore()
         for folder in folders[:-1]:
-            shutil.rmtree(folder, ignore_errors=True)
+            nehalem.remove_folder(folder)
 
     def watch(self, folder):
         os.write(self.pipe, os.fsencode(folder) + b"\0")
@@ -325,8 +323,7 @@ class Carrier:
         self._signal(signal.SIGCONT)
 
 
-@dataclasses.dataclass(frozen=True)
-class Surroundings:
+class Surroundings(nehalem.Choices):
     """What of the guest is other than in all runs, if anything is."""
 
     clock: int = None  # seconds since 1970
@@ -432,6 +429,8 @@ def replaced(guest, path):
 
 def clear(path):
     if os.path.isdir(path) and not os.path.islink(path):
+        import shutil
+
         shutil.rmtree(path)
     elif os.path.lexists(path):
         os.remove(path)
@@ -471,6 +470,8 @@ def write_member(tar, member, to, anew):
     elif member.isreg() or member.islnk():
         if os.path.islink(to) or not os.path.isfile(to):
             clear(to)
+        import shutil
+
         with tar.extractfile(member) as f, open(to, "wb") as t:
             shutil.copyfileobj(f, t)
         os.chmod(to, member.mode & 0o777)

@@ -10,29 +10,37 @@ fork() makes another guest at once that continues from the same state, so a coun
 need not depend on earlier commands either.
 """
 import contextlib
-import copy
-import dataclasses
-import json
 import os
-import re
 import select
-import shutil
 import signal
 import socket
 import struct
-import subprocess
-import tempfile
 import time
 
 import snapshots
 
+# A machine that continues from a snapshot starts in some hundredths of a second. So what only other runs need is
+# imported where it is needed, and some modules are avoided that take as long to import as all others together.
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-with open(os.path.join(HERE, "src/nhm/nhm_models.inc"), encoding="utf-8") as table:
-    table_of_models = table.read()
-MODELS = re.findall(r"^NHM_MODEL\(([\w-]+),", table_of_models, re.M)
-# By the brand string, as on hardware; the models that are none have no clock of their own.
-GIGAHERTZ = dict(re.findall(r"^NHM_MODEL\(([\w-]+),.*?([\d.]+)GHz", table_of_models, re.M))
-NEHALEMS = re.findall(r"^NHM_MODEL\(([\w-]+),[^,]*, nehalem, OF_NEHALEM", table_of_models, re.M)
+
+
+def table_of_models():
+    """{model: the rest of its row} of src/nhm/nhm_models.inc."""
+    with open(os.path.join(HERE, "src/nhm/nhm_models.inc"), encoding="utf-8") as table:
+        rows = [line[len("NHM_MODEL(") :].partition(",") for line in table if line.startswith("NHM_MODEL(")]
+    return {name: rest for name, _, rest in rows}
+
+
+def gigahertz(brand):
+    """By the brand string, as on hardware; the models that are none have no clock of their own."""
+    before, found, _ = brand.partition("GHz")
+    return float(before.replace('"', " ").split()[-1]) if found else 2
+
+
+MODELS = table_of_models()
+GIGAHERTZ = {name: gigahertz(rest) for name, rest in MODELS.items()}
+NEHALEMS = [name for name, rest in MODELS.items() if rest.split(",")[1:3] == [" nehalem", " OF_NEHALEM"]]
 USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
@@ -106,8 +114,33 @@ class MissingFile(Trouble):
     status = 126
 
 
-@dataclasses.dataclass(frozen=True)
-class Machine:
+class Choices:
+    """Values by name that do not change, each with a default."""
+
+    def __init__(self, **given):
+        unknown = given.keys() - self.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
+        self.__dict__.update({name: given.get(name, getattr(type(self), name)) for name in self.__annotations__})
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"{type(self).__name__}.{name} does not change")
+
+    def __eq__(self, other):
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self):
+        return hash(tuple(vars(self).values()))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+    def but(self, **other):
+        """The same with other values of some."""
+        return type(self)(**{**vars(self), **other})
+
+
+class Machine(Choices):
     """What can be chosen about the machine. Two equal machines behave alike."""
 
     packages: int = 1
@@ -131,15 +164,14 @@ class Machine:
     @property
     def frequency(self):
         """Ticks of the TSC in a second."""
-        return self.ips or round(float(GIGAHERTZ.get(self.model, 2)) * 1e9)
+        return self.ips or round(GIGAHERTZ.get(self.model, 2) * 1e9)
 
     @property
     def cpus(self):
         return self.packages * self.cores * self.threads
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings:
+class Settings(Choices):
     """What can be chosen anew for each command."""
 
     latency: str = ""  # of loads: L1,L2,L3,SNOOP,HITM,DRAM,REMOTE,FORWARD in cycles
@@ -153,14 +185,14 @@ class Settings:
         return " ".join(f"{k}={v}" for k, v in given.items())
 
 
-@dataclasses.dataclass
 class Result:
     """What a command left behind."""
 
-    command: object
-    status: int
-    stdout: str
-    stderr: str
+    def __init__(self, command, status, stdout, stderr):
+        self.command = command
+        self.status = status
+        self.stdout = stdout
+        self.stderr = stderr
 
     def __str__(self):
         return f"{self.command}\nstatus {self.status}\n{self.stdout}{self.stderr}"
@@ -177,8 +209,28 @@ def kernels(build=None):
     return sorted(k for k in found if os.path.exists(f"{folder}/{k}/boot.json"))
 
 
+def make_folder():
+    """For nobody else, where temporary files are."""
+    for _ in range(100):
+        path = f"{os.environ.get('TMPDIR') or '/tmp'}/nehalem.{os.urandom(6).hex()}"
+        with contextlib.suppress(OSError):
+            os.mkdir(path, 0o700)
+            return os.path.abspath(path)
+    import tempfile
+
+    return tempfile.mkdtemp(prefix="nehalem.")
+
+
+def remove_folder(path):
+    """One of make_folder(), which may have gone."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(path):
+            (remove_folder if entry.is_dir(follow_symlinks=False) else os.unlink)(entry.path)
+        os.rmdir(path)
+
+
 class Process:
-    """A process that another process started, with the methods of subprocess.Popen that a guest
+    """A process that may be another one's child, with the methods of subprocess.Popen that a guest
     uses."""
 
     def __init__(self, pid):
@@ -197,6 +249,25 @@ class Process:
         self.poll(None)
         os.close(self.fd)
         self.fd = None
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+
+def start(command, files, env, output, new_session):
+    """Starts a program that has these descriptors, and no input."""
+    closed = [int(fd) for fd in os.listdir("/proc/self/fd") if int(fd) > 2 and int(fd) not in files]
+    actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    actions += [(os.POSIX_SPAWN_DUP2, output, fd) for fd in (1, 2)]
+    actions += [(os.POSIX_SPAWN_DUP2, fd, fd) for fd in files]  # the new program keeps it
+    actions += [(os.POSIX_SPAWN_CLOSE, fd) for fd in closed if is_kept(fd)]
+    return Process(os.posix_spawn(command[0], command, env, file_actions=actions, setsid=new_session))
+
+
+def is_kept(fd):
+    """Whether a new program would have this descriptor."""
+    with contextlib.suppress(OSError):
+        return os.get_inheritable(fd)
+    return False
 
 
 class Guest:
@@ -247,7 +318,7 @@ class Guest:
     def _beginning(self):
         """Makes the guest's folder, and removes everything if the start fails."""
         self.emulator = None
-        self.folder = tempfile.mkdtemp(prefix="nehalem.")
+        self.folder = make_folder()
         try:
             if self.watch:
                 self.watch(self.folder)
@@ -261,7 +332,8 @@ class Guest:
         when this one ends, if not earlier."""
         if self.machine.memory > RESIDENT:
             raise BadRequest(f"more than {RESIDENT} MiB of memory: cannot be forked")
-        other = copy.copy(self)
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
         with other._beginning():
             other._fork_of(self, stdout, stderr)
         return other
@@ -389,6 +461,8 @@ class Guest:
 
     def described(self, note):
         """What the emulator says to the user, with the names of events."""
+        import re
+
         said = re.match(r"event 0x(..) umask 0x(..)(?= is not modelled)", note)
         if not said or self.machine.model not in NEHALEMS:
             return note
@@ -435,12 +509,15 @@ class Guest:
                     stream.close()
             self.emulator = None
         if not keep:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            remove_folder(self.folder)
 
     def __del__(self):
         self.close()
 
     def _start(self, stdout, stderr):
+        import json
+        import shutil
+
         import mkboot
 
         m, folder, build = self.machine, self.folder, self.build
@@ -508,16 +585,8 @@ class Guest:
         return os.environ.get("NHM_BOCHS") or self.build + "/nhm-bochs"
 
     def _spawn(self, command, files, env, *more):
-        self.emulator = subprocess.Popen(
-            command,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=files[OWN_OUTPUT],
-            stderr=files[OWN_OUTPUT],
-            pass_fds=(*files, *more),
-            # A terminal's signals are for the command in the guest.
-            start_new_session=bool(self.machine.tree),
-        )
+        # A terminal's signals are for the command in the guest.
+        self.emulator = start(command, (*files, *more), env, files[OWN_OUTPUT], bool(self.machine.tree))
 
     def _fork_of(self, guest, stdout, stderr):
         if not guest.alive:
@@ -580,6 +649,8 @@ class Guest:
         return folder
 
     def _make_initrd(self, kernel):
+        import shutil
+
         import guestimage
 
         out = self.folder + "/initrd"
@@ -613,6 +684,8 @@ def not_modelled():
 
 def in_order(folder):
     """The names of a folder's kernel modules, each after those that it needs."""
+    import re
+
     needs = {}
     for name in sorted(os.listdir(folder)):
         with open(f"{folder}/{name}", "rb") as f:

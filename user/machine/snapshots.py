@@ -10,13 +10,10 @@ Snapshots are kept in a folder of the caller's own. Whatever is wrong there, a m
 there were no snapshots.
 """
 import contextlib
-import fcntl
-import json
 import os
 import socket
 import stat
 import struct
-import subprocess
 import time
 import zlib
 
@@ -92,8 +89,11 @@ def key_of(guest, paranoid):
 def name_of(key):
     machine = key["machine"]
     cpus = "x".join(str(machine[k]) for k in ("packages", "cores", "threads"))
-    text = json.dumps(key, sort_keys=True)
-    return f"{machine['model']}-{cpus}-{zlib.crc32(text.encode()):08x}{SUFFIX}"
+    return f"{machine['model']}-{cpus}-{zlib.crc32(text_of(key)):08x}{SUFFIX}"
+
+
+def text_of(key):
+    return repr(key).encode()
 
 
 def state_of(path):
@@ -130,15 +130,23 @@ def have_not_changed(inputs):
 # ------------------------------------------------------------------------ files
 
 
+def described(key, inputs):
+    """What stands at the end of a snapshot: the key, and a row for each file, all of which end in NUL."""
+    rows = [" ".join(map(str, state)) + " " + path for path, state in inputs.items()]
+    return b"".join(part + b"\0" for part in (text_of(key), *map(os.fsencode, rows)))
+
+
 def description_of(fd):
-    """What stands at the end of a snapshot. ValueError: it is none, or not a whole one."""
+    """The key's text and the files' states. ValueError: it is no snapshot, or not a whole one."""
     s = os.fstat(fd)
     if not stat.S_ISREG(s.st_mode) or not is_own(s) or s.st_size < END.size:
         raise ValueError
     length, size, magic = END.unpack(os.pread(fd, END.size, s.st_size - END.size))
     if magic != MAGIC or size != s.st_size or length > size - END.size:
         raise ValueError
-    return json.loads(os.pread(fd, length, size - END.size - length))
+    key, *rows = os.pread(fd, length, size - END.size - length).split(b"\0")[:-1]
+    fields = [row.split(b" ", 4) for row in rows]
+    return key, {os.fsdecode(path): [int(number) for number in state] for *state, path in fields}
 
 
 def find(store, key):
@@ -147,9 +155,9 @@ def find(store, key):
         fd = os.open(name_of(key), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=store)
     except OSError:
         return None
-    with contextlib.suppress(OSError, ValueError, KeyError, AttributeError, TypeError):
-        described = description_of(fd)
-        if described["key"] == key and have_not_changed(described["inputs"]):
+    with contextlib.suppress(OSError, ValueError):
+        said, inputs = description_of(fd)
+        if said == text_of(key) and have_not_changed(inputs):
             os.utime(fd)  # for prune()
             return fd
     os.close(fd)
@@ -159,6 +167,8 @@ def find(store, key):
 @contextlib.contextmanager
 def fresh_file(store):
     """A new file without a name, or with one if the file system cannot do without; and its future name."""
+    import fcntl
+
     name = f"{FRESH}{os.getpid()}-{time.monotonic_ns()}"
     try:
         fd, nameless = os.open(".", os.O_RDWR | os.O_TMPFILE, 0o600, dir_fd=store), True
@@ -175,6 +185,8 @@ def fresh_file(store):
 
 def is_left_behind(store, name):
     """Whether nobody writes this file any more."""
+    import fcntl
+
     fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=store)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -235,9 +247,9 @@ def write(guest, store, key, began):
         socket.send_fds(guest.requests, [struct.pack("<2I", len(settings), 0) + settings], [fd])
         if os.read(guest.statuses, 64) != b"0\n":
             return
-        described = json.dumps({"key": key, "inputs": inputs}).encode()
-        size = os.lseek(fd, 0, os.SEEK_END) + len(described) + END.size
-        os.write(fd, described + END.pack(len(described), size, MAGIC))
+        end = described(key, inputs)
+        size = os.lseek(fd, 0, os.SEEK_END) + len(end) + END.size
+        os.write(fd, end + END.pack(len(end), size, MAGIC))
         os.fdatasync(fd)  # else it could have a name, and after a crash no content
         if nameless:
             os.link(f"/proc/self/fd/{fd}", name, dst_dir_fd=store)

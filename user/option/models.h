@@ -3,6 +3,7 @@
 #ifndef NHMTAP_MODELS_H
 #define NHMTAP_MODELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Names ("ep"), terminated by NULL; the first one is the default. */
@@ -10,6 +11,17 @@ extern const char *const machine_models[];
 
 /* The processor's name of the i-th model, as CPUID has it. */
 extern const char *const machine_brands[];
+
+/* An event that the emulated machine counts, by its name in Intel's list. */
+struct machine_event {
+	unsigned char models, code, umask; /* models: sets of nhm_sets.inc */
+	const char *name;
+};
+extern const struct machine_event machine_events[];
+extern const size_t nr_machine_events;
+
+/* Whether the i-th model counts an event. NetBurst's events aren't in the table. */
+bool machine_counts(size_t i, const struct machine_event *event);
 
 /* The name of the first model whose processor is of this family and model, as CPUID has them; NULL if none
  * is. */

@@ -65,6 +65,9 @@ struct carried {
 
 static char buffer[BUFFER];
 
+static const char *const own[] = {"/proc", "/sys", "/dev", "/run"};
+enum { OWN = sizeof(own) / sizeof(*own) };
+
 /* ---------------------------------------------------------------- the host's files */
 
 static int complain(const char *what)
@@ -104,6 +107,8 @@ static void register_broken(void)
 	}
 }
 
+static int warm_up(void);
+
 static int prepare(char **modules)
 {
 	for (; *modules; modules++)
@@ -115,23 +120,23 @@ static int prepare(char **modules)
 	mkdir("/here", TREE_MODE);
 	if (mount("/dev/pmem0", "/files", "erofs", MS_RDONLY | MS_NOATIME, "dax=always"))
 		return complain("the host's files");
-	return 0;
+	return warm_up();
 }
 
 /* /here: the host's files below a layer that takes what is written, with this kernel's own /proc and so on. */
-static int lay_out(void)
+static int lay_out(const char *files)
 {
-	static const char *const own[] = {"/proc", "/sys", "/dev", "/run"};
-	char to[16];
+	char options[128], to[16];
 
 	if (mount("layer", "/layer", "tmpfs", 0, "mode=755,size=90%"))
 		return complain("the layer above the host's files");
 	mkdir("/layer/upper", TREE_MODE);
 	mkdir("/layer/work", TREE_MODE);
-	if (mount("here", "/here", "overlay", 0,
-		  "lowerdir=/files/host,upperdir=/layer/upper,workdir=/layer/work,redirect_dir=off,metacopy=off,index=off,xino=off"))
+	snprintf(options, sizeof(options),
+		 "lowerdir=%s,upperdir=/layer/upper,workdir=/layer/work,redirect_dir=off,metacopy=off,index=off,xino=off", files);
+	if (mount("here", "/here", "overlay", 0, options))
 		return complain("the layer above the host's files");
-	for (size_t k = 0; k < sizeof(own) / sizeof(*own); k++) {
+	for (size_t k = 0; k < OWN; k++) {
 		snprintf(to, sizeof(to), "/here%s", own[k]);
 		if (mount(own[k], to, NULL, MS_BIND | MS_REC, NULL))
 			return complain(to);
@@ -493,6 +498,43 @@ static int set_up(const struct order *o)
 	return o->varies ? vary(o->number) : 0;
 }
 
+/* ---------------------------------------------------------------- the machine's first command */
+
+/* Files like the host's, of which no command sees anything. */
+static int lay_out_scratch(void)
+{
+	char to[16];
+
+	mkdir("/warm", TREE_MODE);
+	for (size_t k = 0; k < OWN; k++) {
+		snprintf(to, sizeof(to), "/warm%s", own[k]);
+		mkdir(to, TREE_MODE);
+	}
+	if (link("/bin/busybox", "/warm/true"))
+		return complain("/warm");
+	return lay_out("/warm");
+}
+
+/*
+ * Runs a command as the ones to come, in files of its own. The emulator has decoded then what the kernel executes for
+ * each command: a machine that continues from a snapshot taken later does half as much for its first one.
+ */
+static int warm_up(void)
+{
+	static const struct {
+		struct order order;
+		char strings[32];
+	} usual = {{.umask = 022, .arguments = 1, .variables = 1, .input = FROM_NULL}, "/\0/true\0PATH=/"};
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(unshare(CLONE_NEWNS) || iopl(3) || lay_out_scratch() || run(&usual.order));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		return complain("a first command");
+	return 0;
+}
+
 static int print_if_replaced(const char *path, const struct stat *s, int kind, struct FTW *where)
 {
 	char value[2];
@@ -535,5 +577,5 @@ int main(int argc, char **argv)
 		return 125;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN); /* at the end of the terminal, whose session this process leads */
-	return lay_out() ? 125 : run(o);
+	return lay_out("/files/host") ? 125 : run(o);
 }

@@ -7,8 +7,7 @@
 enum {
 	NHM_IMAGE_MAGIC = 0x314d484e, /* "NHM1" */
 	NHM_IMAGE_FILES = 64,
-	NHM_IMAGE_MAPS = 8192,
-	NHM_IMAGE_HUGE = 1 << 8 /* of a mapping: huge pages if the host has them */
+	NHM_IMAGE_MAPS = 8192
 };
 
 /* What a function keeps for its caller, and where it returns to. */
@@ -23,7 +22,7 @@ struct nhm_descriptor {
 
 struct nhm_mapping {
 	unsigned long start, length;
-	unsigned long protection; /* PROT_..., NHM_IMAGE_HUGE */
+	unsigned long protection; /* PROT_... */
 	unsigned long offset;	  /* in the file; 0: of zeros */
 };
 

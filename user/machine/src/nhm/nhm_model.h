@@ -7,13 +7,8 @@
 
 namespace nhm {
 
-// Which models a row of nhm_events.inc is for.
 enum ModelSet : uint8_t {
-  OF_NEHALEM = 1, OF_WESTMERE = 2, OF_WESTMERE_DP = 4, OF_WESTMERE_EX = 8,
-  OF_SANDYBRIDGE = 16, OF_SANDYBRIDGE_EP = 32, OF_CORE2 = 64, OF_NETBURST = 128,
-  OF_ANY_WESTMERE = OF_WESTMERE | OF_WESTMERE_DP | OF_WESTMERE_EX,
-  OF_ANY_SANDYBRIDGE = OF_SANDYBRIDGE | OF_SANDYBRIDGE_EP,
-  OF_ALL = OF_NEHALEM | OF_ANY_WESTMERE
+#include "nhm_sets.inc"
 };
 
 // What models of one design have in common: a row of nhm_models.inc.

@@ -65,7 +65,6 @@ void add_mapping(size_t from, size_t to, size_t protection, size_t offset) {
     failure = E2BIG;
     return;
   }
-  if (!offset && to - from >= HUGE_PAGE && (protection & PROT_WRITE)) protection |= NHM_IMAGE_HUGE;
   image.mappings[image.nr_mappings++] = { from, to - from, protection, offset };
 }
 
@@ -213,4 +212,16 @@ int nhm_snapshot(int fd, const int *files, unsigned nr_files, int *error, int *c
   write_image();
   *error = failure;
   return 1;
+}
+
+// A process that continues from an image gets huge pages when it has run for a while: clearing one
+// costs more than a short command does with the little of it that it uses.
+void nhm_ask_for_huge_pages() {
+  if (!read_maps()) return;
+  Area area;
+  for (char *line = maps_text; *line;) {
+    line = parse_area(line, area);
+    if (!area.in_file && area.is_private && (area.protection & PROT_WRITE) && area.to - area.from >= HUGE_PAGE)
+      madvise((void *)area.from, area.to - area.from, MADV_HUGEPAGE);
+  }
 }

@@ -175,11 +175,9 @@ static void place_memory(int fd)
 		const struct nhm_mapping *m = &image.mappings[k];
 		long flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | (m->offset ? 0 : MAP_ANONYMOUS);
 
-		if (call(__NR_mmap, m->start, m->length, m->protection & ~(long)NHM_IMAGE_HUGE, flags,
+		if (call(__NR_mmap, m->start, m->length, m->protection, flags,
 			 m->offset ? fd : -1, m->offset) != (long)m->start)
 			fail(NO_MEMORY);
-		if (m->protection & NHM_IMAGE_HUGE)
-			call(__NR_madvise, m->start, m->length, MADV_HUGEPAGE, 0, 0, 0);
 	}
 	call(__NR_close, fd, 0, 0, 0, 0, 0);
 }
