@@ -530,7 +530,7 @@ def test_a_stopped_command_stops_its_caller_and_both_go_on(terminal):
 
 
 def test_a_caller_that_is_killed_leaves_the_terminal_as_it_was_and_nothing_else(terminal, tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     command = terminal("sh", "-c", "echo ready; exec sleep 100000")
     command.read(b"ready\r\n")
     assert os.listdir(tmp_path)

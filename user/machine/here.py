@@ -242,7 +242,7 @@ class Carrier:
         """Until something has to happen, if only this check."""
         now = time.monotonic()
         if self.deadline is not None and now >= self.deadline:
-            raise nehalem.OutOfTime(f"stopped after {self.timeout:g} seconds")
+            raise nehalem.OutOfTime(f"stopped after {self.timeout:g} seconds\n{self.guest.console()}")
         if self.pending and now >= self.pending[0][1] + PATIENCE:
             number = self.pending[0][0]
             raise Ended(number, f"{signal.Signals(number).name}: the guest did not take it within "

@@ -199,7 +199,9 @@ class Result:
 
 
 def build_folder():
-    return os.path.abspath(os.environ.get("NHM_BUILD") or os.path.join(HERE, "../../build/machine"))
+    """Of the project that this folder is a part of. A copy of the folder elsewhere has its own."""
+    own = "../../build/machine" if HERE.endswith("/user/machine") else "built"
+    return os.path.abspath(os.environ.get("NHM_BUILD") or os.path.join(HERE, own))
 
 
 def kernels(build=None):
