@@ -288,6 +288,27 @@ def test_an_interval_has_only_the_keys_that_changed_in_it(nhmtap, control):
         {first: 100}, {}, {second: 100}]
 
 
+# --- uncertainty ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attached", [True, False])
+@pytest.mark.parametrize("step, made", [("vforks=60,3", 60), ("fork=20", 1), ("thread=20", 1)])
+def test_processes_that_others_make_do_not_widen_the_uncertainty(nhmtap, tmp_path, step, made, attached):
+    options = ["profile", "-e", "page-faults", "-c", "7", "--by", "symbol"]
+    others = ["sh", "-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); (:); done"]
+    if attached:
+        with Puppet() as puppet:
+            process = nhmtap.attach(*options, "-p", puppet.pid)
+            subprocess.run(others, check=True)
+            puppet.do(step)
+            result = nhmtap.interrupt(process)
+    else:
+        with subprocess.Popen(others) as beside:
+            result = nhmtap.into(tmp_path / "out", *options, "--", *command(step, "spin=50", "exit=0"))
+            beside.kill()
+    assert result.one("profile")["samples"]["uncertainty"] == 1 + made
+
+
 # --- reading --------------------------------------------------------------------------------------
 
 

@@ -81,10 +81,10 @@ struct state {
 	void **gathered;		   /* per event: entries named early; NULL: none */
 	__u64 named_ns, drained_ns;	   /* CLOCK_MONOTONIC: when keys were last named early; drained */
 	struct wakes wakes;		   /* sets `filling` */
-	__u64 forks;			   /* forks on this machine until the run began */
-	struct pacing *pacing;		   /* NULL: periods do not change */
-	struct unwinding *unwinding;	   /* NULL: stacks are not walked by unwind tables */
-	const char *unwind_why;		   /* if nhmtap chose not to walk stacks by tables: why; else NULL */
+	__u64 forks, noted;    /* forks until the run began: on this machine; that its reader knows of */
+	struct pacing *pacing; /* NULL: periods do not change */
+	struct unwinding *unwinding; /* NULL: stacks are not walked by unwind tables */
+	const char *unwind_why;	     /* if nhmtap chose not to walk stacks by tables: why; else NULL */
 };
 
 static const char *keys_of(const struct activity *activity)
@@ -326,6 +326,10 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 		       activity_child(activity), activity->keys.detail | shown_detail(activity),
 		       activity->options->interval_ms, refusal))
 		return -1;
+	if (activity->reader) {
+		reader_take(activity->reader, true);
+		reader_forks(activity->reader, &state->noted);
+	}
 	if (attach_before_forks(activity, refusal))
 		return -1;
 	state->named_ns = state->drained_ns = clock_ns(CLOCK_MONOTONIC);
@@ -935,14 +939,25 @@ static bool collides(const struct events *events, const struct event *event)
 	return event->attr.precise_ip && precise > 1;
 }
 
+/* How many processes and threads the target may have made: no more than the machine, nor than the kernel has
+ * noted. */
+static __u64 forks_since(const struct activity *activity)
+{
+	const struct state *state = activity->state;
+	__u64 most = proc_forks() - state->forks, noted;
+
+	if (activity->reader && reader_forks(activity->reader, &noted) && noted - state->noted < most)
+		return noted - state->noted;
+	return most;
+}
+
 static struct samples_read read_samples(const struct activity *activity, const struct event *event,
 					const struct count *count, const struct reading *reading)
 {
 	const struct state *state = activity->state;
 	const struct perf_event_attr *attr = &event->attr;
 	struct paced paced = {.period = attr->freq ? 0 : event_distance(event) - event->beyond};
-	__u64 contexts =
-		counters_opened(activity->counters) + (attr->inherit ? proc_forks() - state->forks : 0);
+	__u64 contexts = counters_opened(activity->counters) + (attr->inherit ? forks_since(activity) : 0);
 
 	if (state->pacing)
 		paced = pacing_of(state->pacing, event - activity->plan.events.list);
@@ -996,6 +1011,9 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 	if (activity->plan.events.list[i].never[0])
 		*count = (struct count){0};
 	aggregation_read(state->aggregations[i], sampling_most_keys(activity), reading);
+	/* By now the kernel has noted all mappings that precede the samples, and all forks. */
+	if (activity->reader)
+		reader_take(activity->reader, true);
 	if (activity->plan.events.list[i].miscounted)
 		count->value = reading->period;
 	/* The kernel starts a throttled clock anew, as if no time had passed, or counts some of it twice. */
@@ -1114,9 +1132,6 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 		(struct sampled){&activity->plan.events.list[i], i,
 				 aggregation_layout(state->aggregations[i]), &found->reading, &found->since};
 	read_event(activity, i, &count, &found->reading);
-	/* By now the kernel has noted all mappings that precede the samples. */
-	if (activity->reader)
-		reader_take(activity->reader, true);
 	found->since = count_beyond(&count, &state->before[i]);
 	state->before[i] = count;
 	if (activity_cut(activity))

@@ -2,7 +2,9 @@
 /* The only file that uses libperf's internal headers. */
 #ifdef LIBPERF_TREE
 #include <stddef.h>
+#include <linux/perf_event.h>
 #include <linux/types.h>
+#include <internal/mmap.h>
 #else
 /* libperf's installed internal headers need types of the kernel tree; these have the same layout. */
 #include <sys/types.h>
@@ -15,6 +17,9 @@ struct hlist_node {
 };
 typedef __u64 u64;
 typedef __u32 u32;
+struct perf_mmap {
+	void *base; /* only this member is used */
+};
 #endif
 #include <internal/evsel.h>
 #include <internal/xyarray.h>
@@ -31,4 +36,11 @@ int libperf_fd(struct perf_evsel *evsel, int cpu_index, int thread_index)
 void libperf_follow(struct perf_evsel *evsel, struct perf_evsel *leader)
 {
 	evsel->leader = leader;
+}
+
+size_t libperf_unread(struct perf_mmap *map)
+{
+	const struct perf_event_mmap_page *page = map->base;
+
+	return page ? __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) - page->data_tail : 0;
 }

@@ -3,7 +3,10 @@
 #ifndef NHMTAP_LIBPERF_FD_H
 #define NHMTAP_LIBPERF_FD_H
 
+#include <stddef.h>
+
 struct perf_evsel;
+struct perf_mmap;
 
 /* The descriptor of an opened event for the cpu_index-th CPU and the thread_index-th thread of its maps, or
  * -1. It stays libperf's. */
@@ -12,5 +15,8 @@ int libperf_fd(struct perf_evsel *evsel, int cpu_index, int thread_index);
 /* Makes an event that is not yet open a member of the leader's group; otherwise an event leads its own.
  * libperf does this for whole lists only. */
 void libperf_follow(struct perf_evsel *evsel, struct perf_evsel *leader);
+
+/* The bytes in a ring that were not consumed yet; 0 if it is not mapped. */
+size_t libperf_unread(struct perf_mmap *map);
 
 #endif

@@ -2,6 +2,7 @@
 #include "collection/sideband.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,8 @@ struct sideband {
 	size_t nr_rings;
 	struct ring *handed_out; /* the caller has its oldest note; NULL: none */
 	__u64 lost;
+	__u64 forks;
+	bool partial; /* notes may be missing that the kernel did not report as lost */
 };
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -248,6 +251,20 @@ static int open_all(struct sideband *sideband, const struct cpus *online)
 	return err;
 }
 
+/* A thread that appears between the listing and the opening is followed only if its parent was already. If
+ * the list is the same afterwards, none was missed. */
+static bool same_threads(struct perf_thread_map *before, const struct target *target, int nr_cpus)
+{
+	struct perf_thread_map *now = threads_of_processes(target, nr_cpus);
+	int nr = perf_thread_map__nr(before);
+	bool same = now && perf_thread_map__nr(now) == nr;
+
+	for (int i = 0; i < nr && same; i++)
+		same = perf_thread_map__pid(now, i) == perf_thread_map__pid(before, i);
+	perf_thread_map__put(now);
+	return same;
+}
+
 int sideband_open(struct sideband **result, const struct target *target, pid_t child, const struct host *host,
 		  struct refusal *refusal)
 {
@@ -264,6 +281,8 @@ int sideband_open(struct sideband **result, const struct target *target, pid_t c
 		err = open_all(sideband, &host->online);
 	}
 	if (!err) {
+		sideband->partial = !child && !every_process(sideband->threads) &&
+				    !same_threads(sideband->threads, target, nr_cpus);
 		*result = sideband;
 		return 0;
 	}
@@ -344,6 +363,7 @@ bool sideband_follow(struct sideband *sideband, const struct cpus *online, const
 		if (!listens_on(sideband, cpu) && !open_ring(sideband, all, cpu))
 			opened = true;
 	perf_thread_map__put(all);
+	sideband->partial |= opened;
 	return opened;
 }
 
@@ -410,6 +430,7 @@ static bool read_note(struct sideband *sideband, const union perf_event *event, 
 		note->comm = event->comm.comm;
 		return true;
 	case PERF_RECORD_FORK:
+		sideband->forks++;
 		note->kind = event->fork.pid == event->fork.ppid ? SIDEBAND_THREADED : SIDEBAND_FORKED;
 		note->pid = event->fork.pid;
 		note->parent = event->fork.ppid;
@@ -446,6 +467,18 @@ static bool note_of(struct sideband *sideband, const union perf_event *event, st
 	return read_note(sideband, event, note) && (note->pid > 0 || note->kind >= SIDEBAND_CGROUP);
 }
 
+/* The longest note: of a mapping, with its path. */
+#define NOTE_MOST (PATH_MAX + 256)
+
+/*
+ * The kernel reports that a note found no room only with the next one that finds some. There may be such a
+ * note if so little room is left; one note may have been consumed since.
+ */
+static bool is_full(const struct ring *ring)
+{
+	return libperf_unread(ring->map) > RING_PAGES * 4096 - 2 * NOTE_MOST;
+}
+
 /* Holds the ring's oldest note, if it has one. Does not call perf_mmap__read_done(), which would skip notes
  * that came since the last look. */
 static bool hold(struct ring *ring)
@@ -470,8 +503,10 @@ static struct ring *oldest(struct sideband *sideband, __u64 before)
 
 	for (size_t i = 0; i < sideband->nr_rings; i++) {
 		struct ring *ring = sideband->rings[i];
+		bool held = hold(ring);
 
-		if (!hold(ring) || ring->time >= before || (found && found->time <= ring->time))
+		sideband->partial |= is_full(ring);
+		if (!held || ring->time >= before || (found && found->time <= ring->time))
 			continue;
 		found = ring;
 	}
@@ -507,4 +542,10 @@ bool sideband_has_more(const struct sideband *sideband)
 __u64 sideband_lost(const struct sideband *sideband)
 {
 	return sideband->lost;
+}
+
+bool sideband_forks(const struct sideband *sideband, __u64 *forks)
+{
+	*forks = sideband->forks + sideband->lost;
+	return !sideband->partial;
 }

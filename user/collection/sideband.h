@@ -94,4 +94,8 @@ bool sideband_has_more(const struct sideband *sideband);
 /* The number of notes so far that found no room in a ring (PERF_RECORD_LOST). */
 __u64 sideband_lost(const struct sideband *sideband);
 
+/* The most processes and threads that those to which it listens have made, by the notes read so far. Returns
+ * false if there may be more. */
+bool sideband_forks(const struct sideband *sideband, __u64 *forks);
+
 #endif

@@ -503,6 +503,11 @@ void reader_take(struct reader *reader, bool all)
 	take(reader->names, all, true);
 }
 
+bool reader_forks(const struct reader *reader, __u64 *forks)
+{
+	return sideband_forks(reader->listening->sideband, forks);
+}
+
 /* Begins to read what there is since then. Returns since when any reader reads. */
 static __u64 read_since(struct reader *reader, __u64 since)
 {

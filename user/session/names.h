@@ -60,6 +60,10 @@ void names_take(struct names *names);
  * the newest notes, although an older one may still come from another CPU. */
 void reader_take(struct reader *reader, bool all);
 
+/* The most processes and threads that those to which this reader or others of its notes listen have made, by
+ * the notes taken so far. Returns false if there may be more. */
+bool reader_forks(const struct reader *reader, __u64 *forks);
+
 /* Has `due` called when addresses should be named before the interval ends: code of a file was mapped where
  * another file's was, so both have the same addresses; or processes that have ended take much memory, which
  * reader_named() gives back. */
