@@ -26,6 +26,7 @@ SEARCHES = {
     "memory": "NHMTAP_SEED={seed} {make} test T='tests/live/test_memory.py -k without_memory --reruns 0'",
     "spellings": "NHMTAP_SEED={seed} {make} test T='tests/events/test_spellings.py -k 500 --reruns 0'",
     "attributes": "NHMTAP_SEED={seed} {make} test T='tests/live/test_attr_as_perf.py --reruns 0'",
+    "option_values": "NHMTAP_SEED={seed} {make} test T='tests/live/test_option_values.py --reruns 0'",
     "soak": "{make} soak S={seconds} SEED={seed}",
     "varied_machine": "NHM_VARY={seed} {make} test T='tests/machine -m \"not thorough\" --reruns 0'",
 }

@@ -2,12 +2,14 @@
 """--listen: a running session answers HTTP, at a unix socket or an address of this machine."""
 import contextlib
 import os
+import re
 import resource
 import signal
 import socket
 import subprocess
 import threading
 import time
+import urllib.request
 
 import pytest
 from asked import ask, connect, free_port
@@ -302,3 +304,12 @@ def test_a_single_run_answers_as_well(nhmtap, tmp_path):
         "stat", "-e", "page-faults", "-o", tmp_path / "out", "--listen", place, "--", "curl", "-s", "--unix-socket",
         tmp_path / "http", "http://localhost/healthz"), stdout=subprocess.PIPE, check=True, text=True).stdout
     assert said == "ok\n" and not os.path.exists(tmp_path / "http")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "tcp:localhost"])
+def test_a_port_that_the_kernel_has_chosen_is_told(nhmtap, puppet, host):
+    process = nhmtap.attach("stat", "-e", "page-faults", "--listen", f"{host}:0", "-p", puppet.pid)
+    told = re.fullmatch(r"nhmtap: listening at (\S+:[1-9]\d*)\n", process.stderr.readline())[1]
+    with urllib.request.urlopen(f"http://{told}/healthz", timeout=60) as answer:
+        assert answer.read() == b"ok\n"
+    assert nhmtap.interrupt(process).status == 0

@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "base/number.h"
 #include "option/models.h"
 
 #define DRIVER	 "run"
@@ -138,10 +139,9 @@ static int check_topology(const struct machine_kind *kind, struct refusal *refus
 /* The driver passes dates and numbers on as 32 bits. */
 static bool is_number(const char *text, unsigned long long least)
 {
-	char *end;
-	unsigned long long number = strtoull(text, &end, 10);
+	__u64 number;
 
-	return text[0] >= '0' && text[0] <= '9' && !*end && number >= least && number < 1ULL << 32;
+	return number_whole(text, &number) && number >= least && number < 1ULL << 32;
 }
 
 static int check_date(const char *date, struct refusal *refusal)
@@ -210,12 +210,7 @@ static int refuse_word(const char *word, struct refusal *refusal, const char *wh
 
 static int set_number(size_t i, const char *value, __u64 *number, struct refusal *refusal)
 {
-	char *end;
-
-	errno = 0;
-	*number = strtoull(value, &end, 10);
-	if (value[0] >= '0' && value[0] <= '9' && !*end && !errno && *number >= kind_words[i].least &&
-	    *number <= kind_words[i].most)
+	if (number_whole(value, number) && *number >= kind_words[i].least && *number <= kind_words[i].most)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --machine with %s '%.60s'", kind_words[i].name, value);
 	because(refusal, "it takes a whole number from %llu to %llu", kind_words[i].least,

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "option/command.h"
 #include "output/progress.h"
 #include "view/figures.h"
@@ -120,13 +121,12 @@ static int check_options(const struct options *options, struct refusal *refusal)
 
 static int take_percent(const char *given, double *least, struct refusal *refusal)
 {
-	char *end;
+	const char *end;
 
 	*least = -1;
 	if (!given)
 		return 0;
-	*least = strtod(given, &end);
-	if (end != given && (!*end || !strcmp(end, "%")) && *least >= 0 && *least <= 100)
+	if (number_decimal(given, least, &end) && (!*end || !strcmp(end, "%")) && *least <= 100)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --percent-limit '%.100s'", given);
 	because(refusal, "it is no number from 0 to 100");

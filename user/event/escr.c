@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "event/escr.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static int take_overflow(struct event *event, const char *term, size_t length, s
 
 	errno = 0;
 	number = strtoull(value, &end, 0);
-	if (end != term + length || end == value || *value == '-' || errno || !number ||
+	if (end != term + length || !isdigit((unsigned char)*value) || errno || !number ||
 	    number > most_of(event->msr)) {
 		unit_refuse_term(event, term, length, refusal);
 		because(refusal, "a counter of %u bits overflows after 1 to 0x%llx occurrences",

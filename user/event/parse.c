@@ -374,7 +374,7 @@ static int apply_term(struct event_parser *parser, struct event *event, const st
 		return -1;
 	errno = 0;
 	value = read_number(text, &end);
-	if (strcmp(term, "name") && (*end || end == text || text[0] == '-' || errno)) {
+	if (strcmp(term, "name") && (*end || !isdigit((unsigned char)text[0]) || errno)) {
 		bad_term(parser, event, term);
 		because(parser->refusal, "'%s' is not a number of up to 64 bits", text);
 		return instead(parser->refusal, "write it in decimal, or in hexadecimal with 0x");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "event/unit.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +103,7 @@ static int read_value(const struct event *event, const struct unit_field *field,
 		} else {
 			errno = 0;
 			*value |= strtoull(at, &stop, 0);
-			if (!part || stop != at + part || *at == '-' || errno ||
+			if (!part || stop != at + part || !isdigit((unsigned char)*at) || errno ||
 			    *value > unit_field_most(field))
 				return refuse_value(event, field, text, length, refusal);
 		}

@@ -55,7 +55,7 @@ static bool take_limit(struct expectation *expectation, const char *text)
 		expectation->limit *= suffixes[i].factor;
 		expectation->is_time = suffixes[i].is_time;
 		expectation->is_percent = suffixes[i].is_percent;
-		return true;
+		return isfinite(expectation->limit);
 	}
 	return false;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "offcore/executions.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "event/encoding.h"
 #include "record/record.h"
 
@@ -21,7 +21,6 @@ int executions_parse(const char *text, const struct matrix *matrix, const struct
 		     struct refusal *refusal)
 {
 	int at_once = registers_of_core(host);
-	char *end;
 
 	*repeats = 0;
 	if (!text)
@@ -30,9 +29,7 @@ int executions_parse(const char *text, const struct matrix *matrix, const struct
 		*repeats = (matrix->nr_cells + at_once - 1) / at_once;
 		return 0;
 	}
-	errno = 0;
-	*repeats = strtoull(text, &end, 10);
-	if (!errno && !*end && text[0] >= '0' && text[0] <= '9' && *repeats && *repeats <= REPEATS_MOST)
+	if (number_whole(text, repeats) && *repeats && *repeats <= REPEATS_MOST)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --repeat '%.60s'", text);
 	because(refusal, "it is no number from 1 to %d, and not auto", REPEATS_MOST);

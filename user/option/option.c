@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "option/command.h"
 #include "option/meant.h"
 
@@ -28,12 +29,7 @@ static int bad_value(const struct option_row *row, const char *argument, struct 
 static int number_of(const struct option_row *row, const char *argument, __u64 *value,
 		     struct refusal *refusal)
 {
-	char *end;
-
-	errno = 0;
-	*value = strtoull(argument, &end, 10);
-	if (!errno && end != argument && !*end && argument[0] != '-' && *value >= row->least &&
-	    *value <= row->most)
+	if (number_whole(argument, value) && *value >= row->least && *value <= row->most)
 		return 0;
 	bad_value(row, argument, refusal);
 	return because(refusal, "it takes a whole number from %llu to %llu", row->least, row->most);
@@ -108,17 +104,21 @@ static int take_delay(struct options *options, const struct option_row *row, con
 	return 0;
 }
 
+/* Clocks have nanoseconds, and a monotonic one never comes to more than 2^63 of them. */
+#define SECONDS_LEAST 1e-9
+#define SECONDS_MOST  1e9
+
 static int take_seconds(struct options *options, const struct option_row *row, const char *argument,
 			struct refusal *refusal)
 {
 	double *seconds = place_of(options, row);
-	char *end;
+	const char *end;
 
-	*seconds = strtod(argument, &end);
-	if (end != argument && !*end && *seconds > 0 && *seconds <= 1e9)
+	if (number_decimal(argument, seconds, &end) && !*end && *seconds >= SECONDS_LEAST &&
+	    *seconds <= SECONDS_MOST)
 		return 0;
 	bad_value(row, argument, refusal);
-	because(refusal, "it takes seconds, more than 0");
+	because(refusal, "it takes seconds, more than 0 (0.000000001) and at most %.0f", SECONDS_MOST);
 	return instead(refusal, "for example --%s 2.5", row->name);
 }
 
@@ -406,7 +406,8 @@ static json_t *schema_of_kind(const struct option_row *row)
 		return json_pack("{s:s, s:i, s:I}", "type", "integer", "minimum", -1, "maximum",
 				 (json_int_t)row->most);
 	case OPTION_SECONDS:
-		return json_pack("{s:s, s:i}", "type", "number", "exclusiveMinimum", 0);
+		return json_pack("{s:s, s:f, s:f}", "type", "number", "minimum", SECONDS_LEAST, "maximum",
+				 SECONDS_MOST);
 	}
 	return json_object();
 }

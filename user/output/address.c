@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/local.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/packet.h"
 #include "base/thread.h"
 
@@ -151,6 +152,7 @@ static int look_up(struct address *address, const char *asked, const char *place
 static int tcp_address(struct address *address, const char *asked, const char *place, struct refusal *refusal)
 {
 	char *host = xstrdup(place + strlen(TCP)), *port = strrchr(host, ':'), *name = host;
+	__u64 number;
 	int err;
 
 	if (!port || port == host || !port[1]) {
@@ -158,6 +160,11 @@ static int tcp_address(struct address *address, const char *asked, const char *p
 		return refuse_place(refusal, asked, place, "it names no host and port");
 	}
 	*port++ = '\0';
+	/* getaddrinfo(3) would take 65537 for 1. */
+	if (number_whole(port, &number) ? number > UINT16_MAX : !port[strspn(port, "0123456789")]) {
+		free(host);
+		return refuse_place(refusal, asked, place, "a port is a number from 0 to 65535");
+	}
 	if (*name == '[' && port[-2] == ']') {
 		port[-2] = '\0';
 		name++;

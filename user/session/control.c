@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "base/array.h"
 #include "base/local.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/packet.h"
 #include "base/visible.h"
 
@@ -71,10 +73,9 @@ static int open_fifo(const char *path, const char *text, int *fd, struct refusal
 /* Takes an inherited descriptor. It is duplicated because its number may be needed otherwise. */
 static int take_descriptor(const char *number, const char *text, int *fd, struct refusal *refusal)
 {
-	char *end;
-	long from = strtol(number, &end, 10);
+	__u64 from;
 
-	if (end == number || *end || from < 0)
+	if (!number_whole(number, &from) || from > INT_MAX)
 		return refuse_control(refusal, text, 0, "that is no number of a descriptor");
 	*fd = fcntl(from, F_DUPFD_CLOEXEC, 3);
 	if (*fd < 0)

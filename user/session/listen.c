@@ -2,6 +2,7 @@
 #include "session/listen.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "base/memory.h"
 #include "base/note.h"
 #include "base/packet.h"
+#include "base/visible.h"
 #include "output/address.h"
 #include "session/loop.h"
 #include "session/session.h"
@@ -472,6 +474,24 @@ static int read_place(struct address *address, const char *place, struct refusal
 	return err;
 }
 
+/* Port 0 lets the kernel choose one, which nobody else could know. */
+static void tell_port(int fd, const struct address *address)
+{
+	struct sockaddr_storage bound = {0};
+	socklen_t size = sizeof(bound);
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	/* The port is at the same place for both families. */
+	if (address_path(address) || ((const struct sockaddr_in *)&address->socket)->sin_port)
+		return;
+	if (!getsockname(fd, (struct sockaddr *)&bound, &size) &&
+	    !getnameinfo((struct sockaddr *)&bound, size, host, sizeof(host), port, sizeof(port),
+			 NI_NUMERICHOST | NI_NUMERICSERV))
+		say(bound.ss_family == AF_INET6 ? "nhmtap: listening at [%s]:%s"
+						: "nhmtap: listening at %s:%s",
+		    host, port);
+}
+
 /* Returns a socket that listens, or -1 with errno set. */
 static int open_socket(const struct address *address, struct socket_file *file)
 {
@@ -535,6 +555,7 @@ int listen_open(struct listen **opened, const char *place, struct session *sessi
 	listen->ready = loop_watch(session->loop, info->epoll_fd, POLLIN, on_ready, listen);
 	listen->coming = loop_watch(session->loop, fd, POLLIN, on_coming, listen);
 	note("listening at %s", place);
+	tell_port(fd, &address);
 	return 0;
 }
 
