@@ -22,7 +22,7 @@ deb: $(O)/.build-packages $(O)/.deb-packages ## build: build the Debian packages
 	$(Q)rm -rf $(deb) && mkdir -p $(deb_source)
 	$(Q)git ls-files -z | xargs -0 cp --parents -t $(deb_source)
 	$(Q)mv $(deb_source)/$(packaging)/debian $(deb_source)/debian
-	$(Q)needed=$$(sed -n '/^\[\(build\|curl\|microhttpd\|seccomp\)\]/,/^$$/s/^\([^ |]\+\) *|.*/\1/p' $(packaging)/packages.txt | grep -vx -e gcc -e libc6-dev | paste -sd,) && \
+	$(Q)needed=$$(sed -n '/^\[\(build\|curl\|microhttpd\|seccomp\|ncurses\)\]/,/^$$/s/^\([^ |]\+\) *|.*/\1/p' $(packaging)/packages.txt | grep -vx -e gcc -e libc6-dev | paste -sd,) && \
 	sed -i "s/@version@/$(version)/; s/@build-depends@/$$needed/" $(deb_source)/debian/changelog $(deb_source)/debian/control
 	$(call say,DEB,$(deb))
 	$(Q)cd $(deb_source) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u O -u V -u CI dpkg-buildpackage -us -uc > $(deb)/log 2>&1 || { tail -30 $(deb)/log >&2; exit 1; }

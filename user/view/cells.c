@@ -114,6 +114,17 @@ const char *cell_text(const struct cell_source *cells, const char *key, char *bu
 	return buffer;
 }
 
+void cell_symbol(char *name, size_t size, const char *key, const char *text)
+{
+	size_t length = strlen(text), at = length;
+
+	while (at && strncmp(text + at, " (", 2))
+		at--;
+	if (at && strcmp(key, "symbol") && text[length - 1] == ')')
+		length = at;
+	snprintf(name, size, "%.*s", (int)length, text);
+}
+
 void cell_keys(const struct cell_source *cells, json_t *names)
 {
 	bool function = cells->call || cell_function(cells->entry).frame;

@@ -26,6 +26,9 @@ struct call cell_function(const json_t *entry);
  * "place" or "code". Returns buffer, or NULL if it has no such key. */
 const char *cell_text(const struct cell_source *cells, const char *key, char *buffer, size_t size);
 
+/* The name of the function in the text of a key: that of "code" has its module, too. */
+void cell_symbol(char *name, size_t size, const char *key, const char *text);
+
 /* Adds the names of the keys that an entry has to a set, {name: true}. */
 void cell_keys(const struct cell_source *cells, json_t *names);
 

@@ -10,8 +10,10 @@
 #include "base/visible.h"
 #include "output/member.h"
 #include "output/rows.h"
-#include "view/sheet.h"
 #include "view/weights.h"
+
+#define HISTORY 32    /* intervals of the line of a figure */
+#define ARROW	" → " /* from a request to its response */
 
 /* How the intervals of a figure make one number. */
 enum joined { ADDED, AVERAGED };
@@ -21,8 +23,9 @@ struct figure_of {
 	double value, low, high; /* sums; of averages, each times the duration */
 	double weight;		 /* sum of the durations */
 	size_t intervals;
-	bool estimate;	 /* it is not exact */
-	const char *why; /* interned by the figures' `whys`: why there is no value; NULL */
+	double last[HISTORY]; /* its values, by the interval's number modulo HISTORY */
+	bool estimate;	      /* it is not exact */
+	const char *why;      /* interned by the figures' `whys`: why there is no value; NULL */
 };
 
 struct figure {
@@ -107,7 +110,7 @@ static void add_value(struct figures *figures, struct figure *figure, const json
 	of->low += weight * low;
 	of->high += weight * high;
 	of->weight += weight;
-	of->intervals++;
+	of->last[of->intervals++ % HISTORY] = value;
 	of->estimate |= low != high;
 }
 
@@ -136,8 +139,8 @@ static void take_count(struct figures *figures, const json_t *record)
 {
 	char *name = row_title(record, string(record, "event"));
 
-	add_scaled(figures, figure_at(figures, "counts", name, string(record, "unit"), ADDED, 1), record,
-		   record);
+	add_scaled(figures, figure_at(figures, FIGURES_COUNTS, name, string(record, "unit"), ADDED, 1),
+		   record, record);
 	free(name);
 }
 
@@ -145,7 +148,8 @@ static void take_metric(struct figures *figures, const json_t *record)
 {
 	const json_t *bound = json_object_get(record, "bound");
 	char *name = row_title(record, string(record, "metric"));
-	struct figure *figure = figure_at(figures, "metrics", name, string(record, "unit"), AVERAGED, 1);
+	struct figure *figure =
+		figure_at(figures, FIGURES_METRICS, name, string(record, "unit"), AVERAGED, 1);
 	double value = real_member(record, "value", NAN);
 
 	free(name);
@@ -162,8 +166,7 @@ static void take_summary(struct figures *figures, const json_t *record)
 {
 	bool metric = json_object_get(record, "metric");
 	char *name = row_title(record, string(record, metric ? "metric" : "event"));
-	struct figure *figure =
-		figure_at(figures, "means of executions", name, string(record, "unit"), AVERAGED, 1);
+	struct figure *figure = figure_at(figures, FIGURES_MEANS, name, string(record, "unit"), AVERAGED, 1);
 	double mean = real_member(record, "mean", NAN), error;
 	json_int_t counted = integer(record, "counted");
 
@@ -184,9 +187,8 @@ static void take_cells(struct figures *figures, const json_t *record)
 	json_array_foreach(json_object_get(record, "cells"), i, cell) {
 		char *keys = row_title(record, ""), *name;
 
-		name = xasprintf("%s → %s%s", string(cell, "request"), string(cell, "response"), keys);
-		add_scaled(figures, figure_at(figures, "off-core requests", name, "", ADDED, 1), record,
-			   cell);
+		name = xasprintf("%s" ARROW "%s%s", string(cell, "request"), string(cell, "response"), keys);
+		add_scaled(figures, figure_at(figures, FIGURES_OFFCORE, name, "", ADDED, 1), record, cell);
 		free(keys);
 		free(name);
 	}
@@ -215,7 +217,7 @@ static void take_analysis(struct figures *figures, const json_t *record)
 		char *keys = row_title(record, "");
 		char *name =
 			xasprintf("%*s%s%s", 2 * depth_of(shares, share, 0), "", string(share, "name"), keys);
-		struct figure *figure = figure_at(figures, "shares of the cycles", name, "%", AVERAGED, 100);
+		struct figure *figure = figure_at(figures, FIGURES_ANALYSIS, name, "%", AVERAGED, 100);
 
 		free(keys);
 		free(name);
@@ -323,6 +325,123 @@ static void difference_row(struct sheet *sheet, const struct figure *figure)
 		sheet_add(sheet, "%s", least <= 0 && most >= 0 ? "~" : "");
 	}
 	name_cells(sheet, figure);
+}
+
+/* The last intervals. */
+static void bars_cell(struct sheet *sheet, const struct figure_of *of)
+{
+	size_t nr = of->intervals < HISTORY ? of->intervals : HISTORY;
+	double values[HISTORY];
+
+	for (size_t i = 0; i < nr; i++)
+		values[i] = of->last[(of->intervals - nr + i) % HISTORY];
+	sheet_bars(sheet, values, nr);
+}
+
+static void history_row(struct sheet *sheet, const struct figure *figure)
+{
+	const struct figure_of *of = &figure->of[0];
+	double last = of->intervals ? of->last[(of->intervals - 1) % HISTORY] : NAN;
+
+	number_cell(sheet, figure, isnan(last) ? NAN : figure->factor * last);
+	number_cell(sheet, figure, joined(figure, of, of->value));
+	sheet_add(sheet, "%s", of->estimate ? "~" : "");
+	for (int high = 0; high < 2; high++)
+		if (of->estimate)
+			number_cell(sheet, figure, joined(figure, of, high ? of->high : of->low));
+		else
+			sheet_add(sheet, "%s", "");
+	bars_cell(sheet, of);
+	name_cells(sheet, figure);
+	sheet_add(sheet, "%s", of->intervals ? "" : of->why ?: "");
+	sheet_tag(sheet, "");
+}
+
+static void add_history_columns(struct sheet *sheet, const char *all)
+{
+	static const char *const numbers[] = {"last", NULL, "", "from", "to", "intervals"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		sheet_column(sheet, numbers[i] ?: all, true);
+	sheet_column(sheet, "unit", false);
+	sheet_column(sheet, "name", false);
+	sheet_column(sheet, "", false);
+}
+
+void figures_history(const struct figures *figures, const char *section, struct sheet *sheet)
+{
+	for (size_t i = 0; i < figures->nr; i++) {
+		const struct figure *figure = &figures->list[i];
+
+		if (strcmp(figure->section, section))
+			continue;
+		if (!sheet->nr_columns)
+			add_history_columns(sheet, figure->joined == ADDED ? "sum" : "mean");
+		history_row(sheet, figure);
+	}
+}
+
+/* The number of a text in a list, to which it is added unless it is in there. */
+static size_t place_in(json_t *list, const char *text, size_t length)
+{
+	size_t i;
+	json_t *known;
+
+	json_array_foreach(list, i, known)
+		if (json_string_length(known) == length && !strncmp(json_string_value(known), text, length))
+			return i;
+	json_array_append_new(list, json_stringn_nocheck(text, length));
+	return i;
+}
+
+static void matrix_cell(const struct figures *figures, struct sheet *sheet, const char *request,
+			const char *response)
+{
+	char *name = xasprintf("%s" ARROW "%s", request, response), number[40];
+	char *key = xasprintf(FIGURES_OFFCORE "\n%s", name);
+	const json_t *known = json_object_get(figures->known, key);
+	const struct figure *figure = known ? &figures->list[json_integer_value(known)] : NULL;
+	const struct figure_of *of = figure ? &figure->of[0] : NULL;
+
+	free(name);
+	free(key);
+	if (!of || !of->intervals)
+		sheet_add(sheet, "%s", of ? "-" : "");
+	else
+		sheet_add(
+			sheet, "%s%s", of->estimate ? "~" : "",
+			row_grouped((json_int_t)fmax(fmin(of->value, 9e18), -9e18), number, sizeof(number)));
+}
+
+void figures_matrix(const struct figures *figures, struct sheet *sheet)
+{
+	json_t *requests = json_array(), *responses = json_array(), *request, *response;
+	size_t i, j;
+
+	for (i = 0; i < figures->nr; i++) {
+		const char *name = figures->list[i].name, *arrow = strstr(name, ARROW);
+
+		if (strcmp(figures->list[i].section, FIGURES_OFFCORE) || !arrow)
+			continue;
+		place_in(requests, name, arrow - name);
+		place_in(responses, arrow + strlen(ARROW), strlen(arrow + strlen(ARROW)));
+	}
+	sheet_column(sheet, "request", false);
+	json_array_foreach(responses, i, response)
+		sheet_column(sheet, json_string_value(response), true);
+	json_array_foreach(requests, i, request) {
+		char shown[200];
+
+		visible(shown, sizeof(shown), json_string_value(request));
+		sheet_add(sheet, "%s", shown);
+		json_array_foreach(responses, j, response)
+			if (j + 1 < SHEET_COLUMNS)
+				matrix_cell(figures, sheet, json_string_value(request),
+					    json_string_value(response));
+		sheet_tag(sheet, "");
+	}
+	json_decref(requests);
+	json_decref(responses);
 }
 
 static void add_figure_columns(struct sheet *sheet, bool diff)

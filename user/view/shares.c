@@ -14,12 +14,13 @@
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/rows.h"
-#include "view/sheet.h"
 #include "view/texts.h"
 #include "view/tree.h"
 #include "view/weights.h"
 
 #define KEYS_MOST 12
+
+#define LATENCY_POWERS 20 /* powers of two of cycles; the last one has all that are longer */
 
 /* The key of a row: the numbers of its texts. */
 struct row_key {
@@ -30,7 +31,8 @@ struct share_row {
 	struct stood_for self[2], total[2]; /* in the first stream and in the second */
 	double latency, measured, longest;  /* mem: cycles, and occurrences that they are of */
 	double predicted, mispredicted;	    /* branch */
-	size_t seen;			    /* the entry that has added to `total` last */
+	double *spread; /* mem: occurrences by the power of two of their latency; NULL: none */
+	size_t seen;	/* the entry that has added to `total` last */
 };
 
 /* The samples of an event. */
@@ -81,10 +83,12 @@ static void release_table(struct share_table *table)
 {
 	for (size_t i = 0; i < table->nr_keys; i++)
 		free(table->keys[i]);
-	interned_release(&table->numbers);
 	way_tree_release(&table->ways);
 	json_decref(table->lost);
+	for (size_t i = 0; i < table->numbers.nr; i++)
+		free(table->rows[i].spread);
 	free(table->rows);
+	interned_release(&table->numbers);
 	free(table->name);
 }
 
@@ -284,13 +288,22 @@ static void list_functions(struct share_tables *shares, const json_t *entry)
 	}
 }
 
-static void add_latency(struct share_table *table, struct share_row *row, const json_t *entry)
+static void add_latency(struct share_table *table, struct share_row *row, const json_t *entry, bool spread)
 {
 	const char *bound;
 	json_t *count;
 
-	json_object_foreach(json_object_get(entry, "latency_histogram_period"), bound, count)
+	json_object_foreach(json_object_get(entry, "latency_histogram_period"), bound, count) {
+		double least = strtod(bound, NULL);
+		int power = least >= 1 && least < 1e15 ? ilogb(least) : 0;
+
 		row->measured += json_integer_value(count);
+		if (!spread)
+			continue;
+		if (!row->spread)
+			row->spread = xcalloc(LATENCY_POWERS, sizeof(*row->spread));
+		row->spread[power < LATENCY_POWERS ? power : LATENCY_POWERS - 1] += json_integer_value(count);
+	}
 	row->latency += integer(entry, "latency_sum_period");
 	row->longest = fmax(row->longest, integer(entry, "latency_max"));
 	table->latency |= row->measured > 0;
@@ -319,7 +332,7 @@ static void take_self(struct share_tables *shares, struct share_table *table, co
 	stood_for_add(&row->self[shares->stream], weight);
 	if (shares->stream)
 		return;
-	add_latency(table, row, cells->entry);
+	add_latency(table, row, cells->entry, shares->wanted.spread);
 	add_prediction(table, row, cells->entry);
 }
 
@@ -720,6 +733,20 @@ static void share_cells(struct sheet *sheet, const struct stood_for *part, const
 	sheet_add(sheet, "%.1f", weight_share_error(part, whole));
 }
 
+/* The bars from 1 cycle to the longest latencies that a table has. */
+static void spread_cell(const struct printed_table *printed, struct sheet *sheet, const struct share_row *of)
+{
+	double shown[LATENCY_POWERS] = {0};
+	int powers = 1;
+
+	for (size_t row = 0; row < printed->table->numbers.nr; row++)
+		for (int i = powers; printed->table->rows[row].spread && i < LATENCY_POWERS; i++)
+			powers = printed->table->rows[row].spread[i] ? i + 1 : powers;
+	if (of->spread)
+		memcpy(shown, of->spread, sizeof(shown));
+	sheet_bars(sheet, shown, powers);
+}
+
 static void weight_cells(const struct printed_table *printed, struct sheet *sheet, size_t row)
 {
 	const struct share_table *table = printed->table;
@@ -732,6 +759,8 @@ static void weight_cells(const struct printed_table *printed, struct sheet *shee
 	if (table->latency) {
 		sheet_add(sheet, of->measured ? "%.0f" : "", mean_of(of));
 		grouped_cell(sheet, of->longest);
+		if (printed->shares->wanted.spread)
+			spread_cell(printed, sheet, of);
 	}
 	if (table->predicted)
 		sheet_add(sheet, of->predicted ? "%.1f%%" : "",
@@ -778,12 +807,27 @@ static void add_columns(const struct printed_table *printed, struct sheet *sheet
 		if (printed->table->latency) {
 			sheet_column(sheet, "mean", true);
 			sheet_column(sheet, "max", true);
+			if (printed->shares->wanted.spread)
+				sheet_column(sheet, "1, 2, 4, … cycles", false);
 		}
 		if (printed->table->predicted)
 			sheet_column(sheet, "mispredicted", true);
 	}
 	for (size_t i = 0; i < printed->table->nr_keys; i++)
 		sheet_column(sheet, printed->table->keys[i], false);
+}
+
+/* The name of the function that a row is of; "" if there is none. */
+static void tag_row(const struct printed_table *printed, struct sheet *sheet, size_t row)
+{
+	static const char *const keys[] = {"symbol", "code", "from"};
+	char name[CELL_TEXT_MAX] = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys) && !*name; i++)
+		for (size_t key = 0; key < printed->table->nr_keys && !*name; key++)
+			if (!strcmp(printed->table->keys[key], keys[i]))
+				cell_symbol(name, sizeof(name), keys[i], key_text(printed, row, key));
+	sheet_tag(sheet, name);
 }
 
 static void add_rows(struct printed_table *printed, struct sheet *sheet)
@@ -801,6 +845,7 @@ static void add_rows(struct printed_table *printed, struct sheet *sheet)
 			visible(shown, sizeof(shown), key_text(printed, row, key));
 			sheet_add(sheet, "%s", shown);
 		}
+		tag_row(printed, sheet, row);
 	}
 }
 
@@ -887,56 +932,66 @@ static void add_remarks(const struct printed_table *printed, struct text *text)
 			 weight_share(&table->passed[0], &table->whole[0]));
 }
 
-static void add_ways(const struct printed_table *printed, struct text *text, int width)
+static void add_ways(const struct printed_table *printed, struct sheet *sheet)
 {
 	const struct shares_wanted *wanted = &printed->shares->wanted;
-	struct sheet sheet = {0};
 
-	sheet_column(&sheet, "samples", true);
-	sheet_column(&sheet, "share", true);
-	sheet_column(&sheet, "±", true);
-	sheet_column(&sheet,
+	sheet_column(sheet, "samples", true);
+	sheet_column(sheet, "share", true);
+	sheet_column(sheet, "±", true);
+	sheet_column(sheet,
 		     wanted->callers ? "function, and below it its callers"
 				     : "function, and below it its callees",
 		     false);
 	way_tree_rows(&printed->table->ways, &printed->shares->texts, &printed->table->whole[0],
-		      wanted->least < 0 ? 0.5 : wanted->least, &sheet);
-	sheet_print(&sheet, text, width);
-	sheet_release(&sheet);
+		      wanted->least < 0 ? 0.5 : wanted->least, sheet);
 }
 
-static void add_table(struct printed_table *printed, struct text *text, int width)
+static void add_table(struct printed_table *printed, struct sheet *sheet, struct text *after)
 {
-	struct sheet sheet = {0};
 	struct stood_for others;
 	size_t left_out;
 
 	others = choose_rows(printed, &left_out);
-	add_columns(printed, &sheet);
-	add_rows(printed, &sheet);
-	if (sheet.nr)
-		sheet_print(&sheet, text, width);
-	add_rest(printed, text, &others, left_out);
+	add_columns(printed, sheet);
+	add_rows(printed, sheet);
+	add_rest(printed, after, &others, left_out);
 	if (printed->marked)
-		text_add(text,
+		text_add(after,
 			 "# ~: within what sampling alone makes of two equal runs, in 19 of 20 cases\n");
-	sheet_release(&sheet);
 	free(printed->order);
+}
+
+void shares_table(const struct share_tables *shares, size_t i, struct text *before, struct sheet *sheet,
+		  struct text *after)
+{
+	struct printed_table printed = {.shares = shares,
+					.table = &shares->tables[i],
+					.amounts = shares->whole[0] && shares->whole[1]};
+
+	add_heading(&printed, before);
+	add_remarks(&printed, before);
+	if (shares->wanted.callers || shares->wanted.callees)
+		add_ways(&printed, sheet);
+	else
+		add_table(&printed, sheet, after);
 }
 
 void shares_print(const struct share_tables *shares, struct text *text, int width)
 {
+	bool ways = shares->wanted.callers || shares->wanted.callees;
+
 	for (size_t i = 0; i < shares->nr; i++) {
-		struct printed_table printed = {.shares = shares,
-						.table = &shares->tables[i],
-						.amounts = shares->whole[0] && shares->whole[1]};
+		struct sheet sheet = {0};
+		struct text after = {0};
 
 		text_add(text, i ? "\n" : "");
-		add_heading(&printed, text);
-		add_remarks(&printed, text);
-		if (shares->wanted.callers || shares->wanted.callees)
-			add_ways(&printed, text, width);
-		else
-			add_table(&printed, text, width);
+		shares_table(shares, i, text, &sheet, &after);
+		if (sheet.nr || ways)
+			sheet_print(&sheet, text, width);
+		if (after.used)
+			text_add(text, "%s", after.bytes);
+		free(after.bytes);
+		sheet_release(&sheet);
 	}
 }

@@ -8,6 +8,7 @@
 
 #include "output/text.h"
 #include "view/filter.h"
+#include "view/sheet.h"
 
 /* What is asked for. Texts are borrowed. */
 struct shares_wanted {
@@ -17,6 +18,7 @@ struct shares_wanted {
 	const char *callers, *callees; /* a function whose callers or callees are wanted; at most one */
 	bool children;		       /* functions have a share of what they call, too */
 	bool diff;		       /* there are two streams */
+	bool spread;		       /* of loads, how their latencies are spread, too */
 	double least;		       /* rows below this many percent are summed up; below 0: not given */
 	size_t top;		       /* no more rows than this; 0: all */
 };
@@ -37,6 +39,13 @@ size_t shares_tables(const struct share_tables *shares);
 
 /* Refuses what was asked for if the records don't have it: keys, stacks, a function. Returns 0 or -1. */
 int shares_check(const struct share_tables *shares, struct refusal *refusal);
+
+/*
+ * Makes the i-th table: what comes before its rows and after them, and the rows. Each row has the name of its
+ * function as its tag, "" if it has none.
+ */
+void shares_table(const struct share_tables *shares, size_t i, struct text *before, struct sheet *sheet,
+		  struct text *after);
 
 /* Appends all tables. `width` is that of the terminal; 0: there is no limit. */
 void shares_print(const struct share_tables *shares, struct text *text, int width);

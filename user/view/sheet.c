@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "view/sheet.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,27 @@ void sheet_add(struct sheet *sheet, const char *format, ...)
 	had(cell);
 	sheet->cells = xroom(sheet->cells, sheet->nr, &sheet->room, sizeof(*sheet->cells));
 	sheet->cells[sheet->nr++] = cell;
+}
+
+void sheet_bars(struct sheet *sheet, const double *numbers, size_t nr)
+{
+	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	struct text line = {0};
+	double most = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		most = fmax(most, numbers[i]);
+	for (size_t i = 0; i < nr; i++)
+		text_add(&line, "%s",
+			 numbers[i] > 0 && most > 0 ? bars[(int)fmin(7, numbers[i] / most * 8)] : bars[0]);
+	sheet_add(sheet, "%s", line.bytes ?: "");
+	free(line.bytes);
+}
+
+void sheet_tag(struct sheet *sheet, const char *text)
+{
+	sheet->tags = xroom(sheet->tags, sheet->nr_tags, &sheet->tags_room, sizeof(*sheet->tags));
+	sheet->tags[sheet->nr_tags++] = xstrdup(text);
 }
 
 static int cell_width(const struct sheet *sheet, size_t column)
@@ -109,6 +131,9 @@ void sheet_release(struct sheet *sheet)
 		free(sheet->cells[i]);
 	for (size_t i = 0; i < sheet->nr_columns; i++)
 		free(sheet->columns[i].heading);
+	for (size_t i = 0; i < sheet->nr_tags; i++)
+		free(sheet->tags[i]);
+	free(sheet->tags);
 	free(sheet->cells);
 	*sheet = (struct sheet){0};
 }

@@ -20,12 +20,20 @@ struct sheet {
 	size_t nr_columns;
 	char **cells; /* row by row */
 	size_t nr, room;
+	char **tags; /* what each row is of, as it is, for a view in which rows can be chosen */
+	size_t nr_tags, tags_room;
 };
 
 void sheet_column(struct sheet *sheet, const char *heading, bool number);
 
 /* Adds the next cell, from the left to the right and row by row. */
 void sheet_add(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds a cell of bars, from 0 to the largest of the numbers. */
+void sheet_bars(struct sheet *sheet, const double *numbers, size_t nr);
+
+/* Says what the next row is of: a text that is not printed. */
+void sheet_tag(struct sheet *sheet, const char *text);
 
 /* Appends the table. `width` is the number of columns of the terminal; 0: there is no limit. */
 void sheet_print(const struct sheet *sheet, struct text *text, int width);

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap top of what is going on."""
+import json
+import os
+import re
+
+from records import NHMTAP, program
+from terminal import Terminal
+
+DEMO = program("demo")  # large_loop takes three times as long as small_loop
+
+
+def test_a_command_is_shown_recorded_and_replayed(tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    with Terminal(NHMTAP, "top", "--record", kept, "-I", "100", "--", DEMO) as seen:
+        seen.until(lambda screen: re.search(r"\d+\.\d% .* demo +(large|small)_loop", screen))
+        seen.type("2")
+        seen.until(lambda screen: "task-clock" in screen or "instructions" in screen)
+        seen.type("7")
+        seen.until(lambda screen: "100.0% of the time" in screen and "accounts" in screen)
+        seen.until(lambda screen: "ENDED" in screen)
+        seen.type("q")
+        seen.end()
+        assert seen.status and open(seen.status, encoding="ascii").read() == "0\n"
+    assert json.loads(kept.read_text(encoding="utf-8").splitlines()[-1])["type"] == "end"
+    with Terminal(NHMTAP, "top", kept) as seen:
+        seen.type("e")
+        seen.until(lambda screen: re.search(r"\d+\.\d% .* demo +large_loop", screen))
+
+
+def test_quitting_ends_the_command_and_leaves_nothing_behind(tmp_path):
+    with Terminal(NHMTAP, "top", "-I", "100", "--", "sh", "-c", f"echo $$ > {tmp_path}/pid; echo said; while :; do :; done",
+                  TMPDIR=str(tmp_path)) as seen:
+        seen.until(lambda screen: "samples in" in screen)
+        seen.type("8")
+        seen.until(lambda screen: "said" in screen)
+        seen.type("q")
+        seen.end()
+    assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text().strip()}")
+    assert os.listdir(tmp_path) == ["pid"]
+
+
+def test_an_activity_has_its_own_options(tmp_path):
+    with Terminal(NHMTAP, "top", "stat", "-e", "page-faults", "-I", "100", "--", DEMO) as seen:
+        seen.until(lambda screen: "page-faults" in screen and "2 counts" in screen)
+
+
+def test_config_is_shown_too(tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"activities": [{"name": "c", "command": "stat", "event": "page-faults", "interval_ms": 100}]}))
+    with Terminal(NHMTAP, "top", config, "--", DEMO) as seen:
+        seen.until(lambda screen: "page-faults" in screen)
+
+
+def test_what_is_refused_is_told_without_a_screen():
+    with Terminal(NHMTAP, "top", "-e", "nosuchevent", "-p", "1") as seen:
+        assert "nosuchevent" in seen.end()
+        assert open(seen.status, encoding="ascii").read() != "0\n"

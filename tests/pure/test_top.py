@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap top: the screen, of streams that are made here, so what it has to show is known."""
+import fcntl
+import json
+import os
+import pty
+import random
+import re
+import select
+import struct
+import subprocess
+import termios
+
+import pytest
+from records import NHMTAP
+from terminal import Terminal
+from test_show import HOSTILE, entries, stacks
+from test_symbolize import profile, stream, text_of
+
+FUNCTIONS = entries(small=10, large=30) + [{"comm": "other", "samples": 20, "period": 200, "code": {"symbol": "middle"}}]
+
+
+def at(seconds):
+    return f"2026-01-31T23:00:{seconds:02}.000000000Z"
+
+
+def count(seconds, value):
+    return {"type": "count", "event": "page-faults", "status": "counted", "value": value, "scaled": value, "enabled_ns": 1,
+            "running_ns": 1, "start_time": at(seconds), "duration_ns": 1_000_000_000}
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Returns a function that stores a stream of these records in a file."""
+    def store(*records, text=None):
+        path = tmp_path / "records.jsonl"
+        path.write_text(text or text_of(*stream(*records)), encoding="utf-8")
+        return path
+    return store
+
+
+def shows(*words):
+    return lambda screen: all(word in screen for word in words)
+
+
+def rows(screen):
+    """The lines that begin with a number."""
+    return [re.split(r" {2,}", line.strip()) for line in screen.splitlines() if re.match(r" *[\d,]+  ", line)]
+
+
+def names(screen):
+    return [row[-1].split()[0] for row in rows(screen)]
+
+
+def test_functions_are_in_the_order_of_their_samples_and_of_what_s_asks_for(stored):
+    with Terminal(NHMTAP, "top", stored(profile(*FUNCTIONS))) as seen:
+        screen = seen.until(shows("large", "middle", "small"))
+        assert [row[0] for row in rows(screen)] == ["30", "20", "10"]
+        assert names(screen) == ["large", "middle", "small"]
+        for _ in range(4):  # total, samples, symbol, comm
+            seen.type("s")
+        seen.until(lambda screen: shows("by comm")(screen) and names(screen) == ["large", "small", "middle"])
+        seen.type("q")
+        seen.end()
+
+
+def test_a_function_is_looked_into_by_enter_and_left_by_escape(stored):
+    with Terminal(NHMTAP, "top", stored(*stacks(main__work=30, main__work__step=50, main__other__step=20))) as seen:
+        seen.until(lambda screen: names(screen)[:1] == ["step"])
+        seen.tmux("send-keys", "Enter")
+        screen = seen.until(shows("function step", "callers", "callees"))
+        callers = screen.split("callers", 1)[1]
+        assert [row[0] for row in rows(callers)][:3] == ["70", "50", "50"] and "work" in callers and "other" in callers
+        seen.tmux("send-keys", "Escape")
+        seen.until(lambda screen: "function step" not in screen and names(screen)[:1] == ["step"])
+
+
+def test_a_filter_is_a_text_or_a_condition(stored):
+    with Terminal(NHMTAP, "top", stored(profile(*FUNCTIONS))) as seen:
+        seen.until(shows("large", "middle", "small"))
+        for typed, left in (("MID", ["middle"]), ("comm=demo", ["large", "small"]), ("symbol~^s", ["small"])):
+            seen.type("/" + typed)
+            seen.tmux("send-keys", "Enter")
+            seen.until(lambda screen, left=left: names(screen) == left)
+        seen.type("/symbol~(")
+        seen.tmux("send-keys", "Enter")
+        seen.until(shows("Unmatched"))
+        seen.tmux("send-keys", "Escape")
+        seen.until(lambda screen: len(names(screen)) == 3)
+
+
+def test_counts_have_their_last_intervals_as_bars(stored):
+    path = stored(*[count(i, 100 * i) for i in range(1, 9)])
+    with Terminal(NHMTAP, "top", path) as seen:
+        seen.type("e")
+        row, = rows(seen.until(shows("▁▂▃▄▅▆▇█"[1:])))
+        assert row[:2] == ["800", "3,600"] and "page-faults" in row and "▂▃▄▅▆▇██" in row
+    with Terminal(NHMTAP, "top", path, LC_ALL="C", TERM="vt100") as seen:
+        seen.type("e")
+        screen = seen.until(shows("23456788"))
+        assert screen.isascii()
+
+
+def test_time_can_be_frozen_and_gone_back_in(stored):
+    path = stored(*[profile(*entries(**{f"part{i}": 10 + i}), start=at(i)) for i in range(1, 6)])
+    with Terminal(NHMTAP, "top", path) as seen:
+        seen.type("e")
+        seen.until(lambda screen: len(names(screen)) == 5 and "100%" in screen)
+        seen.type("hh")
+        seen.until(lambda screen: sorted(names(screen)) == ["part1", "part2", "part3"])
+        seen.type("l")
+        seen.until(lambda screen: len(names(screen)) == 4 and "PAUSED" in screen)
+        seen.type("0")
+        seen.until(lambda screen: names(screen) == ["part1"])
+        seen.type(">> ")
+        seen.until(lambda screen: len(names(screen)) == 5 and shows("×4", "END")(screen))
+
+
+def test_frozen_data_stay_while_others_come(tmp_path):
+    records = stream(profile(*entries(first=10), start=at(1)), profile(*entries(second=20), start=at(2)))
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with Terminal(f"cat {fifo} | {NHMTAP} top -") as seen, open(fifo, "w", encoding="utf-8") as writer:
+        writer.write(text_of(*records[:2]))
+        writer.flush()
+        seen.until(lambda screen: names(screen) == ["first"] and "LIVE" in screen)
+        seen.type("z")
+        seen.until(shows("FROZEN"))
+        writer.write(text_of(*records[2:]))
+        writer.flush()
+        screen = seen.until(shows("2 newer records"))
+        assert names(screen) == ["first"]
+        seen.tmux("send-keys", "Enter")
+        seen.until(shows("function first"))
+        seen.tmux("send-keys", "Escape")
+        seen.type("z")
+        seen.until(lambda screen: names(screen) == ["second", "first"])
+
+
+@pytest.mark.parametrize("columns, lines", [(80, 24), (200, 50), (20, 4)])
+def test_it_fits_the_terminal_and_its_footer_lists_the_keys(stored, columns, lines):
+    with Terminal(NHMTAP, "top", stored(profile(*FUNCTIONS)), columns=columns, rows=lines) as seen:
+        screen = seen.until(shows("q quit"))
+        assert len(screen.splitlines()) == lines and "q quit" in screen.splitlines()[-1]
+        if columns >= 80:
+            assert shows("views", "Enter", "Esc", "/ filter", "s sort", "z freeze", "? help")(screen.splitlines()[-1])
+        seen.resize(100, 30)
+        seen.until(lambda screen: len(screen.splitlines()) == 30 and shows("q quit", "? help")(screen.splitlines()[-1]))
+        seen.type("?")
+        seen.until(shows("keys", "Enter", "freeze"))
+
+
+def test_without_colours_none_are_used(stored):
+    path = stored(profile(*FUNCTIONS))
+    for settings, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "vt100"}, False)):
+        with Terminal(NHMTAP, "top", path, **settings) as seen:
+            seen.until(shows("large", "q quit"))
+            assert bool(re.search(r"\x1b\[(\d+;)*3[0-7]m", seen.screen("-e"))) is coloured, settings
+
+
+@pytest.mark.parametrize("name, why", [("dumb", "can't place text"), ("nosuch", "is not known")])
+def test_a_terminal_that_cant_place_text_is_refused_in_words(stored, name, why):
+    with Terminal(NHMTAP, "top", stored(profile(*FUNCTIONS)), TERM=name) as seen:
+        assert shows(f"TERM={name}", why)(seen.end())
+
+
+def test_without_a_terminal_it_is_refused(stored):
+    done = subprocess.run(["setsid", "-w", NHMTAP, "top", stored(profile(*FUNCTIONS))], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode and "needs a terminal" in done.stderr and "nhmtap profile" in done.stderr
+
+
+class Pty:
+    """nhmtap top on a terminal of which every byte is seen. It does not wait for any screen."""
+
+    def __init__(self, *arguments, **variables):
+        self.pid, self.fd = pty.fork()
+        if not self.pid:
+            os.environ.update({"TERM": "xterm", "LC_ALL": "C.UTF-8", **variables})
+            os.execv(NHMTAP, [NHMTAP, "top", *map(str, arguments)])
+        self.seen = b""
+
+    def read(self, seconds=0):
+        while select.select([self.fd], [], [], seconds)[0]:
+            try:
+                self.seen += os.read(self.fd, 65536)
+            except OSError:  # it has ended
+                return
+
+    def until(self, text):
+        while text not in self.seen:
+            assert select.select([self.fd], [], [], 60)[0], self.seen
+            self.seen += os.read(self.fd, 65536)
+
+    def resize(self, columns, lines):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def type(self, keys):
+        os.write(self.fd, keys)
+
+    def end(self):
+        while True:  # a program that blocks on writing would not end
+            self.read(0.02)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                os.close(self.fd)
+                return os.waitstatus_to_exitcode(status)
+
+
+COMBINED = "e" + "\u0301" * 50 + "寛" * 30
+
+
+def test_hostile_names_never_reach_the_terminal(stored):
+    path = stored(profile(*[{"comm": name[:200], "samples": 9, "period": 9, "code": {"symbol": name, "module": name}}
+                            for name in (HOSTILE, COMBINED, "\u202eevil\u2066", "\x9b31m", "a\nb\tc")]),
+                  {"type": "warning", "why": HOSTILE}, {**count(1, 5), "event": HOSTILE, "unit": HOSTILE})
+    run = Pty(path)
+    run.until(b"samples")
+    for key in (b"\n", b"\x1b", b"2", b"7", b"/" + "\u202e".encode() + b"\n", b"\x1b"):
+        run.read(0.2)
+        run.type(key)
+    run.read(0.3)
+    run.type(b"q")
+    assert run.end() == 0
+    text = run.seen.decode(errors="replace")
+    assert "\\x1b" in text or "\\u001b" in text
+    for hostile in ("\x1b]", "\x07", "\u202e", "\u2066", "\u0301", "\x9b"):
+        assert hostile not in text
+
+
+WHOLE = text_of(*stream(*stacks(main__work=30, main__work__step=50), count(1, 5), profile(*FUNCTIONS)))
+
+
+def test_a_stream_is_shown_up_to_where_it_is_cut(stored):
+    """The first piece ends within a record, the second within a character's escape or a number."""
+    first = WHOLE.index('"type":"count"')
+    for cut in sorted({first, len(WHOLE) - 1, *random.Random(1).sample(range(first, len(WHOLE)), 4)}):
+        run = Pty(stored(text=WHOLE[:cut]))
+        run.until(b"step")
+        run.type(b"q")
+        assert run.end() == 0, cut
+
+
+KEYS = [b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"j", b"k", b"h", b"l", b"s", b"w", b"z", b" ", b"?", b"\t", b"\n",
+        b"\x1b", b"/", b"a", b"=", b"~", b"(", b"\x7f", b"0", b"e", b"<", b">", b"g", b"G", b"\x1b[A", b"\x1b[B", b"\x1b[C", b"\x1b[D",
+        b"\x1b[5~", b"\x1b[6~", b"\xff", b"\xc3\xa9", b"\x00"]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_keys_and_sizes_make_it_fail(stored, seed):
+    chance = random.Random(seed)
+    interval = [*stacks(main__work=30, main__work__step=50), count(1, 5), profile(*FUNCTIONS)]
+    run = Pty(stored(*[{**record, "start_time": at(i)} for i in range(5) for record in interval],
+                     {"type": "offcore", "start_time": at(6), "duration_ns": 1,
+                      "cells": [{"request": "a", "response": "b", "scaled": 5}]}))
+    run.until(b"quit")
+    for _ in range(int(os.environ.get("NHMTAP_TOP_KEYS", "100"))):
+        run.type(chance.choice(KEYS))
+        if not chance.randrange(8):
+            run.resize(chance.choice([1, 2, 20, 80, 200, 500]), chance.choice([1, 2, 4, 24, 50, 200]))
+        run.read()
+    run.read(0.1)
+    run.type(b"\x1b")
+    run.read(0.2)
+    run.type(b"\x03")
+    assert run.end() == 0
+
+
+def test_what_is_no_record_is_refused_before_the_screen(stored):
+    with Terminal(NHMTAP, "top", stored(text="{}\nhello\n" + json.dumps({"type": "start"}) + "\n")) as seen:
+        assert "is no record" in seen.end()
