@@ -235,17 +235,55 @@ def test_what_is_no_code_says_so(engine, compiled):
     assert engine().file(path, 0)["why"] == "no code of the file is there"
 
 
-@pytest.mark.parametrize("options", [["-Wl,-z,lazy"], ["-Wl,-z,lazy,-z,ibtplt", "-fcf-protection=full"]],
-                         ids=["plt", "plt.sec"])
-def test_entries_of_the_linkage_table_are_named_after_what_they_call(engine, compiled, options):
-    path = compiled(*options)
-    assert (".plt.sec" in run("readelf", "-SW", path)) == (len(options) == 2)
-    called = [(int(match[1], 16), match[2]) for match in
-              re.finditer(r"^([0-9a-f]+) <(\w+@plt)>:", run("objdump", "-d", path), re.M)]
-    assert "putchar@plt" in dict(called).values() or "putc@plt" in dict(called).values()
-    for address, name in called:
-        if name != "__cxa_finalize@plt":  # .plt.got: not filled by relocations of .rela.plt
-            assert functions(engine().file(path, offset_of(path, address))) == [name]
+CALLS = ("strcpy", "strlen", "putchar", "atoi")
+CALLING = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int (*volatile taken)(const char *) = atoi;
+char *calls_strcpy(char *a, char *b) { return strcpy(a, b); }
+size_t calls_strlen(char *a) { return strlen(a); }
+int calls_putchar(void) { return putchar('.'); }
+int calls_atoi(char *a) { return atoi(a); }
+int main(int argc, char **argv) { calls_strlen(argv[0]); return taken(argv[0]); }
+"""
+
+
+@pytest.mark.parametrize("options, section", [
+    ("-Wl,-z,lazy", ".plt"), ("-Wl,-z,now", ".plt"), ("-no-pie", ".plt"), ("-fuse-ld=lld", ".plt"),
+    ("-Wl,-z,lazy,-z,ibtplt -fcf-protection=full", ".plt.sec"), ("-fuse-ld=lld -Wl,-z,retpolineplt", ".plt"),
+    ("-fuse-ld=lld -Wl,-z,retpolineplt,-z,now", ".plt"), ("-static", "strcpy strlen"),
+    ("-static-pie", "strcpy strlen")])
+def test_entries_of_the_linkage_table_are_named_after_what_they_call(engine, tmp_path, options, section):
+    """In a static program, only functions of which the C library has several for different CPUs have entries."""
+    path = tmp_path / "calling"
+    run("gcc", "-O0", "-fno-builtin", *options.split(), "-x", "c", "-", "-o", path, input=CALLING)
+    assert not section.startswith(".") or f" {section} " in run("readelf", "-SW", path)
+    code = run("objdump", "-d", "-w", path)
+    for name in CALLS if section.startswith(".") else section.split():
+        calling = code[code.index(f"<calls_{name}>:"):]
+        called = int(re.search(r"call +([0-9a-f]+)", calling)[1], 16)
+        for address in (called, called + 6):
+            assert functions(engine().file(path, offset_of(path, address))) == [f"{name}@plt"]
+
+
+def test_entries_of_functions_whose_address_is_taken_as_well_are_named(engine, tmp_path):
+    path = tmp_path / "taken"
+    run("gcc", "-O0", "-fno-builtin", "-shared", "-fPIC", "-x", "c", "-", "-o", path, input="""
+        int far(int); int (*taken(void))(int) { return far; } int calls_far(void) { return far(1); }""")
+    assert " .plt.got " in run("readelf", "-SW", path)
+    (address,) = re.findall(r"^([0-9a-f]+) <far@plt>:", run("objdump", "-d", path), re.M)
+    assert functions(engine().file(path, offset_of(path, int(address, 16)))) == ["far@plt"]
+
+
+def test_entries_of_32_bit_programs_are_named(engine, tmp_path):
+    path = tmp_path / "narrow.so"
+    run("clang", "-m32", "-fuse-ld=lld", "-shared", "-nostdlib", "-fPIC", "-x", "c", "-", "-o", path,
+        input="int first(int); int second(int); int calls(int a) { return first(a) + second(a); }")
+    entries = re.findall(r"^([0-9a-f]+) <(\w+@plt)>:", run("objdump", "-d", path), re.M)
+    assert {name for _, name in entries} == {"first@plt", "second@plt"}
+    for address, name in entries:
+        assert functions(engine().file(path, offset_of(path, int(address, 16)))) == [name]
 
 
 def test_of_names_at_one_address_the_best_known_is_shown(engine, tmp_path):

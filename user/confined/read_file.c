@@ -5,6 +5,7 @@
 
 #include "confined/dwarf_image.h"
 #include "confined/go_image.h"
+#include "confined/linkage.h"
 
 static void load_symbols(struct symbols *symbols, const struct image *image, const struct image *debug,
 			 size_t most)
@@ -20,7 +21,7 @@ static void load_symbols(struct symbols *symbols, const struct image *image, con
 		}
 		go_image_add_symbols(image, symbols, most);
 	}
-	image_add_plt(image, symbols, most);
+	linkage_add_symbols(image, symbols, most);
 	symbols_finish(symbols, image_end_of_code, image);
 }
 

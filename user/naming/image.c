@@ -276,11 +276,12 @@ static void add_symbols(struct symbols *symbols, const char *table, size_t nr, b
 		if (symbol.st_size > -1ULL - symbol.st_value)
 			symbol.st_size = 0;
 		symbols_add(symbols,
-			    &(struct found_symbol){symbol.st_value, symbol.st_value + symbol.st_size,
-						   base + symbol.st_name, 0,
-						   .weak = GELF_ST_BIND(symbol.st_info) == STB_WEAK,
-						   .local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL,
-						   .label = GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE});
+			    &(struct found_symbol){
+				    symbol.st_value, symbol.st_value + symbol.st_size, base + symbol.st_name,
+				    0, .weak = GELF_ST_BIND(symbol.st_info) == STB_WEAK,
+				    .local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL,
+				    .label = GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE,
+				    .indirect = GELF_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC});
 	}
 }
 
@@ -328,68 +329,6 @@ bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *sy
 	}
 	free(table);
 	return base >= 0;
-}
-
-/* --- the procedure linkage table -------------------------------------------------------------- */
-
-#define PLT_ENTRY    16 /* x86's, in all its forms */
-#define PLT_NAME_MAX 4096
-
-/* Adds a symbol for each entry of a PLT section. The entries are in the order of their relocations. */
-static void name_entries(const struct image *image, const char *table, size_t header_size, char **names,
-			 size_t nr, struct symbols *symbols)
-{
-	char name[PLT_NAME_MAX];
-	GElf_Shdr header;
-
-	if (!image_section(image, table, &header))
-		return;
-	for (size_t i = 0; i < nr && header_size + (i + 1) * PLT_ENTRY <= header.sh_size; i++) {
-		__u64 address = header.sh_addr + header_size + i * PLT_ENTRY;
-		long long at;
-
-		if (!names[i])
-			continue;
-		at = symbols_add_strings(symbols, name,
-					 snprintf(name, sizeof(name), "%.4000s@plt", names[i]));
-		if (at >= 0)
-			symbols_add(symbols, &(struct found_symbol){.address = address,
-								    .end = address + PLT_ENTRY,
-								    .name = at});
-	}
-}
-
-void image_add_plt(const struct image *image, struct symbols *symbols, size_t most)
-{
-	size_t strings_size = 0, nr, nr_symbols;
-	GElf_Shdr relocations, dynamic;
-	char *table = NULL, *dynamics = NULL, *strings = NULL, **names = NULL;
-
-	if (!is_wide(image) || !image_section(image, ".rela.plt", &relocations) ||
-	    !section_of_kind(image, SHT_DYNSYM, &dynamic))
-		return;
-	table = image_read_section(image, &relocations, most);
-	dynamics = image_read_section(image, &dynamic, most);
-	strings = linked_strings(image, &dynamic, most, &strings_size);
-	if (table && dynamics && strings) {
-		nr = relocations.sh_size / sizeof(Elf64_Rela);
-		nr_symbols = dynamic.sh_size / sizeof(Elf64_Sym);
-		strings[strings_size - 1] = '\0';
-		names = xcalloc(nr + 1, sizeof(*names));
-		for (size_t i = 0; i < nr; i++) {
-			size_t number = ELF64_R_SYM(((Elf64_Rela *)table)[i].r_info);
-			size_t name =
-				number && number < nr_symbols ? ((Elf64_Sym *)dynamics)[number].st_name : 0;
-
-			names[i] = name && name < strings_size ? strings + name : NULL;
-		}
-		name_entries(image, ".plt", PLT_ENTRY, names, nr, symbols);
-		name_entries(image, ".plt.sec", 0, names, nr, symbols);
-	}
-	free(names);
-	free(strings);
-	free(dynamics);
-	free(table);
 }
 
 /* --- .gnu_debugdata --------------------------------------------------------------------------- */

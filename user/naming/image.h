@@ -60,9 +60,6 @@ struct segment *image_segments(const struct image *image, size_t *nr);
  * bytes is not read. Returns whether the image has such a table. */
 bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *symbols, size_t most);
 
-/* Adds a name for each entry of the procedure linkage table: "puts@plt". */
-void image_add_plt(const struct image *image, struct symbols *symbols, size_t most);
-
 /* Returns the end of the code section that contains the address; a callback for symbols_finish(). */
 __u64 image_end_of_code(const void *image, __u64 address);
 

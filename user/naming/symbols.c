@@ -50,6 +50,21 @@ static int better(const struct found_symbol *a, const struct found_symbol *b, co
 	return strcmp(x, y);
 }
 
+static bool rather(const struct found_symbol *a, const struct found_symbol *b, const char *strings)
+{
+	return a->indirect != b->indirect ? a->indirect : better(a, b, strings) < 0;
+}
+
+const char *symbols_chosen_by(const struct symbols *symbols, __u64 address)
+{
+	const struct found_symbol *best = NULL, *end = symbols->found + symbols->nr_found;
+
+	for (const struct found_symbol *at = symbols->found; at < end; at++)
+		if (at->address == address && (!best || rather(at, best, symbols->strings)))
+			best = at;
+	return best ? symbols->strings + best->name : NULL;
+}
+
 /* Whether the symbol is only a label within a function, as in assembly. The function's name is used then. */
 static bool inside(const struct found_symbol *symbol, __u64 reach)
 {

@@ -16,6 +16,7 @@ struct found_symbol {
 	__u32 name;    /* offset in `strings` */
 	__u32 order;   /* if two overlap, the higher order applies; if equal, the one that begins later */
 	bool weak, local, label;
+	bool indirect; /* the code chooses a function when the file is loaded */
 };
 
 struct symbol {
@@ -43,6 +44,10 @@ long long symbols_add_strings(struct symbols *symbols, const char *strings, size
 
 /* Adds a symbol. Its name must already be in the strings. */
 void symbols_add(struct symbols *symbols, const struct found_symbol *symbol);
+
+/* The name of the function that the code at an address chooses, else the best known of all that were added at
+ * it; NULL: there is none. It walks through all symbols. The name is valid until more strings are added. */
+const char *symbols_chosen_by(const struct symbols *symbols, __u64 address);
 
 /*
  * Must be called once, after all symbols were added. Of several symbols at one address, the one that people

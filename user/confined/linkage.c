@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The forms of entries: System V ABI, AMD64 and Intel386 supplements; for retpolines and IBT, what lld and
+ * binutils write. */
+#include "confined/linkage.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "naming/image.h"
+#include "naming/symbols.h"
+
+/* What the dynamic linker fills with a function's address. */
+struct slot {
+	__u64 address; /* the sort key, so it must be the first member */
+	__u32 name;    /* offset in the strings of .dynsym, or (`own`) of the symbols; 0: none */
+	bool own;
+};
+
+struct slots {
+	struct slot *list;
+	size_t nr, room;
+};
+
+/* The symbols that relocations refer to. */
+struct dynamic {
+	char *table, *strings;
+	size_t nr, strings_size;
+};
+
+struct linkage {
+	const struct image *image;
+	struct symbols *symbols;
+	size_t most;
+	bool wide;	  /* the file's structs are those of 64 bits */
+	bool relative;	  /* code finds slots from its own address; else from ebx, or by their addresses */
+	__u64 base;	  /* what ebx is */
+	size_t resolvers; /* that may still be looked up: each takes a walk through all symbols */
+	struct dynamic dynamic;
+	struct slots slots; /* sorted by address, once all have been read */
+	struct slots lazy;  /* those whose entries push their numbers, in that order */
+};
+
+#define RESOLVERS_MOST 256
+
+/* --- relocations -------------------------------------------------------------------------------- */
+
+/* i386's types of these have the same numbers. */
+#define FILLS_DATA R_X86_64_GLOB_DAT
+#define FILLS_JUMP R_X86_64_JUMP_SLOT
+
+struct relocation {
+	__u64 slot, symbol, type, addend;
+};
+
+static size_t relocation_size(const struct linkage *linkage, __u32 kind)
+{
+	return linkage->wide ? sizeof(Elf64_Rela) : kind == SHT_RELA ? sizeof(Elf32_Rela) : sizeof(Elf32_Rel);
+}
+
+static struct relocation relocation_at(const struct linkage *linkage, __u32 kind, const char *bytes)
+{
+	Elf32_Rela narrow = {0};
+	Elf64_Rela wide;
+
+	if (linkage->wide) {
+		memcpy(&wide, bytes, sizeof(wide));
+		return (struct relocation){wide.r_offset, ELF64_R_SYM(wide.r_info), ELF64_R_TYPE(wide.r_info),
+					   wide.r_addend};
+	}
+	memcpy(&narrow, bytes, relocation_size(linkage, kind));
+	return (struct relocation){narrow.r_offset, ELF32_R_SYM(narrow.r_info), ELF32_R_TYPE(narrow.r_info),
+				   (__u32)narrow.r_addend};
+}
+
+static Elf_Scn *find_dynamic(const struct image *image, GElf_Shdr *header)
+{
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));)
+		if (gelf_getshdr(section, header) && header->sh_type == SHT_DYNSYM)
+			return section;
+	return NULL;
+}
+
+static void read_dynamic(struct linkage *linkage)
+{
+	struct dynamic *dynamic = &linkage->dynamic;
+	GElf_Shdr table, strings;
+
+	if (!find_dynamic(linkage->image, &table) ||
+	    !gelf_getshdr(elf_getscn(linkage->image->elf, table.sh_link), &strings))
+		return;
+	dynamic->table = image_read_section(linkage->image, &table, linkage->most);
+	dynamic->strings = image_read_section(linkage->image, &strings, linkage->most);
+	if (!dynamic->table || !dynamic->strings)
+		return;
+	dynamic->nr = table.sh_size / (linkage->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
+	dynamic->strings_size = strings.sh_size;
+	dynamic->strings[strings.sh_size - 1] = '\0';
+}
+
+static __u32 dynamic_name(const struct linkage *linkage, size_t number)
+{
+	const struct dynamic *dynamic = &linkage->dynamic;
+	__u32 name = 0;
+
+	if (number && number < dynamic->nr)
+		name = linkage->wide ? ((Elf64_Sym *)dynamic->table)[number].st_name
+				     : ((Elf32_Sym *)dynamic->table)[number].st_name;
+	return name < dynamic->strings_size ? name : 0;
+}
+
+/* The name of a function that the file has for itself only, and chooses when it is loaded. */
+static __u32 resolver_name(struct linkage *linkage, __u64 resolver)
+{
+	const char *name;
+
+	if (!resolver || !linkage->resolvers)
+		return 0;
+	linkage->resolvers--;
+	name = symbols_chosen_by(linkage->symbols, resolver);
+	return name ? name - linkage->symbols->strings : 0;
+}
+
+static struct slot slot_of(struct linkage *linkage, const struct relocation *relocation)
+{
+	struct slot slot = {.address = relocation->slot};
+
+	if (relocation->type == FILLS_DATA || relocation->type == FILLS_JUMP) {
+		slot.name = dynamic_name(linkage, relocation->symbol);
+	} else if (relocation->type == (linkage->relative ? R_X86_64_IRELATIVE : R_386_IRELATIVE)) {
+		slot.name = resolver_name(linkage, relocation->addend);
+		slot.own = true;
+	}
+	return slot;
+}
+
+static void add_slot(struct slots *slots, struct slot slot)
+{
+	slots->list = xroom(slots->list, slots->nr, &slots->room, sizeof(*slots->list));
+	slots->list[slots->nr++] = slot;
+}
+
+static void read_slots(struct linkage *linkage, const char *section, bool lazy)
+{
+	GElf_Shdr header;
+	size_t size;
+	char *table;
+
+	if (!image_section(linkage->image, section, &header))
+		return;
+	size = relocation_size(linkage, header.sh_type);
+	table = image_read_section(linkage->image, &header, linkage->most);
+	for (size_t i = 0; table && i < header.sh_size / size; i++) {
+		struct relocation relocation = relocation_at(linkage, header.sh_type, table + i * size);
+		struct slot slot = slot_of(linkage, &relocation);
+
+		if (slot.name)
+			add_slot(&linkage->slots, slot);
+		if (lazy)
+			add_slot(&linkage->lazy, slot);
+	}
+	free(table);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	__u64 x = ((const struct slot *)a)->address, y = ((const struct slot *)b)->address;
+
+	return x < y ? -1 : x > y;
+}
+
+static void read_all_slots(struct linkage *linkage)
+{
+	static const struct {
+		const char *section;
+		bool lazy;
+	} sections[] = {{".rela.plt", true}, {".rel.plt", true}, {".rela.dyn", false}, {".rel.dyn", false}};
+
+	read_dynamic(linkage);
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		read_slots(linkage, sections[i].section, sections[i].lazy);
+	if (linkage->slots.nr)
+		qsort(linkage->slots.list, linkage->slots.nr, sizeof(*linkage->slots.list), by_address);
+}
+
+/* --- entries ------------------------------------------------------------------------------------ */
+
+#define ENTRY_STEP  8  /* entries begin at multiples of it */
+#define ENTRY_MOST  32 /* bytes */
+#define ENTRY_USUAL 16
+
+struct entry {
+	const struct slot *slot; /* NULL: it is none */
+	size_t size;		 /* at most: the next one may begin before */
+};
+
+static __s32 word_at(const unsigned char *code)
+{
+	__s32 word;
+
+	memcpy(&word, code, sizeof(word));
+	return word;
+}
+
+/* The slot that an instruction takes, which ends at `end`. */
+static const struct slot *slot_of_operand(const struct linkage *linkage, const unsigned char *displacement,
+					  __u64 end, bool by_ebx)
+{
+	struct slot wanted = {.address = (__s64)word_at(displacement)};
+
+	wanted.address += linkage->relative ? end : by_ebx ? linkage->base : 0;
+	if (!linkage->wide)
+		wanted.address = (__u32)wanted.address;
+	return linkage->slots.nr
+		       ? bsearch(&wanted, linkage->slots.list, linkage->slots.nr, sizeof(wanted), by_address)
+		       : NULL;
+}
+
+/* The entry at the beginning of some code, which has ENTRY_MOST readable bytes. */
+static struct entry entry_at(const struct linkage *linkage, const unsigned char *code, __u64 address)
+{
+	size_t at = !memcmp(code, "\xf3\x0f\x1e", 3) ? 4 : 0 /* endbr64, endbr32 */;
+	__u32 number;
+
+	if (at && code[at] == 0x68 /* push $number: the first part of a lazy entry, if there are two */) {
+		number = (__u32)word_at(code + at + 1) / (linkage->relative ? 1 : sizeof(Elf32_Rel));
+		return (struct entry){number < linkage->lazy.nr ? &linkage->lazy.list[number] : NULL,
+				      ENTRY_USUAL};
+	}
+	at += code[at] == 0xf2; /* bnd */
+	if (code[at] == 0xff && (code[at + 1] == 0x25 || (!linkage->relative && code[at + 1] == 0xa3)))
+		return (struct entry){
+			slot_of_operand(linkage, code + at + 2, address + at + 6, code[at + 1] == 0xa3),
+			ENTRY_USUAL};
+	if (linkage->relative &&
+	    !memcmp(code + at, "\x4c\x8b\x1d" /* mov slot(%rip), %r11: a retpoline's */, 3))
+		return (struct entry){slot_of_operand(linkage, code + at + 3, address + at + 7, false),
+				      ENTRY_MOST};
+	return (struct entry){0};
+}
+
+/* Whether the entry goes on behind ENTRY_STEP bytes with the number for the dynamic linker: nothing there is
+ * the beginning of another one. */
+static bool is_lazy(const unsigned char *code)
+{
+	return code[6] == 0x68;
+}
+
+static void add_entry(struct linkage *linkage, const struct entry *entry, __u64 begin, __u64 end)
+{
+	const char *strings =
+		entry->slot && entry->slot->own ? linkage->symbols->strings : linkage->dynamic.strings;
+	char name[4096];
+	long long at;
+
+	if (!entry->slot || !entry->slot->name)
+		return;
+	at = symbols_add_strings(linkage->symbols, name,
+				 snprintf(name, sizeof(name), "%.4000s@plt", strings + entry->slot->name));
+	if (at >= 0)
+		symbols_add(
+			linkage->symbols,
+			&(struct found_symbol){.address = begin,
+					       .end = begin + entry->size < end ? begin + entry->size : end,
+					       .name = at});
+}
+
+static void name_entries(struct linkage *linkage, const char *section)
+{
+	struct entry last = {0}, entry;
+	unsigned char *bytes;
+	GElf_Shdr header;
+	__u64 begin = 0;
+
+	if (!image_section(linkage->image, section, &header))
+		return;
+	bytes = (unsigned char *)image_read_section(linkage->image, &header, linkage->most);
+	for (size_t at = 0; bytes && at < header.sh_size; at += ENTRY_STEP) {
+		unsigned char code[ENTRY_MOST] = {0};
+
+		memcpy(code, bytes + at,
+		       header.sh_size - at < sizeof(code) ? header.sh_size - at : sizeof(code));
+		entry = entry_at(linkage, code, header.sh_addr + at);
+		if (!entry.slot)
+			continue;
+		add_entry(linkage, &last, begin, header.sh_addr + at);
+		last = entry;
+		begin = header.sh_addr + at;
+		at += is_lazy(code) ? ENTRY_USUAL - ENTRY_STEP : 0;
+	}
+	add_entry(linkage, &last, begin, header.sh_addr + header.sh_size);
+	free(bytes);
+}
+
+void linkage_add_symbols(const struct image *image, struct symbols *symbols, size_t most)
+{
+	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", ".plt.bnd", ".iplt"};
+	struct linkage linkage = {.image = image,
+				  .symbols = symbols,
+				  .most = most,
+				  .wide = gelf_getclass(image->elf) == ELFCLASS64,
+				  .resolvers = RESOLVERS_MOST};
+	GElf_Shdr header;
+	GElf_Ehdr file;
+
+	linkage.relative = gelf_getehdr(image->elf, &file) && file.e_machine == EM_X86_64;
+	if (image_section(image, ".got.plt", &header) || image_section(image, ".got", &header))
+		linkage.base = header.sh_addr;
+	read_all_slots(&linkage);
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		name_entries(&linkage, sections[i]);
+	free(linkage.dynamic.table);
+	free(linkage.dynamic.strings);
+	free(linkage.slots.list);
+	free(linkage.lazy.list);
+}
