@@ -221,6 +221,23 @@ def test_functions_of_a_stripped_go_program_have_the_names_that_its_symbols_had(
     assert len(compared) > 900 and {"main.main", "main.main.func1", "main.(*list[...]).each", "runtime.asmcgocall"} <= compared
 
 
+@pytest.mark.parametrize("flags", [(), ("-buildmode=pie", "-ldflags=-linkmode=external")],
+                         ids=["fixed", "linked-by-ld"])
+def test_lines_of_a_stripped_go_program_are_those_that_its_debug_information_had(engine, tmp_path, flags):
+    program, stripped = golang.build(tmp_path, *flags, source=GENERIC), str(tmp_path / "stripped")
+    run("strip", "-o", stripped, program)
+    bodies = sorted(body for name, found in symbols(program).items()
+                    if re.match(r"(main|runtime|strconv|sync)\.", name) for body in found if body[1])
+    chance = random.Random(5)
+    addresses = sorted({begin + chance.randrange(size) for begin, size in (chance.choice(bodies) for _ in range(600))})
+    said, names, same = addr2line(program, addresses), engine("-l"), 0
+    for address in addresses:
+        ours = places(names.file(stripped, offset_of(stripped, address)))
+        # What is inlined has its own line; of its callers' lines the table has none.
+        same += len(ours) == 1 and normal([("", *ours[0])]) == normal([("", *said[address][0][1:])])
+    assert len(addresses) > 500 and same >= 0.99 * len(addresses)
+
+
 def test_what_is_between_functions_has_no_name(engine, compiled):
     path = compiled()
     begin = min(begin for begin, _ in symbols(path)["main"])
@@ -485,6 +502,20 @@ def test_a_debug_file_that_the_programs_owner_may_not_read_is_not_taken(engine, 
     assert not named_so(engine("-l"), path, expected)
     debug.chmod(0o644)
     assert named_so(engine("-l"), path, expected)
+
+
+@pytest.mark.parametrize("variable, below", [("DEBUGINFOD_CACHE_PATH", ""), ("HOME", ".cache/debuginfod_client")])
+def test_debug_files_that_were_fetched_before_are_found(names_program, split, tmp_path, monkeypatch, variable, below):
+    path, debug, expected = split
+    for name in ("DEBUGINFOD_CACHE_PATH", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "home"))
+    folder = tmp_path / "home" / below / build_id(path)
+    folder.mkdir(parents=True)
+    shutil.move(debug, folder / "debuginfo")
+    names = Names(names_program, "-l")
+    assert named_so(names, path, expected)
+    names.close()
 
 
 def test_files_and_debug_files_are_looked_for_below_a_root(engine, split, tmp_path):

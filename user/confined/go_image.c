@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "confined/gopclntab.h"
+#include "confined/lines.h"
 #include "naming/image.h"
 #include "naming/symbols.h"
 
@@ -133,4 +135,58 @@ static bool add_symbols(void *context, struct gopclntab *table)
 void go_image_add_symbols(const struct image *image, struct symbols *symbols, size_t most)
 {
 	go_image_tables(image, most, add_symbols, symbols);
+}
+
+/* --- lines -------------------------------------------------------------------------------------- */
+
+struct go_lines {
+	struct gopclntab table;
+	unsigned char *bytes;
+};
+
+static bool keep_table(void *context, struct gopclntab *table)
+{
+	struct go_lines **lines = context;
+	size_t names;
+
+	gopclntab_names(table, &names);
+	if (!names)
+		return false;
+	*lines = xcalloc(1, sizeof(**lines));
+	(*lines)->bytes = memcpy(xmalloc(table->size), table->bytes, table->size);
+	(*lines)->table =
+		(struct gopclntab){.bytes = (*lines)->bytes, .size = table->size, .text = table->text};
+	return true;
+}
+
+struct go_lines *go_lines_open(const struct image *image, size_t most)
+{
+	struct go_lines *lines = NULL;
+
+	go_image_tables(image, most, keep_table, &lines);
+	return lines;
+}
+
+void go_lines_close(struct go_lines *lines)
+{
+	if (lines)
+		free(lines->bytes);
+	free(lines);
+}
+
+size_t go_lines_bytes(const struct go_lines *lines)
+{
+	return sizeof(*lines) + lines->table.size;
+}
+
+bool go_lines_find(const struct go_lines *lines, __u64 address, struct source_place *place)
+{
+	struct go_line line;
+
+	*place = (struct source_place){0};
+	if (!gopclntab_line(&lines->table, address, &line))
+		return false;
+	place->file = line.file;
+	place->line = line.line;
+	return true;
 }

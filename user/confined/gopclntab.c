@@ -6,7 +6,7 @@
  */
 #include "confined/gopclntab.h"
 
-#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "confined/unwind_rows.h"
@@ -17,14 +17,13 @@ static const struct layout {
 	bool relative; /* an address is a word of 4 bytes, from the beginning of the code; else one of 8 bytes
 			*/
 	__u8 text;     /* in the header: where the code begins; 0: nowhere */
-	__u8 names;    /* in the header: offsets of names, lists of distances, and the table of functions */
-	__u8 distances;
-	__u8 functions;
+	/* In the header: where each part begins. */
+	__u8 names, units, files, lists, functions;
 	__u8 flags; /* in struct _func */
 } layouts[] = {
-	{0xfffffffa, false, 0, 24, 48, 56, 41}, /* Go 1.16; 1.17 has the flags */
-	{0xfffffff0, true, 24, 32, 56, 64, 37}, /* Go 1.18 */
-	{0xfffffff1, true, 24, 32, 56, 64,
+	{0xfffffffa, false, 0, 24, 32, 40, 48, 56, 41}, /* Go 1.16; 1.17 has the flags */
+	{0xfffffff0, true, 24, 32, 40, 48, 56, 64, 37}, /* Go 1.18 */
+	{0xfffffff1, true, 24, 32, 40, 48, 56, 64,
 	 41}, /* Go 1.20; since 1.26 it does not have where the code begins */
 };
 
@@ -36,6 +35,9 @@ static const struct layout {
 /* In struct _func, behind the address. */
 #define NAME	  0
 #define DISTANCES 12
+#define FILES	  16
+#define LINES	  20
+#define UNIT	  28
 
 /* Its flags: Go's src/internal/abi/symtab.go, FuncFlag. */
 #define TOP_FRAME 1 /* the stack's outermost function */
@@ -74,7 +76,8 @@ struct go_parser {
 	struct unwind_rows *rows;
 	const struct gopclntab *table;
 	const struct layout *layout;
-	size_t names, distances, functions, nr; /* offsets in the section; number of functions */
+	size_t names, units, files, lists, functions; /* offsets in the section */
+	size_t nr;				      /* of functions */
 };
 
 struct go_function {
@@ -123,8 +126,8 @@ size_t gopclntab_find(const unsigned char *bytes, size_t size)
 		const struct layout *layout = layout_of(bytes + at, size - at);
 
 		table = (struct gopclntab){.bytes = bytes + at, .size = size - at};
-		if (layout && number(&table, layout->names, 8) <= number(&table, layout->distances, 8) &&
-		    number(&table, layout->distances, 8) <= number(&table, layout->functions, 8) &&
+		if (layout && number(&table, layout->names, 8) <= number(&table, layout->lists, 8) &&
+		    number(&table, layout->lists, 8) <= number(&table, layout->functions, 8) &&
 		    number(&table, layout->functions, 8) < table.size)
 			return at;
 	}
@@ -260,24 +263,42 @@ static bool take(const struct gopclntab *table, size_t *at, __u32 *value)
 	return false;
 }
 
-/* Reads the list of distances: pairs of the difference to the former distance, and of how many bytes of code
- * it holds for. */
+/* A list of values by address: pairs of the difference to the former value, and of how many bytes of code it
+ * holds for. */
+struct values {
+	size_t at;
+	__u64 begin, end; /* what `value` holds for; `end` is also where the next one begins */
+	__s64 value;
+};
+
+static struct values values_of(size_t list, __u64 begin)
+{
+	return (struct values){list, begin, begin, -1};
+}
+
+/* Goes to the next value. Returns false at the end of the list. */
+static bool next_value(const struct gopclntab *table, struct values *values, bool first)
+{
+	__u32 step, bytes;
+
+	if (!take(table, &values->at, &step) || (!step && !first) || !take(table, &values->at, &bytes) ||
+	    !bytes)
+		return false;
+	values->value += step & 1 ? -(__s64)(step >> 1) - 1 : (__s64)(step >> 1);
+	values->begin = values->end;
+	values->end += bytes;
+	return true;
+}
+
 static void read_distances(struct go_parser *parser, struct go_function *function)
 {
-	size_t at = function->distances;
-	__u64 begin = function->begin;
-	__u32 step, bytes;
-	__s64 distance = -1;
+	struct values values = values_of(function->distances, function->begin);
 
-	while (begin < function->end && take(parser->table, &at, &step) &&
-	       (step || begin == function->begin) && take(parser->table, &at, &bytes) && bytes) {
-		__u64 end = begin + bytes < function->end ? begin + bytes : function->end;
-
-		distance += step & 1 ? -(__s64)(step >> 1) - 1 : (__s64)(step >> 1);
-		add_rows(parser, function, begin, end, distance);
-		begin = end;
-	}
-	unwind_rows_cut(parser->rows, begin);
+	while (values.end < function->end &&
+	       next_value(parser->table, &values, values.end == function->begin))
+		add_rows(parser, function, values.begin,
+			 values.end < function->end ? values.end : function->end, values.value);
+	unwind_rows_cut(parser->rows, values.end < function->end ? values.end : function->end);
 }
 
 static void add_one_row(struct go_parser *parser, __u64 begin, __u64 end, int frame)
@@ -333,7 +354,8 @@ static enum role role_of(const struct go_parser *parser, size_t name, __u8 flags
 /* What the table says about a function, as it is there. */
 struct go_entry {
 	__u64 begin, end;
-	__u32 name, distances; /* offsets in their parts of the section */
+	__u32 name, distances, files, lines; /* offsets in their parts of the section */
+	__u32 unit;			     /* the first of its files in the part of units */
 	__u8 flags;
 };
 
@@ -348,6 +370,9 @@ static struct go_entry entry_at(const struct go_parser *parser, size_t i)
 				 .end = text + number(table, entry + 2 * word, word),
 				 .name = number(table, at + word + NAME, 4),
 				 .distances = number(table, at + word + DISTANCES, 4),
+				 .files = number(table, at + word + FILES, 4),
+				 .lines = number(table, at + word + LINES, 4),
+				 .unit = number(table, at + word + UNIT, 4),
 				 .flags = number(table, at + parser->layout->flags, 1)};
 }
 
@@ -356,8 +381,7 @@ static void read_function(struct go_parser *parser, size_t i)
 	struct go_entry entry = entry_at(parser, i);
 	struct go_function function = {.begin = entry.begin,
 				       .end = entry.end,
-				       .distances =
-					       entry.distances ? parser->distances + entry.distances : 0};
+				       .distances = entry.distances ? parser->lists + entry.distances : 0};
 
 	/* Rows have addresses of 32 bits. */
 	if (function.end > parser->rows->high)
@@ -377,10 +401,12 @@ static bool begin_parser(struct go_parser *parser, const struct gopclntab *table
 	if (!layout)
 		return false;
 	parser->names = number(table, layout->names, 8);
-	parser->distances = number(table, layout->distances, 8);
+	parser->units = number(table, layout->units, 8);
+	parser->files = number(table, layout->files, 8);
+	parser->lists = number(table, layout->lists, 8);
 	parser->functions = number(table, layout->functions, 8);
 	parser->nr = number(table, NR_FUNCTIONS, 8);
-	return parser->names <= table->size && parser->distances <= table->size &&
+	return parser->names <= table->size && parser->lists <= table->size &&
 	       parser->functions <= table->size &&
 	       parser->nr <= (table->size - parser->functions) / (layout->relative ? 8 : 16);
 }
@@ -410,7 +436,7 @@ const char *gopclntab_names(const struct gopclntab *table, size_t *size)
 	if (!begin_parser(&parser, table))
 		return NULL;
 	/* The next part, that of the files, is the next in the header, too. */
-	next = number(table, parser.layout->names + 8, 8);
+	next = number(table, parser.layout->units, 8);
 	if (next > parser.names && next <= table->size)
 		*size = next - parser.names;
 	return (const char *)table->bytes + parser.names;
@@ -430,4 +456,60 @@ void gopclntab_functions(const struct gopclntab *table,
 		if (entry.begin < entry.end)
 			each(context, entry.begin, entry.end, entry.name);
 	}
+}
+
+/* --- lines -------------------------------------------------------------------------------------- */
+
+/* The last function that begins at or before an address. */
+static struct go_entry find_entry(const struct go_parser *parser, __u64 address)
+{
+	size_t low = 0, high = parser->nr;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (entry_at(parser, middle).begin <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	return entry_at(parser, low);
+}
+
+/* The value of a list at an address; -1: it has none. */
+static __s64 value_at(const struct go_parser *parser, const struct go_entry *entry, __u32 list, __u64 address)
+{
+	struct values values = values_of(parser->lists + list, entry->begin);
+
+	while (list && next_value(parser->table, &values, values.end == entry->begin))
+		if (address < values.end)
+			return values.value;
+	return -1;
+}
+
+static const char *file_name(const struct go_parser *parser, __u32 unit, __u32 file)
+{
+	const struct gopclntab *table = parser->table;
+	size_t at = parser->files + number(table, parser->units + 4 * ((size_t)unit + file), 4);
+	const char *name = (const char *)table->bytes + at;
+
+	return at < table->size && memchr(name, '\0', table->size - at) ? name : NULL;
+}
+
+bool gopclntab_line(const struct gopclntab *table, __u64 address, struct go_line *line)
+{
+	struct go_parser parser;
+	struct go_entry entry;
+	__s64 file, number;
+
+	if (!begin_parser(&parser, table) || !parser.nr)
+		return false;
+	entry = find_entry(&parser, address);
+	if (address < entry.begin || address >= entry.end)
+		return false;
+	file = value_at(&parser, &entry, entry.files, address);
+	number = value_at(&parser, &entry, entry.lines, address);
+	line->file = file >= 0 && file <= INT32_MAX ? file_name(&parser, entry.unit, file) : NULL;
+	line->line = number > 0 ? number : 0;
+	return line->file && line->file[0];
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Reads what .gopclntab, which every Go program has even if it is stripped, says about its functions: their
- * names and frames. Go's programs have no .eh_frame, and their innermost functions no frame pointer. Whatever
- * the section contains, nothing beyond it is read.
+ * names, frames and lines. Go's programs have no .eh_frame, and their innermost functions no frame pointer.
+ * Whatever the section contains, nothing beyond it is read.
  */
 #ifndef NHMTAP_GOPCLNTAB_H
 #define NHMTAP_GOPCLNTAB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
 
@@ -34,6 +35,16 @@ const char *gopclntab_names(const struct gopclntab *table, size_t *size);
  * beyond its end. `code` isn't needed. */
 void gopclntab_functions(const struct gopclntab *table,
 			 void (*each)(void *context, __u64 begin, __u64 end, size_t name), void *context);
+
+/* Where the code at an address comes from. Code that the compiler has inlined has its own file and line, and
+ * the name of the function around it. */
+struct go_line {
+	const char *file; /* in the table */
+	__u32 line;	  /* 0: not known */
+};
+
+/* Returns whether an address is in a function that has a file. `code` isn't needed. */
+bool gopclntab_line(const struct gopclntab *table, __u64 address, struct go_line *line);
 
 /* Adds the rows of all functions. */
 void gopclntab_read(struct unwind_rows *rows, const struct gopclntab *table);

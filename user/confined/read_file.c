@@ -46,7 +46,7 @@ static struct lines *load_lines(struct image *image, const struct debug_folders 
 	const char *name = dwarf_alternate(image, build_id);
 	struct image alternate;
 	bool shares =
-		name && alternate_open(&alternate, name, build_id, debug->place, debug->folder, debug->open);
+		name && alternate_open(&alternate, name, build_id, debug->place, &debug->dirs, debug->open);
 	struct lines *lines;
 
 	*lack = lack_of(image, shares ? &alternate : NULL, name, most);
@@ -75,7 +75,7 @@ void read_file(struct read_file *file, struct image *image, bool lines, size_t m
 
 	*file = (struct read_file){0};
 	other = (!image_section(image, ".symtab", &header) || (lines && !own_lines)) &&
-		debug_file_open(&debug, image, folders->place, folders->folder, folders->open);
+		debug_file_open(&debug, image, folders->place, &folders->dirs, folders->open);
 	file->segments = image_segments(image, &file->nr_segments);
 	load_symbols(&file->symbols, image, other ? &debug : NULL, most / 4);
 	if (lines && own_lines)
@@ -84,6 +84,9 @@ void read_file(struct read_file *file, struct image *image, bool lines, size_t m
 	else if (lines && other && dwarf_in(&debug))
 		file->lines =
 			load_lines(&debug, folders, left_for_lines(&file->symbols, most), &file->lines_lack);
+	/* Debug information has what is inlined, too. */
+	if (lines && !own_lines && !file->lines)
+		file->go_lines = go_lines_open(image, left_for_lines(&file->symbols, most));
 	image_close(image);
 	image_close(&debug);
 }
@@ -93,5 +96,6 @@ void read_file_release(struct read_file *file)
 	symbols_release(&file->symbols);
 	free(file->segments);
 	lines_close(file->lines);
+	go_lines_close(file->go_lines);
 	*file = (struct read_file){0};
 }

@@ -15,14 +15,15 @@ struct read_file {
 	struct symbols symbols;
 	struct segment *segments; /* the loaded segments with code */
 	size_t nr_segments;
-	struct lines *lines; /* NULL: there are none */
+	struct lines *lines;	   /* NULL: there are none */
+	struct go_lines *go_lines; /* only where there is no DWARF; NULL: there are none */
 	enum lines_lack lines_lack;
 };
 
 /* Where debug files are searched: see debug_file_open(). */
 struct debug_folders {
 	const struct place *place;
-	const char *folder;
+	struct debug_dirs dirs;
 	open_debug_fn open;
 };
 

@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "confined/dwarf_image.h"
 #include "confined/filter.h"
+#include "confined/go_image.h"
 #include "confined/lines.h"
 #include "confined/read_file.h"
 #include "confined/unwind_image.h"
@@ -244,7 +245,8 @@ static bool is_open;
 static struct known {
 	struct known *next;
 	__u32 id;
-	struct lines *lines;
+	struct lines *lines; /* one of both is NULL */
+	struct go_lines *go_lines;
 } * all_lines;
 
 /* The pointer to the lines of a file in the list; it points to NULL if there are none. */
@@ -255,6 +257,11 @@ static struct known **known_at(__u32 id)
 	while (*at && (*at)->id != id)
 		at = &(*at)->next;
 	return at;
+}
+
+static size_t bytes_of(const struct known *known)
+{
+	return known->lines ? lines_bytes(known->lines) : go_lines_bytes(known->go_lines);
 }
 
 static void answer_open(struct reply *reply, int fd)
@@ -274,7 +281,7 @@ static void answer_load(struct reply *reply, int fd)
 {
 	const struct ask ask = asked.ask;
 	static struct place place;
-	char debug_dir[PATH_MAX];
+	char debug_dir[PATH_MAX], fetched_dir[PATH_MAX];
 	struct read_file file;
 
 	if (!is_open)
@@ -282,19 +289,21 @@ static void answer_load(struct reply *reply, int fd)
 	snprintf(place.root, sizeof(place.root), "%s", asked_text(0));
 	snprintf(place.path, sizeof(place.path), "%s", asked_text(1));
 	snprintf(debug_dir, sizeof(debug_dir), "%s", asked_text(2));
+	snprintf(fetched_dir, sizeof(fetched_dir), "%s", asked_text(3));
 	read_file(&file, &opened, ask.lines, ask.most,
-		  &(struct debug_folders){&place, debug_dir, open_debug});
+		  &(struct debug_folders){&place, {debug_dir, fetched_dir}, open_debug});
 	is_open = false;
 	put_symbols(reply, &file.symbols, file.segments, file.nr_segments);
 	reply->answer.lines_lack = file.lines_lack;
-	if (file.lines && reply->fd >= 0) {
+	if ((file.lines || file.go_lines) && reply->fd >= 0) {
 		struct known *known = xmalloc(sizeof(*known));
 
-		*known = (struct known){all_lines, ask.id, file.lines};
+		*known = (struct known){all_lines, ask.id, file.lines, file.go_lines};
 		all_lines = known;
 		reply->answer.has_lines = true;
-		reply->answer.lines_bytes = lines_bytes(file.lines);
+		reply->answer.lines_bytes = bytes_of(known);
 		file.lines = NULL;
+		file.go_lines = NULL;
 	}
 	read_file_release(&file);
 }
@@ -343,11 +352,17 @@ static __u32 put_file(struct reply *reply, const struct source_place *place)
 	return reply_text(reply, path);
 }
 
+static size_t find_places(const struct known *known, __u64 address, struct source_place *places)
+{
+	return known->lines ? lines_find(known->lines, address, places, FRAMES_MAX)
+			    : go_lines_find(known->go_lines, address, places);
+}
+
 static void answer_name(struct reply *reply, int fd)
 {
 	struct source_place places[FRAMES_MAX] = {0};
 	const struct known *known = *known_at(asked.ask.id);
-	size_t nr = known ? lines_find(known->lines, asked.ask.address, places, FRAMES_MAX) : 0;
+	size_t nr = known ? find_places(known, asked.ask.address, places) : 0;
 
 	if (nr == 1 && !places[0].function && !places[0].file)
 		nr = 0;
@@ -356,7 +371,7 @@ static void answer_name(struct reply *reply, int fd)
 			(struct told_frame){reply_text(reply, places[i].function),
 					    put_file(reply, &places[i]), places[i].line, 0, places[i].entry};
 	reply->answer.nr_frames = nr;
-	reply->answer.lines_bytes = known ? lines_bytes(known->lines) : 0;
+	reply->answer.lines_bytes = known ? bytes_of(known) : 0;
 }
 
 static void forget(void)
@@ -367,6 +382,7 @@ static void forget(void)
 		return;
 	*at = known->next;
 	lines_close(known->lines);
+	go_lines_close(known->go_lines);
 	free(known);
 }
 

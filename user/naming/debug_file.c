@@ -10,6 +10,7 @@
 #include <linux/openat2.h>
 #include <zlib.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "naming/foreign.h"
 
@@ -139,16 +140,35 @@ static bool open_right(struct image *image, const char *path, const char *build_
 	return false;
 }
 
+/* Tries what debuginfod's client, which gdb and perf use, has fetched for us: debuginfod_find_debuginfo(3).
+ */
+static bool open_fetched(struct image *debug, const char *build_id, const char *fetched_dir,
+			 open_debug_fn open)
+{
+	char path[2 * PATH_MAX];
+
+	if (!fetched_dir[0])
+		return false;
+	snprintf(path, sizeof(path), "%s/%s/debuginfo", fetched_dir, build_id);
+	if (!open_image(debug, open, true, path))
+		return false;
+	if (has_build_id(debug, build_id))
+		return true;
+	image_close(debug);
+	return false;
+}
+
 /* Tries debug_dir/.build-id/ab/cdef….debug, in the file's own system and then in ours. */
 static bool open_by_build_id(struct image *debug, const char *build_id, const struct place *place,
-			     const char *debug_dir, open_debug_fn open)
+			     const struct debug_dirs *dirs, open_debug_fn open)
 {
 	char path[2 * PATH_MAX];
 
 	if (strlen(build_id) < 4)
 		return false;
-	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_dir, build_id, build_id + 2);
-	return open_right(debug, path, build_id, place, true, open);
+	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", dirs->debug, build_id, build_id + 2);
+	return open_right(debug, path, build_id, place, true, open) ||
+	       open_fetched(debug, build_id, dirs->fetched, open);
 }
 
 #define SUMMED_MOST (1ULL << 30)
@@ -189,7 +209,7 @@ static char *debug_link(const struct image *of, __u32 *checksum)
 }
 
 static bool open_by_link(struct image *debug, const struct image *of, const char *build_id,
-			 const struct place *place, const char *debug_dir, open_debug_fn open)
+			 const struct place *place, const struct debug_dirs *dirs, open_debug_fn open)
 {
 	int length = strrchr(place->path, '/') ? strrchr(place->path, '/') - place->path : 0;
 	char paths[3][3 * PATH_MAX];
@@ -202,7 +222,7 @@ static bool open_by_link(struct image *debug, const struct image *of, const char
 		length++;
 	snprintf(paths[0], sizeof(paths[0]), "%.*s%s", length, place->path, link);
 	snprintf(paths[1], sizeof(paths[1]), "%.*s.debug/%s", length, place->path, link);
-	snprintf(paths[2], sizeof(paths[2]), "%s/%.*s%s", debug_dir, length, place->path, link);
+	snprintf(paths[2], sizeof(paths[2]), "%s/%.*s%s", dirs->debug, length, place->path, link);
 	free(link);
 	for (int i = 0; i < 3; i++) {
 		if (!open_image(debug, open, !place->root[0], paths[i]))
@@ -215,22 +235,22 @@ static bool open_by_link(struct image *debug, const struct image *of, const char
 }
 
 bool debug_file_open(struct image *debug, const struct image *of, const struct place *place,
-		     const char *debug_dir, open_debug_fn open)
+		     const struct debug_dirs *dirs, open_debug_fn open)
 {
 	char build_id[2 * BUILD_ID_MAX + 1];
 
 	image_build_id(of, build_id);
-	return open_by_build_id(debug, build_id, place, debug_dir, open) ||
-	       open_by_link(debug, of, build_id, place, debug_dir, open);
+	return open_by_build_id(debug, build_id, place, dirs, open) ||
+	       open_by_link(debug, of, build_id, place, dirs, open);
 }
 
 bool alternate_open(struct image *alternate, const char *name, const char *build_id,
-		    const struct place *place, const char *debug_dir, open_debug_fn open)
+		    const struct place *place, const struct debug_dirs *dirs, open_debug_fn open)
 {
 	const char *slash = strrchr(place->path, '/'), *at = name;
 	char path[3 * PATH_MAX];
 
-	if (open_by_build_id(alternate, build_id, place, debug_dir, open))
+	if (open_by_build_id(alternate, build_id, place, dirs, open))
 		return true;
 	if (name[0] == '/')
 		return open_right(alternate, name, build_id, place, false, open);
@@ -242,6 +262,23 @@ bool alternate_open(struct image *alternate, const char *name, const char *build
 	 * to debug_dir. */
 	while (!strncmp(at, "../", 3))
 		at += 3;
-	snprintf(path, sizeof(path), "%s/%s", debug_dir, at);
+	snprintf(path, sizeof(path), "%s/%s", dirs->debug, at);
 	return at != name && open_right(alternate, path, build_id, place, true, open);
+}
+
+void debug_dirs_fetched(char *dir, size_t size)
+{
+	static const struct {
+		const char *variable, *below;
+	} places[] = {{"DEBUGINFOD_CACHE_PATH", ""},
+		      {"XDG_CACHE_HOME", "/debuginfod_client"},
+		      {"HOME", "/.cache/debuginfod_client"}};
+
+	dir[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(places) && !dir[0]; i++) {
+		const char *value = secure_getenv(places[i].variable);
+
+		if (value && value[0] == '/')
+			snprintf(dir, size, "%s%s", value, places[i].below);
+	}
 }

@@ -41,14 +41,24 @@ int place_open_map(const struct place *place, uid_t owner, __u64 most, struct st
 int place_open_debug(const struct place *place, bool ours, const char *path, uid_t owner,
 		     const char *debug_dir);
 
-/* Opens the debug file of an image. It is searched by build-id in debug_dir, below the file's root and below
- * ours; then by the image's .gnu_debuglink, whose checksum must match. Returns whether it was found. */
+/* The folders that debug files are looked for in. */
+struct debug_dirs {
+	const char *debug;
+	const char *fetched; /* the cache of debuginfod's client; "": none */
+};
+
+/* Stores the cache of debuginfod's client, which need not exist; "" if there can be none. */
+void debug_dirs_fetched(char *dir, size_t size);
+
+/* Opens the debug file of an image. It is searched by build-id in the folder of debug files, below the file's
+ * root and below ours, and in the cache; then by the image's .gnu_debuglink, whose checksum must match.
+ * Returns whether it was found. */
 bool debug_file_open(struct image *debug, const struct image *of, const struct place *place,
-		     const char *debug_dir, open_debug_fn open);
+		     const struct debug_dirs *dirs, open_debug_fn open);
 
 /* Opens the alternate debug file (.gnu_debugaltlink) of an image with DWARF, by its name and build-id (hex).
  * Returns whether it was found. */
 bool alternate_open(struct image *alternate, const char *name, const char *build_id,
-		    const struct place *place, const char *debug_dir, open_debug_fn open);
+		    const struct place *place, const struct debug_dirs *dirs, open_debug_fn open);
 
 #endif

@@ -22,7 +22,7 @@
 
 enum ask_kind {
 	ASK_OPEN,   /* build-id of the file whose descriptor is passed; of the vdso if there is none */
-	ASK_LOAD,   /* its symbols and lines; texts: struct place, and the folder of debug files */
+	ASK_LOAD,   /* its symbols and lines; texts: struct place and struct debug_dirs */
 	ASK_MAP,    /* symbols of the perf-PID.map whose descriptor is passed */
 	ASK_NAME,   /* source lines of an address */
 	ASK_TABLE,  /* unwind table of the file whose descriptor is passed; of the vdso if there is none */

@@ -121,7 +121,7 @@ static const char *const lines_whys[NR_LINES_LACK] = {
 
 void source_load(struct source *source, const struct place *place, const struct naming_settings *settings)
 {
-	char text[sizeof(place->root) + sizeof(place->path) + PATH_MAX];
+	char text[sizeof(place->root) + sizeof(place->path) + 2 * PATH_MAX], fetched[PATH_MAX];
 	struct sealed sealed = {0};
 	struct question_of_worker question = {
 		.ask = {.kind = ASK_LOAD, .id = new_id(), .most = settings->memory, .lines = settings->lines},
@@ -138,6 +138,8 @@ void source_load(struct source *source, const struct place *place, const struct 
 	question.size = sprintf(text, "%s", place->root) + 1;
 	question.size += sprintf(text + question.size, "%s", place->path) + 1;
 	question.size += snprintf(text + question.size, PATH_MAX, "%.4000s", settings->debug_dir) + 1;
+	debug_dirs_fetched(fetched, sizeof(fetched));
+	question.size += snprintf(text + question.size, PATH_MAX, "%.4000s", fetched) + 1;
 	answer = answered(source, worker_ask(source->worker, &question));
 	if (!answer)
 		return;
