@@ -725,3 +725,15 @@ def test_a_table_says_how_much_of_its_code_may_be_anothers(nhmtap, tmp_path):
     assert (f"# {names['ambiguous']:,} of {total:,} code addresses had several files there, one after the other: each goes by "
             "the one that was there longest") in result.out.splitlines()
     assert "one after the other" not in nhmtap(*command, program("puppet"), "faults=2000").out
+    assert "one after the other" not in result.err
+
+
+def test_where_no_output_has_an_end_that_code_may_be_anothers_is_said_on_stderr(nhmtap, tmp_path):
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "turns", "-x", "c", "-"], input=TURNS, text=True, check=True)
+    for name in ("one", "two"):
+        (tmp_path / name).write_bytes(b"\xc6\x07\x01\xc3" + name.encode())
+    command = ["profile", "-e", "page-faults:u", "-c", "1", "-o", f"folded={tmp_path / 'stacks'}",
+               "-o", f"openmetrics={tmp_path / 'metrics'}", "--"]
+    said = nhmtap(*command, tmp_path / "turns", tmp_path / "one", tmp_path / "two").err
+    assert re.search(r"^nhmtap: [\d,]+ of [\d,]+ code addresses had several files there", said, re.M)
+    assert "several files" not in nhmtap(*command, program("puppet"), "faults=2000").err

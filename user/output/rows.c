@@ -384,3 +384,14 @@ void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *
 		row_stack(text, calls, entry);
 	}
 }
+
+json_int_t names_total(const json_t *names)
+{
+	json_int_t total = integer(names, "named");
+	const char *cause;
+	json_t *count;
+
+	json_object_foreach(json_object_get(names, "unnamed"), cause, count)
+		total += json_integer_value(count);
+	return total;
+}

@@ -66,4 +66,12 @@ void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *
 		    const struct whole *whole);
 void row_stack(struct text *text, const struct calls *calls, const json_t *entry);
 
+/* The number of code addresses that `names` of an end record accounts for. */
+json_int_t names_total(const json_t *names);
+
+/* Behind "N of M ": what `ambiguous` in it means. */
+#define NAMES_AMBIGUOUS                                                                                      \
+	"code addresses had several files there, one after the other: each goes by the one that was there "  \
+	"longest"
+
 #endif

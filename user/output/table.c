@@ -63,17 +63,15 @@ static const char *const unnamed_whys[][2] = {
 	{"no_time", "there was no time left to read the file"},
 };
 
-/* Adds a line for each reason that left at least one in a hundred samples without a name, or in doubt. */
+/* Adds a line for each reason that left at least one in a hundred addresses without a name, and for what is
+ * in doubt. */
 static void add_unnamed(struct text *text, const json_t *names)
 {
 	const json_t *unnamed = json_object_get(names, "unnamed");
-	json_t *count;
-	json_int_t total = integer(names, "named");
-	const char *cause, *why;
+	json_int_t total = names_total(names);
+	const char *why;
 	char number[40], all[40];
 
-	json_object_foreach((json_t *)unnamed, cause, count)
-		total += json_integer_value(count);
 	row_grouped(total, all, sizeof(all));
 	for (size_t i = 0; i < ARRAY_SIZE(unnamed_whys); i++) {
 		json_int_t nr = integer(unnamed, unnamed_whys[i][0]);
@@ -86,10 +84,9 @@ static void add_unnamed(struct text *text, const json_t *names)
 		text_add(text, "# %s of %s code addresses have no function name: %s\n",
 			 row_grouped(nr, number, sizeof(number)), all, why);
 	}
-	if (integer(names, "ambiguous") * 100 >= total && integer(names, "ambiguous"))
-		text_add(text,
-			 "# %s of %s code addresses had several files there, one after the other: each goes "
-			 "by the one that was there longest\n",
+	/* Of stacks, each frame counts once, however many samples it has, so few may be much. */
+	if (integer(names, "ambiguous"))
+		text_add(text, "# %s of %s " NAMES_AMBIGUOUS "\n",
 			 row_grouped(integer(names, "ambiguous"), number, sizeof(number)), all);
 	if (*string(names, "kernel_why"))
 		text_add(text, "# the kernel's code has no function names: %s\n",

@@ -9,7 +9,10 @@
 #include "activity/start.h"
 #include "activity/warning.h"
 #include "base/clock.h"
+#include "base/visible.h"
 #include "collection/msr_counters.h"
+#include "output/member.h"
+#include "output/rows.h"
 #include "record/overhead.h"
 #include "record/record.h"
 
@@ -131,12 +134,27 @@ static json_t *end_base(const char *reason, const struct timespec *began)
 			 (json_int_t)(began->tv_sec ? timespec_ns(&now) - timespec_ns(began) : 0));
 }
 
+/* Says on stderr what formats without an end can't: that names may be those of others. */
+static void say_ambiguous(const struct activity *activity, const json_t *names)
+{
+	json_int_t ambiguous = integer(names, "ambiguous"), total = names_total(names);
+	char number[40], all[40];
+
+	if (ambiguous && !session_shows_end(activity->session, activity->name))
+		say("nhmtap: %s of %s " NAMES_AMBIGUOUS, row_grouped(ambiguous, number, sizeof(number)),
+		    row_grouped(total, all, sizeof(all)));
+}
+
 static void put_activity_end(struct activity *activity, json_t *end)
 {
 	if (activity->ops && activity->ops->finish)
 		activity->ops->finish(activity, end);
-	if (activity->reader && activity->began.tv_sec)
-		json_object_set_new(end, "names", reader_value(activity->reader));
+	if (activity->reader && activity->began.tv_sec) {
+		json_t *names = reader_value(activity->reader);
+
+		say_ambiguous(activity, names);
+		json_object_set_new(end, "names", names);
+	}
 }
 
 /* The end of one of several activities. That of a single one is in the session's end record. */

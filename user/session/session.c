@@ -300,6 +300,17 @@ bool session_all_people(const struct session *session)
 	return true;
 }
 
+bool session_shows_end(const struct session *session, const char *activity)
+{
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		const struct stream *stream = &session->streams[i];
+
+		if ((stream->format->people || stream->format->lines) && stream_takes(stream, activity))
+			return true;
+	}
+	return false;
+}
+
 bool session_shows_linkage_names(const struct session *session)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)

@@ -99,6 +99,9 @@ int session_flush_soon(struct session *session);
 /* Whether all streams have a format for people to read. */
 bool session_all_people(const struct session *session);
 
+/* Whether an output shows the end record of an activity: json and table do. */
+bool session_shows_end(const struct session *session, const char *activity);
+
 /* Whether an output can show mangled names. */
 bool session_shows_linkage_names(const struct session *session);
 
