@@ -192,7 +192,7 @@ static void read_all_slots(struct linkage *linkage)
 #define ENTRY_MOST  32 /* bytes */
 #define ENTRY_USUAL 16
 
-struct entry {
+struct stub {
 	const struct slot *slot; /* NULL: it is none */
 	size_t size;		 /* at most: the next one may begin before */
 };
@@ -220,26 +220,26 @@ static const struct slot *slot_of_operand(const struct linkage *linkage, const u
 }
 
 /* The entry at the beginning of some code, which has ENTRY_MOST readable bytes. */
-static struct entry entry_at(const struct linkage *linkage, const unsigned char *code, __u64 address)
+static struct stub entry_at(const struct linkage *linkage, const unsigned char *code, __u64 address)
 {
 	size_t at = !memcmp(code, "\xf3\x0f\x1e", 3) ? 4 : 0 /* endbr64, endbr32 */;
 	__u32 number;
 
 	if (at && code[at] == 0x68 /* push $number: the first part of a lazy entry, if there are two */) {
 		number = (__u32)word_at(code + at + 1) / (linkage->relative ? 1 : sizeof(Elf32_Rel));
-		return (struct entry){number < linkage->lazy.nr ? &linkage->lazy.list[number] : NULL,
-				      ENTRY_USUAL};
+		return (struct stub){number < linkage->lazy.nr ? &linkage->lazy.list[number] : NULL,
+				     ENTRY_USUAL};
 	}
 	at += code[at] == 0xf2; /* bnd */
 	if (code[at] == 0xff && (code[at + 1] == 0x25 || (!linkage->relative && code[at + 1] == 0xa3)))
-		return (struct entry){
+		return (struct stub){
 			slot_of_operand(linkage, code + at + 2, address + at + 6, code[at + 1] == 0xa3),
 			ENTRY_USUAL};
 	if (linkage->relative &&
 	    !memcmp(code + at, "\x4c\x8b\x1d" /* mov slot(%rip), %r11: a retpoline's */, 3))
-		return (struct entry){slot_of_operand(linkage, code + at + 3, address + at + 7, false),
-				      ENTRY_MOST};
-	return (struct entry){0};
+		return (struct stub){slot_of_operand(linkage, code + at + 3, address + at + 7, false),
+				     ENTRY_MOST};
+	return (struct stub){0};
 }
 
 /* Whether the entry goes on behind ENTRY_STEP bytes with the number for the dynamic linker: nothing there is
@@ -249,7 +249,7 @@ static bool is_lazy(const unsigned char *code)
 	return code[6] == 0x68;
 }
 
-static void add_entry(struct linkage *linkage, const struct entry *entry, __u64 begin, __u64 end)
+static void add_entry(struct linkage *linkage, const struct stub *entry, __u64 begin, __u64 end)
 {
 	const char *strings =
 		entry->slot && entry->slot->own ? linkage->symbols->strings : linkage->dynamic.strings;
@@ -270,7 +270,7 @@ static void add_entry(struct linkage *linkage, const struct entry *entry, __u64 
 
 static void name_entries(struct linkage *linkage, const char *section)
 {
-	struct entry last = {0}, entry;
+	struct stub last = {0}, entry;
 	unsigned char *bytes;
 	GElf_Shdr header;
 	__u64 begin = 0;
