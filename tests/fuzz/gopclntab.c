@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 struct chosen {
 	unsigned int format;
-	unsigned short nr, names, distances, functions;
+	unsigned short nr, names, units, files, distances, functions;
 };
 
 static size_t code(const void *context, __u64 address, unsigned char *bytes, size_t size)
@@ -47,6 +47,8 @@ static void make_header(unsigned char *bytes, size_t size, const struct chosen *
 	bytes[7] = 8;
 	put(bytes + 8, chosen->nr % (size / 8 + 1));
 	put(bytes + first, chosen->names % size);
+	put(bytes + first + 8, chosen->units % size);
+	put(bytes + first + 16, chosen->files % size);
 	put(bytes + first + 24, chosen->distances % size);
 	put(bytes + first + 32, chosen->functions % size);
 }
@@ -66,6 +68,16 @@ static void check_names(const struct gopclntab *section)
 		abort();
 }
 
+static void check_lines(const struct gopclntab *section)
+{
+	struct go_line line;
+
+	for (__u64 address = 0x1000; address < 0x1000 + 64 * 16; address += 16)
+		if (gopclntab_line(section, address, &line) &&
+		    line.file + strlen(line.file) >= (const char *)section->bytes + section->size)
+			abort();
+}
+
 static void read_table(const unsigned char *bytes, size_t size)
 {
 	struct gopclntab section = {.size = size - gopclntab_find(bytes, size), .text = 0x1000, .code = code};
@@ -80,6 +92,7 @@ static void read_table(const unsigned char *bytes, size_t size)
 	finish_table(&rows, 4 * size + 256);
 	gopclntab_functions(&section, check_function, NULL);
 	check_names(&section);
+	check_lines(&section);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
