@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+import golang
 from naming import offset_of, symbols
 from records import NHMTAP, Result, program
 
@@ -86,3 +87,12 @@ def test_inlined_functions_that_are_in_another_file_have_names_or_it_is_told_why
         assert named == (why is None) and (named or told in why)
     else:
         assert (named, why and told in why) == ((False, True) if told else (True, None))
+
+
+def test_lines_of_a_stripped_go_program_come_with_what_they_lack(nhmtap, tmp_path):
+    go = golang.build(tmp_path, "-ldflags=-s -w")
+    line = next(nr for nr, text in enumerate(golang.SOURCE.splitlines(), 1) if "seed = seed*" in text)
+    result = nhmtap.into(tmp_path / "out", "profile", "-e", "cpu-clock:u", "-F", "500", "--by", "line", "--", go, "300000")
+    found = {(code.get("symbol"), code.get("file"), code.get("line")) for code in (e["code"] for e in result.entries())}
+    assert ("main.bottom", str(tmp_path / "known.go"), line) in found
+    assert "Go's code without debug information" in result.one("end")["names"]["lines_why"]

@@ -87,6 +87,8 @@ void read_file(struct read_file *file, struct image *image, bool lines, size_t m
 	/* Debug information has what is inlined, too. */
 	if (lines && !own_lines && !file->lines)
 		file->go_lines = go_lines_open(image, left_for_lines(&file->symbols, most));
+	if (file->go_lines)
+		file->lines_lack = LINES_GO;
 	image_close(image);
 	image_close(&debug);
 }

@@ -117,6 +117,9 @@ static const char *const lines_whys[NR_LINES_LACK] = {
 	[LINES_SHARED_COMPRESSED] = "the file to which dwz has moved debug information is " ZSTD,
 	[LINES_SPLIT] = "inlined functions are in .dwo files, which are not read (-gno-split-dwarf "
 			"leaves them in the program)",
+	[LINES_GO] = "what is inlined in Go's code without debug information has its own line and its "
+		     "caller's name "
+		     "(go build without -ldflags=-w keeps the names)",
 };
 
 void source_load(struct source *source, const struct place *place, const struct naming_settings *settings)
