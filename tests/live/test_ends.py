@@ -114,9 +114,9 @@ def child_of(pid):
 
 
 @pytest.mark.parametrize("before", [[], INSIDE], ids=["a process", "PID 1"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2])
 def test_the_command_gets_the_signal_that_came(nhmtap, number, before):
-    process = nhmtap.attach("stat", "-e", "cs", *SHELL, "for name in INT HUP TERM; do "
+    process = nhmtap.attach("stat", "-e", "cs", *SHELL, "for name in INT HUP TERM QUIT USR1 USR2; do "
                             "trap \"echo $name; exit 5\" $name; done; echo trapped >&2; while :; do sleep 0.05; done",
                             before=before)
     assert process.stderr.readline() == "trapped\n"
@@ -126,13 +126,27 @@ def test_the_command_gets_the_signal_that_came(nhmtap, number, before):
     assert number.name.removeprefix("SIG") in out.splitlines()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("before", [[], INSIDE], ids=["a process", "PID 1"])
+def test_a_signal_that_is_the_commands_ends_no_measurement(nhmtap, before):
+    """It comes while the command runs, and again while nhmtap waits for it after SIGTERM."""
+    process = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", *SHELL, "trap 'echo told >&2' USR1; trap 'exit 6' USR2; "
+                            "trap 'echo asked >&2' TERM; echo trapped >&2; while :; do sleep 0.05; done", before=before)
+    pid = child_of(process.pid) if before else process.pid
+    for said, number in (("trapped", signal.SIGUSR1), ("told", signal.SIGTERM), ("asked", signal.SIGUSR1), ("told", signal.SIGUSR2)):
+        assert process.stderr.readline() == said + "\n"
+        os.kill(pid, number)
+    result = nhmtap.finish(process)
+    end = result.one("end")
+    assert (result.status, end["reason"], end["command"]["exit_code"]) == (6, "terminated", 6)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
 def test_as_pid_1_a_signal_ends_what_has_no_command(nhmtap, number):
     process = nhmtap.attach("stat", "-e", "cs", "-a", before=INSIDE)
     os.kill(child_of(process.pid), number)
     result = nhmtap.finish(process)
     assert result.status == 0
-    assert result.one("end")["reason"] == {"SIGTERM": "terminated", "SIGINT": "interrupted"}[number.name]
+    assert result.one("end")["reason"] == {"SIGINT": "interrupted"}.get(number.name, "terminated")
 
 
 def test_as_pid_1_orphans_leave_no_zombies_and_the_commands_status_is_kept(nhmtap):

@@ -146,7 +146,7 @@ static bool is_told_to_end(void)
 	sigset_t pending;
 
 	return !sigpending(&pending) && (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
-					 sigismember(&pending, SIGHUP));
+					 sigismember(&pending, SIGHUP) || sigismember(&pending, SIGQUIT));
 }
 
 int child_go(struct child *child, char **argv, struct refusal *refusal)

@@ -77,6 +77,25 @@ static void on_hangup(struct run *run)
 	privileges_raise();
 }
 
+/* Signals that mean something to the command alone. nhmtap may be what others take for it: a container's
+ * first process, which the kernel doesn't end by them, or a service's. */
+static const int the_commands[] = {SIGUSR1, SIGUSR2};
+
+static bool is_the_commands(int number)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(the_commands); i++)
+		if (the_commands[i] == number)
+			return true;
+	return false;
+}
+
+static void pass_on(const struct session *session, int number)
+{
+	note("signal %d is the command's", number);
+	if (has_command(session))
+		kill(session->child.pid, number);
+}
+
 static void on_signal(void *context, short events)
 {
 	struct run *run = context;
@@ -90,6 +109,10 @@ static void on_signal(void *context, short events)
 		}
 		if (info.ssi_signo == SIGHUP && (run->again || has_files(run))) {
 			on_hangup(run);
+			continue;
+		}
+		if (is_the_commands(info.ssi_signo)) {
+			pass_on(session, info.ssi_signo);
 			continue;
 		}
 		if (session->ended_by)
@@ -108,7 +131,7 @@ static void on_signal(void *context, short events)
 	}
 }
 
-static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define ENDING ARRAY_SIZE(ending)
 
 /* Whether a signal is ignored. If it was ignored when the program was started (by nohup, or a shell's
@@ -137,7 +160,7 @@ int signals_block(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
 	struct sigaction second = {.sa_sigaction = on_second, .sa_flags = SA_SIGINFO};
-	sigset_t blocked;
+	sigset_t taken, blocked;
 
 	sigemptyset(&session->ending);
 	for (size_t i = 0; i < ENDING; i++)
@@ -146,14 +169,18 @@ int signals_block(struct run *run, struct refusal *refusal)
 	/* If SIGCHLD were ignored, the command's status would be lost. */
 	signal(SIGCHLD, SIG_DFL);
 	sigaddset(&session->ending, SIGCHLD);
-	blocked = session->ending;
+	taken = session->ending;
+	for (size_t i = 0; session->command && i < ARRAY_SIZE(the_commands); i++)
+		if (!is_ignored(the_commands[i]))
+			sigaddset(&taken, the_commands[i]);
+	blocked = taken;
 	sigaddset(&blocked, SIGPIPE);
 	if (sigprocmask(SIG_BLOCK, &blocked, NULL))
 		return refuse_to_wait(refusal, errno, "signals can't be blocked");
 	for (size_t i = 0; i < ENDING; i++)
 		if (!is_ignored(ending[i]))
 			sigaction(ending[i], &second, NULL);
-	run->signal_fd = signalfd(-1, &session->ending, SFD_CLOEXEC | SFD_NONBLOCK);
+	run->signal_fd = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
 	return run->signal_fd < 0 ? refuse_to_wait(refusal, errno, "the kernel gives no signalfd") : 0;
 }
 
