@@ -100,6 +100,29 @@ def test_where_the_kernel_refuses_descriptors_of_processes_the_end_is_seen_all_t
     assert result.count("page-faults") >= 100
 
 
+@pytest.fixture
+def zombie():
+    """A process that has ended, and for which nobody has waited."""
+    with subprocess.Popen(["true"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        yield process.pid
+
+
+@pytest.mark.parametrize("options", [[], ["--per", "thread"], ["-I", "20"], ["-M", "cpus_utilized"]])
+@pytest.mark.parametrize("command_", [[], ["--", "sleep", "0.1"]])
+def test_a_process_that_has_ended_before_is_not_counted_and_says_so(nhmtap, zombie, command_, options):
+    result = nhmtap("stat", "-p", zombie, "-e", "task-clock,cs:k", *options, "--expect", "cs:k<1", *command_)
+    assert {(c["event"], c["status"], c["why"]) for c in result.of("count")} == {
+        (name, "not_counted", "its target never ran") for name in ("task-clock", "cs:k")}
+    outcome = result.one("expectation")
+    assert (result.status, outcome["outcome"], outcome["why"]) == (3, "cannot_tell", "its target never ran")
+
+
+def test_a_pattern_that_no_cgroup_fits_says_that_nothing_was_counted(nhmtap):
+    count = nhmtap("stat", "-G", "no_cgroup_is_called_so*", "-e", "task-clock", "--", "sleep", "0.1").one("count")
+    assert (count["status"], count["why"]) == ("not_counted", "nothing ran in its cgroups")
+
+
 def test_attaching_leaves_the_process_as_it_was(nhmtap):
     with Puppet() as puppet:
         nhmtap.interrupt(nhmtap.attach("profile", *EVERY_FAULT, "-p", puppet.pid))

@@ -352,6 +352,18 @@ void tally_read(struct tally *tally, struct counters *counters)
 	tally->told = true;
 }
 
+void tally_need_row(struct tally *tally)
+{
+	static const struct place nowhere = {.cpu = -1, .tid = -1, .cgroup = -1};
+	size_t row;
+
+	if (tally->nr)
+		return;
+	row = row_of(tally, &nowhere);
+	for (size_t i = 0; i < tally->plan->events.nr; i++)
+		tally->rows[row].has[i] = true;
+}
+
 void tally_void(struct tally *tally)
 {
 	for (size_t r = 0; r < tally->nr; r++)

@@ -326,6 +326,8 @@ static int stat_report(struct activity *activity, bool last)
 
 	cgroup_watch_gather(activity);
 	tally_read(&stat->tally, activity->counters);
+	if (last)
+		tally_need_row(&stat->tally);
 	if (activity_cut(activity))
 		tally_void(&stat->tally);
 	if (last && counters_by_switches(activity->counters))
