@@ -20,6 +20,12 @@ ACTIVITIES = {
     "offcore": "offcore --side u --request DEMAND_DATA_RD --response LOCAL_DRAM",
 }
 RECORDS = {"stat": "count"}
+# A process that has ended, and for which nobody waits: the sleep that its shell becomes does not.
+END_ONE = """
+sh -c 'true & echo $! > /tmp/ended; exec sleep 1000' &
+sleeper=$!
+until grep -q zombie /proc/$(cat /tmp/ended)/status; do sleep 0.01; done 2> /dev/null
+"""
 
 
 def of_activity(found, name):
@@ -28,11 +34,12 @@ def of_activity(found, name):
     return [cell for r in records for cell in r.get("cells", [r])]
 
 
-@pytest.mark.parametrize("reason", ["held", "never_ran", "off"])
+@pytest.mark.parametrize("reason", ["held", "never_ran", "off", "ended"])
 def test_an_event_that_was_never_counted_says_why_in_each_activity(guest, reason):
     before, target, after, why = {
         "held": (HOLD_ALL, "-- steady short", RELEASE, "it never got a counter: others hold"),
         "never_ran": ("sleep 1000 & sleeper=$!", "--duration 0.02 -p $sleeper", "kill $sleeper", "its target never ran"),
+        "ended": (END_ONE, "-p $(cat /tmp/ended) -- sleep 0.02", "kill $sleeper", "its target never ran"),
         "off": ("mkfifo /tmp/control", "--delay -1 --control fifo:/tmp/control --duration 0.02 -C 0", "", "counting was switched off"),
     }[reason]
     runs = "\n".join(f"nhmtap {command} --format json -o /tmp/{name} {target} 2> /tmp/{name}.err; echo {name} $?"

@@ -336,9 +336,24 @@ __u64 tally_pace(const struct tally *tally, __u64 every_ns, __u64 interval_ms)
 	return about(of_run);
 }
 
-void tally_read(struct tally *tally, struct counters *counters)
+/* Makes a row without counts if there was no place to count at. So each event has a record that says why. */
+static void need_row(struct tally *tally)
+{
+	static const struct place nowhere = {.cpu = -1, .tid = -1, .cgroup = -1};
+	size_t row;
+
+	if (tally->nr)
+		return;
+	row = row_of(tally, &nowhere);
+	for (size_t i = 0; i < tally->plan->events.nr; i++)
+		tally->rows[row].has[i] = true;
+}
+
+void tally_read(struct tally *tally, struct counters *counters, bool last)
 {
 	read_all(tally, counters);
+	if (last)
+		need_row(tally);
 	/* The next interval begins with all of them, so that what no longer shares a counter is known
 	 * exactly. */
 	tally->alone = counters_mix_turns(counters, false);
@@ -350,18 +365,6 @@ void tally_read(struct tally *tally, struct counters *counters)
 			row->reported[i] = row->now[i];
 		}
 	tally->told = true;
-}
-
-void tally_need_row(struct tally *tally)
-{
-	static const struct place nowhere = {.cpu = -1, .tid = -1, .cgroup = -1};
-	size_t row;
-
-	if (tally->nr)
-		return;
-	row = row_of(tally, &nowhere);
-	for (size_t i = 0; i < tally->plan->events.nr; i++)
-		tally->rows[row].has[i] = true;
 }
 
 void tally_void(struct tally *tally)

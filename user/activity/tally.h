@@ -59,12 +59,9 @@ void tally_look(struct tally *tally, struct counters *counters);
  * `interval_ms`: time between reports; 0: one report at the end. */
 __u64 tally_pace(const struct tally *tally, __u64 every_ns, __u64 interval_ms);
 
-/* Reads all counters for a report. */
-void tally_read(struct tally *tally, struct counters *counters);
-
-/* Makes a row without counts if there was no place to count at: the target's processes had ended, or no
- * cgroup fits a pattern. So each event has a record that says why. */
-void tally_need_row(struct tally *tally);
+/* Reads all counters for a report. If there was no place to count at by the last one (the target had ended,
+ * no cgroup fits a pattern), makes a row without counts, so that each event has a record that says why. */
+void tally_read(struct tally *tally, struct counters *counters, bool last);
 
 /* Must be called after tally_read() if the kernel has ended the counting of the command: all counts then have
  * the status "not_counted". */

@@ -532,7 +532,7 @@ static int analyze_report(struct activity *activity, bool last)
 	int err = 0;
 
 	cgroup_watch_gather(activity);
-	tally_read(&analysis->tally, activity->counters);
+	tally_read(&analysis->tally, activity->counters, last);
 	if (activity_cut(activity))
 		tally_void(&analysis->tally);
 	if (is_repeated(activity)) {

@@ -244,7 +244,7 @@ static int offcore_report(struct activity *activity, bool last)
 	struct cells *offcore = activity->state;
 	int err = 0;
 
-	tally_read(&offcore->tally, activity->counters);
+	tally_read(&offcore->tally, activity->counters, last);
 	if (activity_cut(activity) || activity_partial(activity))
 		tally_void(&offcore->tally);
 	if (activity->options->repeats) {

@@ -325,9 +325,7 @@ static int stat_report(struct activity *activity, bool last)
 	int err = 0;
 
 	cgroup_watch_gather(activity);
-	tally_read(&stat->tally, activity->counters);
-	if (last)
-		tally_need_row(&stat->tally);
+	tally_read(&stat->tally, activity->counters, last);
 	if (activity_cut(activity))
 		tally_void(&stat->tally);
 	if (last && counters_by_switches(activity->counters))
