@@ -25,7 +25,8 @@ def machine(tmp_path):
     (folder / "built" / "kernel" / "6.1").mkdir(parents=True)
     (folder / "built" / "kernel" / "6.1" / "boot.json").write_text("{}")
     (folder / "built" / "kernel" / "unfinished").mkdir()
-    for path, text in ((folder / "run", DRIVER), *((folder / "built" / name, "") for name in ("nhm-bochs", "nhm-restore", "here", "base.cpio", "boot.img"))):
+    for path, text in ((folder / "run", DRIVER), *((folder / "built" / name, "") for name in ("nhm-bochs", "nhm-restore", "here", "base.cpio", "boot.img",
+                                                                                             "BIOS-bochs-latest", "vgabios-stdvga.bin"))):
         path.write_text(text)
         path.chmod(0o755)
     return folder

@@ -416,6 +416,12 @@ def test_what_the_guest_cannot_reach_is_not_named_to_it(run):
     assert run("sh", "-c", 'echo "$SSH_AUTH_SOCK|$DISPLAY"', env={"SSH_AUTH_SOCK": "/run/x", "DISPLAY": ":0"})[1] == "|\n"
 
 
+def test_what_nhmtap_tells_the_driver_is_not_told_to_the_command(run):
+    said = [run("sh", "-c", 'echo "$NHM_BUILD|$NHM_BUILD_FOUND"', env={"NHM_BUILD": "/b", **found})[1]
+            for found in ({"NHM_BUILD_FOUND": "1"}, {})]
+    assert said == ["|\n", "/b|\n"]
+
+
 @pytest.mark.parametrize("kind", [{"kernel": "6.12", "cores": 2}, {"model": "netburst"}], ids=["6.12", "netburst"])
 def test_other_machines_see_the_hosts_files_too(kind):
     with nehalem.Guest(nehalem.Machine(tree=1024, **kind)) as guest:

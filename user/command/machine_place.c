@@ -459,6 +459,9 @@ int machine_execute(const struct machine_place *place, const struct arguments *l
 {
 	char *driver = xasprintf("%s/" DRIVER, place->folder);
 
+	/* The driver keeps from the command what the command has not been given. */
+	if (!getenv("NHM_BUILD"))
+		setenv("NHM_BUILD_FOUND", "1", true);
 	setenv("NHM_BUILD", place->built, true);
 	execv(driver, line->words);
 	refuse(refusal, STATUS_REFUSED, "the emulated machine");

@@ -53,7 +53,8 @@ def identity(user):
 
 
 def environment(user, given):
-    variables = {k: v for k, v in os.environ.items() if k not in UNREACHABLE}
+    added = {"NHM_BUILD", "NHM_BUILD_FOUND"} if "NHM_BUILD_FOUND" in os.environ else ()  # by nhmtap
+    variables = {k: v for k, v in os.environ.items() if k not in UNREACHABLE and k not in added}
     if user is not None:
         entry = pwd.getpwnam(user)
         variables.update(HOME=entry.pw_dir, USER=user, LOGNAME=user)

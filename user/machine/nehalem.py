@@ -47,7 +47,7 @@ CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
 TREE = 16 << 30  # where the guest finds the host's files, beyond all memory
 RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
 
-FIRMWARE = ("/usr/share/bochs/BIOS-bochs-latest", "/usr/share/vgabios/vgabios-stdvga.bin")
+FIRMWARE = ("BIOS-bochs-latest", "vgabios-stdvga.bin")
 
 BOCHSRC = """\
 memory: guest={memory}, host={resident}
@@ -523,7 +523,7 @@ class Guest:
         import mkboot
 
         m, folder, build = self.machine, self.folder, self.build
-        for needed in ("nhm-bochs", "base.cpio", "boot.img"):
+        for needed in ("nhm-bochs", "base.cpio", "boot.img", *FIRMWARE):
             if not os.path.exists(f"{build}/{needed}"):
                 raise NotBuilt(f"{build}/{needed} is missing; `make machine` builds it")
         check(m)
@@ -550,7 +550,7 @@ class Guest:
         self.inputs += [kernel + "/boot.json", *(f"{kernel}/{name}" for name, _ in boot["images"])]
         images += [f"{folder}/params@{mkboot.PARAMS:#x}", f"{folder}/initrd@{mkboot.INITRD:#x}"]
         shutil.copyfile(build + "/boot.img", folder + "/boot.img")
-        self.inputs += [build + "/boot.img", self.program(), *FIRMWARE]
+        self.inputs += [build + "/boot.img", self.program(), *self._firmware()]
         # Nothing of the caller's environment: it would be in a snapshot.
         env = dict(
             TZ="UTC",
@@ -576,11 +576,14 @@ class Guest:
     def _launch(self, env, stdout, stderr):
         with self._files(stdout, stderr) as files:
             rc = dict(vars(self.machine), cpus=self.machine.cpus, folder=self.folder)
-            rc.update(frequency=self.machine.frequency, firmware=FIRMWARE, resident=min(self.machine.memory, RESIDENT), console=files[CONSOLE])
+            rc.update(frequency=self.machine.frequency, firmware=self._firmware(), resident=min(self.machine.memory, RESIDENT), console=files[CONSOLE])
             with open(self.folder + "/bochsrc", "w") as f:
                 f.write(BOCHSRC.format(**rc))
             env["NHM_STREAMS"] = ",".join(map(str, files))
             self._spawn([self.program(), "-q", "-f", self.folder + "/bochsrc"], files, env)
+
+    def _firmware(self):
+        return [f"{self.build}/{name}" for name in FIRMWARE]
 
     def program(self):
         # NHM_BOCHS: another emulator on the same kernels and guest, for the mutants.

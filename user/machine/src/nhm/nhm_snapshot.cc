@@ -152,14 +152,24 @@ bool read_maps() {
   return have && have < sizeof maps_text - 1;
 }
 
+// Which of the files a descriptor is, or is a copy of. Two of them may be one file of the host, but not of the
+// next caller's.
+int place_of(int fd, const struct stat &is, const int *files, unsigned nr_files) {
+  int place = -1;
+  for (unsigned k = 0; k < nr_files; k++) {
+    struct stat of;
+    if (fd == files[k]) return k;
+    if (!fstat(files[k], &of) && of.st_dev == is.st_dev && of.st_ino == is.st_ino) place = k;
+  }
+  return place;
+}
+
 void take_descriptors(const int *files, unsigned nr_files) {
   image.nr_descriptors = 0;
   for (int fd = 0; fd < 1024; fd++) {
-    struct stat is, of;
+    struct stat is;
     if (fd == image_fd || fstat(fd, &is)) continue;
-    int place = -1;
-    for (unsigned k = 0; k < nr_files; k++)
-      if (!fstat(files[k], &of) && of.st_dev == is.st_dev && of.st_ino == is.st_ino) place = k;
+    const int place = place_of(fd, is, files, nr_files);
     if (image.nr_descriptors == NHM_IMAGE_FILES) {
       failure = EMFILE;
       return;
