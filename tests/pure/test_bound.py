@@ -79,6 +79,20 @@ def test_a_few_readings_say_nothing(bounds):
     assert bounds(readings) == [(7000, math.inf, 0)]
 
 
+@pytest.mark.parametrize("nr", [1, 7, 8])
+def test_a_count_of_a_few_readings_is_bounded_by_what_a_core_is_capable_of(bounds, nr):
+    """Nothing happens while the event has its counter; all the time else it has its highest pace."""
+    (low, high, used), = bounds([(0, 2 * MS, MS)] * nr, turn=MS, pace=2)
+    assert low == 0 and used == (nr if nr == 8 else 0)
+    assert (2 * nr * MS if nr < 8 else 0) < high < 2 * 2.1 * nr * MS
+
+
+def test_no_spread_is_wider_than_what_a_core_is_capable_of(bounds):
+    readings = [(1000 * MS * (i == 3), 2 * MS, MS) for i in range(10)]
+    (_, high, used), = bounds(readings, turn=MS, pace=1)
+    assert used == 10 and high < 1000 * MS + 21 * MS
+
+
 def test_readings_in_which_an_event_had_no_counter_do_not_count(bounds):
     readings, _ = by_turns([1000] * 100, 20, 0)
     assert bounds(readings) == [(5000, math.inf, 0)]

@@ -17,6 +17,9 @@
  *   of the event can fall into absences only, and no reading shows them. For the most time that such phases
  *   can take in 19 of 20 cases (see unseen_ns()), the event may have had its highest possible pace, or none.
  *
+ * An event can't have occurred more often than at its highest pace in all the time without a counter. If
+ * there are too few readings for the others, this alone bounds a count.
+ *
  * The bound holds for at least 95 % of runs. A program that repeats itself in step with the kernel's turns
  * would show the same part of itself in each turn, which no reading reveals; so the order of the turns is
  * mixed (collection/solo.h).
@@ -73,7 +76,9 @@ typedef int (*estimate_fn)(const void *what, const struct count *counts, double 
 int bound_of(const struct turns *turns, const struct count *counts, const size_t *events, size_t nr,
 	     estimate_fn estimate, const void *what, struct bound *bound);
 
-/* Computes the bound of the scaled count of an event that ran. It is never below what was counted. */
+/* Computes the bound of the scaled count of an event that ran. It is never below what was counted, and with
+ * paces never above what the core is capable of in the time without a counter: the only upper bound if there
+ * are too few readings. */
 void bound_of_count(const struct turns *turns, const struct count *counts, size_t event, struct bound *bound);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "stat/expectation_record.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "record/bound.h"
@@ -22,7 +21,7 @@ static const char *why_open(const struct expected_finding *finding)
 {
 	if (!finding->there)
 		return finding->why;
-	return isfinite(finding->bound.high)
+	return finding->bound.turns
 		       ? "the limit is within what the estimate can be off by, which includes what may have "
 			 "happened while it had no counter; count fewer events at a time (:D "
 			 "keeps a counter for one), or for longer"
