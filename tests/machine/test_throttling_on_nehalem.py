@@ -2,6 +2,7 @@
 """Events that sample too often: the kernel stops them until its next tick, and counts nothing meanwhile. The
 program's loads and branches are known, so it is known that some are missing."""
 import contextlib
+import json
 
 import pytest
 
@@ -92,6 +93,19 @@ def test_a_table_says_that_there_was_more(guest):
     with limit(guest, 1000):
         said = guest.say("nhmtap profile --format table -e MEM_INST_RETIRED.LOADS:u -c 100 -- chase l1", paranoid=-1)
     assert "# there was at least so much: it sampled too often" in said
+
+
+def test_metrics_and_profiles_for_opentelemetry_say_how_often(guest):
+    with limit(guest, 1000):
+        said = guest.say("nhmtap profile -e MEM_INST_RETIRED.LOADS:u -c 100 --by comm -o json=/tmp/j -o openmetrics=/tmp/m "
+                         "-o otlp-profiles-json=/tmp/p -- chase l1 > /tmp/out; grep -h throttled_total /tmp/m; cat /tmp/p; "
+                         "grep type...profile /tmp/j")
+    metric, message, record = [line for line in said.splitlines() if not line.startswith("# ")]
+    times = json.loads(record)["samples"]["throttled"]
+    assert times > 0 and float(metric.split()[-1 if metric.count(" ") == 1 else 1]) == times
+    table = json.loads(message)["dictionary"]
+    found = {table["stringTable"][a["keyStrindex"]]: a["value"] for a in table["attributeTable"] if "keyStrindex" in a}
+    assert int(found["nhmtap.samples.throttled"]["intValue"]) == times and found["nhmtap.samples.at_least"]["boolValue"]
 
 
 def test_mem_says_so_in_the_same_words(guest):

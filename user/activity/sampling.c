@@ -973,6 +973,9 @@ static struct samples_read read_samples(const struct activity *activity, const s
 		.table_full = reading->table_full,
 		.stack_failed = reading->stack_failed,
 		.contexts = contexts * (1 + paced.changes),
+		/* From Linux 6.16 on, the kernel pauses the whole group of the event, whose other events
+		 * don't know of it: perf_event_throttle_group(), kernel/events/core.c. Their values are short
+		 * then, too, and only a sum over the group would tell. */
 		.throttled = reading->throttled,
 		.stops = event_stops_throttled(event),
 		.at_least = event->at_least || event->miscounted,

@@ -385,6 +385,10 @@ static void take_samples(const struct taking *taking)
 		return;
 	add(taking, "samples", "Samples that were aggregated.", labels_of(taking),
 	    integer(samples, "aggregated"));
+	if (json_object_get(samples, "throttled"))
+		add(taking, "samples_throttled",
+		    "How often the kernel paused the event, which sampled too often.", labels_of(taking),
+		    integer(samples, "throttled"));
 	json_object_foreach(json_object_get(samples, "lost"), cause, count) {
 		json_t *labels = labels_of(taking);
 
