@@ -120,6 +120,23 @@ def test_who_connects_without_end_keeps_nobody_out(session, place):
     assert ask(place, "/healthz")[0] == 200 and session.end().status == 0
 
 
+def test_who_is_about_to_ask_is_not_put_out_by_a_crowd_that_says_nothing(nhmtap, tmp_path, puppet):
+    """They come while nhmtap is stopped, so it sees all at once, and the one that will ask is the first."""
+    place = f"tcp:127.0.0.1:{free_port()}"
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid))], listen=place) as session, \
+            contextlib.ExitStack() as crowd:
+        session.process.send_signal(signal.SIGSTOP)
+        where = ("127.0.0.1", int(place.rpartition(":")[2]))
+        one, *_ = [crowd.enter_context(socket.create_connection(where, timeout=60)) for _ in range(100)]
+        session.process.send_signal(signal.SIGCONT)
+        session.do("ping")
+        one.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = b""
+        while part := one.recv(4096):
+            answer += part
+        assert answer.endswith(b"ok\n")
+
+
 def test_who_asks_and_does_not_read_keeps_nobody_out(session, place):
     deaf = []
     for _ in range(64):

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -496,12 +498,16 @@ static void tell_port(int fd, const struct address *address)
 static int open_socket(const struct address *address, struct socket_file *file)
 {
 	int fd = socket(address->socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
+	const int silent_s = 3;
 	int err, error;
 
 	if (fd < 0)
 		return -1;
 	if (!address_path(address))
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	/* The kernel keeps those that have connected and say nothing, so that they take no place from who is
+	 * about to ask something. Fails on unix sockets. */
+	setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &silent_s, sizeof(silent_s));
 	err = address_path(address) ? bind_unix(fd, address, file)
 				    : bind(fd, (const struct sockaddr *)&address->socket, address->length);
 	if (!err)
