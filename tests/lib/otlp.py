@@ -93,7 +93,7 @@ class Receiver:
     """Answers each POST with the next of `answers` (status, headers and, if not {}, a body), and with 200 when none is
     left. Requests are in `taken`, in order. `tls`: the context of its side of TLS. Use it in a with statement."""
 
-    def __init__(self, *answers, port=0, tls=None):
+    def __init__(self, *answers, port=0, tls=None, largest=1 << 60):
         self.answers, self.taken = list(answers), queue.Queue()
         receiver = self
 
@@ -101,9 +101,11 @@ class Receiver:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                status, headers, *body = receiver.answers.pop(0) if receiver.answers else (200, {})
-                body = body[0] if body else b"{}"
                 request = Request(self)
+                status, headers, *body = receiver.answers.pop(0) if receiver.answers else (200, {})
+                if len(request.body) > largest:
+                    status = 413
+                body = body[0] if body else b"{}"
                 request.status = status
                 self.send_response(status)
                 for name, value in {**headers, "Content-Length": str(len(body))}.items():

@@ -131,6 +131,34 @@ void documents_pop(struct documents *documents)
 	free(first);
 }
 
+void documents_split(struct documents *documents, char *parts[2])
+{
+	struct document *first = documents->first, *second = xmalloc(sizeof(*second));
+
+	documents->bytes -= first->size;
+	free(first->bytes);
+	*second = *first;
+	second->records = 0;
+	first->next = second;
+	first->goes_on = true;
+	if (!second->next)
+		documents->end = &second->next;
+	first->bytes = parts[0];
+	second->bytes = parts[1];
+	first->size = strlen(parts[0]);
+	second->size = strlen(parts[1]);
+	documents->bytes += first->size + second->size;
+}
+
+void documents_taken(struct documents *documents)
+{
+	const struct document *first = documents->first;
+
+	if (first->goes_on && first->next)
+		first->next->records += first->records;
+	documents_pop(documents);
+}
+
 static int write_all(int fd, const char *bytes, size_t size)
 {
 	while (size) {

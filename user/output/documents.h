@@ -19,6 +19,7 @@ struct document {
 	size_t size;
 	unsigned long long records;   /* number of records in it */
 	struct timespec since, until; /* the interval that it covers, CLOCK_REALTIME */
+	bool goes_on;		      /* the next one is another part of the same */
 };
 
 struct documents {
@@ -48,6 +49,13 @@ void documents_add(struct documents *documents, const struct document *document,
 
 /* Removes the first document and frees it. */
 void documents_pop(struct documents *documents);
+
+/* Puts two parts, whose texts it takes over, in the place of the first document. */
+void documents_split(struct documents *documents, char *parts[2]);
+
+/* Removes the first document, which was taken. If it is a part, its records are missing if the next one is.
+ */
+void documents_taken(struct documents *documents);
 
 /* Writes the first document into its file, and renames the file once it is complete. Documents that the next
  * one would replace at once are dropped. Returns 0 or -errno. */

@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "base/visible.h"
 #include "output/gzip.h"
+#include "output/otlp_halves.h"
 
 #define FUNCTIONS(X)                                                                                         \
 	X(curl_easy_cleanup)                                                                                 \
@@ -101,8 +102,11 @@ struct push {
 	bool ages;	       /* the server asks for a pause of more than 10^9 s */
 	struct push_rejected rejected;
 	bool told;    /* what was rejected was told on stderr */
+	bool halves;  /* that requests are sent in parts was told */
 	long refused; /* the HTTP status that was reported last */
 };
+
+#define TOO_LARGE 413 /* RFC 9110, 15.5.14 */
 
 #define OTLP	      "otlp"
 #define OTLP_PROFILES "otlp-profiles"
@@ -324,6 +328,9 @@ static void set_options(struct push *push)
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, push->error);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "nhmtap/" NHMTAP_VERSION);
+	/* Some servers compress as the request was compressed. on_answer() gets what was unpacked, so that a
+	 * small answer which unpacks to a large one is broken off, too. */
+	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
 }
 
 /* libcurl is given the paths of descriptors, from which it reads at each connection. */
@@ -589,8 +596,11 @@ static void note_rejected(struct push *push, const struct document *document, lo
 	rejected->until = document->until;
 	/* More than this would be no integer for some readers of JSON. */
 	rejected->points += points < 0 ? 0 : points < 1LL << 52 ? points : 1LL << 52;
-	snprintf(rejected->message, sizeof(rejected->message), "%.*s", (int)(length < 300 ? length : 300),
-		 message);
+	rejected->points = rejected->points < 1LL << 52 ? rejected->points : 1LL << 52;
+	if (length > 300)
+		for (length = 300; length && (message[length] & 0xc0) == 0x80;) /* within a character */
+			length--;
+	snprintf(rejected->message, sizeof(rejected->message), "%.*s", (int)length, message);
 	if (!push->told)
 		say("nhmtap: %s takes only a part of what it is sent: %lld %s are rejected: %s", push->url,
 		    points, of_profiles(push) ? "profiles" : "data points",
@@ -710,6 +720,23 @@ static const char *why_of(const struct push *push)
 
 /* --- the outcome ------------------------------------------------------------------------------ */
 
+/* Puts two smaller requests in the place of one that is too large for the server. Returns whether it can. */
+static bool halve(struct push *push, struct documents *documents)
+{
+	const struct document *first = documents->first;
+	char *halves[2];
+
+	if (!of_otlp(push) || of_profiles(push) || !otlp_halve(first->bytes, first->size, halves))
+		return false;
+	if (!push->halves)
+		say("nhmtap: %s takes no request of %zu bytes: status %d of HTTP; larger ones are sent in "
+		    "parts",
+		    push->url, first->size, TOO_LARGE);
+	push->halves = true;
+	documents_split(documents, halves);
+	return true;
+}
+
 /* Once the status has come, the request was taken or refused, however the rest of the answer is: to send it
  * again would count it twice. */
 static void take_outcome(struct push *push, struct documents *documents, CURLcode code)
@@ -726,9 +753,12 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 	}
 	push->stopped = 0;
 	push->pause_ns = 0;
-	if (status <= 299)
+	if (status == TOO_LARGE && halve(push, documents))
+		return;
+	if (status <= 299) {
 		read_answer(push, documents->first);
-	if (status > 299) {
+		documents_taken(documents);
+	} else {
 		char line[160];
 
 		if (status != push->refused)
@@ -737,9 +767,9 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 			    push->url, status, push->answered ? ": " : "",
 			    first_line(push, line, sizeof(line)));
 		documents->dropped += documents->first->records;
+		documents_pop(documents);
+		push->refused = status;
 	}
-	push->refused = status;
-	documents_pop(documents);
 }
 
 static void take_outcomes(struct push *push, struct documents *documents)

@@ -842,6 +842,11 @@ int sink_close(struct sink *sink)
 		else
 			failed(sink, ETIMEDOUT);
 	}
+	/* What was refused is told by the next document. There is no next one. */
+	if (sink->push && sink->documents->dropped && !sink->error) {
+		sink->why = "the server has refused the last records";
+		failed(sink, EREMOTEIO);
+	}
 	if (sink->push) {
 		pusher.close(sink->push); /* its descriptor is closed by this */
 		sink->push = NULL;
