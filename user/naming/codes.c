@@ -309,7 +309,8 @@ static bool put_name(struct codes *codes, const struct question *question, const
 	code->symbol = kept(codes, name->frames[name->nr - 1].symbol);
 	if (question->detail & CODE_LINKAGE)
 		code->linkage = kept(codes, name->frames[name->nr - 1].linkage);
-	if (question->detail & CODE_LINE && name->frames[0].file) {
+	/* A function whose name is empty is written as its place, without lines. */
+	if (code->symbol && question->detail & CODE_LINE && name->frames[0].file) {
 		code->file = kept(codes, name->frames[0].file);
 		code->line = name->frames[0].line;
 		code->inlined = inlined(codes, question, name);

@@ -19,6 +19,7 @@
 #include "output/push.h"
 #include "output/scribe_server.h"
 #include "record/record.h"
+#include "record/shorter.h"
 #include "record/type.h"
 
 /* --- formats ---------------------------------------------------------------------------------- */
@@ -253,6 +254,14 @@ static int output(struct stream *stream, const json_t *record)
 	return err;
 }
 
+static void add_shorter(struct compact *text, const json_t *element)
+{
+	json_t *shorter = value_shorter(element, ELEMENT_MAX);
+
+	compact_add_value(text, shorter);
+	json_decref(shorter);
+}
+
 struct sizes sizes_of(const json_t *list, struct compact *text)
 {
 	struct sizes sizes = {.total = json_array_size(list)};
@@ -265,6 +274,10 @@ struct sizes sizes_of(const json_t *list, struct compact *text)
 			compact_add(text, ",", 1);
 		before = text->used;
 		compact_add_value(text, json_array_get(list, i));
+		if (text->used - before > ELEMENT_MAX) {
+			text->used = before;
+			add_shorter(text, json_array_get(list, i));
+		}
 		sizes.bytes[i] = text->used - before;
 	}
 	return sizes;

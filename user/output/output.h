@@ -67,11 +67,15 @@ void formats_help(const char *command, FILE *out);
 
 #define RECORD_MAX 8192 /* longer lines of a container's log are split by CRI-O and Docker */
 
+/* The most bytes of an element of a list: names and paths in others' files can be longer than a record. */
+#define ELEMENT_MAX (RECORD_MAX * 3 / 4)
+
 /* The number of bytes of each element of a list, written as JSON. The caller frees `bytes`. */
 struct sizes {
 	size_t *bytes, total;
 };
-/* Measures the elements of a list. Their text is appended to `text`, with commas between them. */
+/* Measures the elements of a list. Their text is appended to `text`, with commas between them. Of one that
+ * has more than ELEMENT_MAX bytes, that is the text of value_shorter(). */
 struct sizes sizes_of(const json_t *list, struct compact *text);
 
 /* How many elements, beginning with `first`, fit into a record that has `base` bytes besides. At least one if

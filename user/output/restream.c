@@ -9,6 +9,7 @@
 #include "output/member.h"
 #include "output/output.h"
 #include "record/compact.h"
+#include "record/shorter.h"
 #include "record/type.h"
 
 /* State for one run (run_id) in the stream. */
@@ -120,6 +121,15 @@ static json_t *frame_of(const json_t *first, const char *list, bool others)
 	return frame;
 }
 
+/* sizes_of() has measured it shorter if it is too long. No cut takes more than half of an element. */
+static void add_element(json_t *piece, json_t *element, size_t bytes)
+{
+	if (bytes > ELEMENT_MAX / 2)
+		json_array_append_new(piece, value_shorter(element, ELEMENT_MAX));
+	else
+		json_array_append(piece, element);
+}
+
 #define NUMBERS_MAX 60 /* room for part, parts, and the digits by which seq can grow */
 
 /* Writes one record with this list, in as many parts as are needed. Returns 0 or -errno. */
@@ -143,7 +153,7 @@ static int put_list(struct restream *restream, const json_t *first, const char *
 		json_t *record = json_copy(frames[!!part]), *piece = json_array();
 
 		for (size_t i = at; i < at + count; i++)
-			json_array_append(piece, json_array_get(elements, i));
+			add_element(piece, json_array_get(elements, i), sizes.bytes[i]);
 		json_object_set_new(record, "seq", json_integer(seq + part));
 		json_object_set_new(record, list, piece);
 		if (*parts > 1) {
