@@ -64,20 +64,25 @@
 /* The same if the reader says that it is due: see reader_on_due(). The files may have to be read first. */
 #define NAMING_DUE_NS 200000000ULL
 
+/* Of an event. */
+struct sampled_event {
+	struct count before;	       /* count at the last report */
+	struct samples account;	       /* so far */
+	const char *cause;	       /* missed_cause() */
+	__u64 streamed, ring_lost;     /* samples in the stream; samples lost by the ring */
+	__u64 unwritten;	       /* samples that the output had no room for */
+	bool warned_loss, warned_keys; /* see warn_of_loss(), warn_of_keys() */
+	bool filled;		       /* some samples brought something: see put_emptiness() */
+	bool filling;		       /* its tables should be emptied */
+	size_t left;		       /* keys that the last early naming left unnamed */
+};
+
 struct state {
 	const struct sampling *sampling;
 	size_t nr;			   /* events */
 	struct aggregation **aggregations; /* per event, since with inherit only the program tells them apart;
 					      NULL for an event without samples */
-	struct count *before;		   /* per event: count at the last report */
-	struct samples *accounts;	   /* per event: account so far */
-	const char **causes;		   /* per event: missed_cause() */
-	__u64 *streamed, *ring_lost;	   /* per event: samples in the stream; samples lost by the ring */
-	__u64 *unwritten;		   /* per event: samples that the output had no room for */
-	bool *warned, *told;		   /* per event: see warn_of_loss(), warn_of_keys() */
-	bool *filled;			   /* per event: some samples brought something: see empty() */
-	size_t *left;			   /* per event: keys that the last early naming left unnamed */
-	bool *filling;			   /* per event: its tables should be emptied */
+	struct sampled_event *events;	   /* per event of the plan */
 	void **gathered;		   /* per event: entries named early; NULL: none */
 	__u64 named_ns, drained_ns;	   /* CLOCK_MONOTONIC: when keys were last named early; drained */
 	struct wakes wakes;		   /* sets `filling` */
@@ -126,18 +131,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	activity->drain_ns = activity->streams ? STREAM_NS : LOOK_AT_KEPT_NS;
 	state->nr = activity->plan.events.nr;
 	state->aggregations = xcalloc(state->nr, sizeof(*state->aggregations));
-	state->before = xcalloc(state->nr, sizeof(*state->before));
-	state->accounts = xcalloc(state->nr, sizeof(*state->accounts));
-	state->streamed = xcalloc(state->nr, sizeof(*state->streamed));
-	state->unwritten = xcalloc(state->nr, sizeof(*state->unwritten));
-	state->ring_lost = xcalloc(state->nr, sizeof(*state->ring_lost));
-	state->warned = xcalloc(state->nr, sizeof(*state->warned));
-	state->told = xcalloc(state->nr, sizeof(*state->told));
-	state->filled = xcalloc(state->nr, sizeof(*state->filled));
-	state->left = xcalloc(state->nr, sizeof(*state->left));
-	state->filling = xcalloc(state->nr, sizeof(*state->filling));
+	state->events = xcalloc(state->nr, sizeof(*state->events));
 	state->gathered = xcalloc(state->nr, sizeof(*state->gathered));
-	state->causes = xcalloc(state->nr, sizeof(*state->causes));
 	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
 	/* A stream's samples are written as they come, before the paths of their cgroups are known. */
 	if (!activity->streams)
@@ -314,7 +309,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 	for (size_t i = 0; i < state->nr; i++)
 		if (state->aggregations[i] && (aggregation_load(state->aggregations[i], host, refusal) ||
 					       aggregation_wake(state->aggregations[i], &state->wakes,
-								&state->filling[i], host, refusal)))
+								&state->events[i].filling, host, refusal)))
 			return -1;
 	for (size_t i = 0; i < state->nr; i++)
 		if (state->aggregations[i] && activity->plan.target.by_samples)
@@ -722,8 +717,8 @@ static bool name_event(struct activity *activity, size_t i, __u64 until)
 	if (early.gathering->from)
 		early.gathering->from(early.gathered, aggregation_kept_stacks(aggregation));
 	aggregation_take(aggregation, take_early, &early);
-	state->left[i] = aggregation_kept(aggregation);
-	return !state->left[i];
+	state->events[i].left = aggregation_kept(aggregation);
+	return !state->events[i].left;
 }
 
 /* Keeps this many of the larger entries of each event, and the codes that they need. */
@@ -795,7 +790,7 @@ static bool has_many(const struct activity *activity, size_t i)
 	const struct state *state = activity->state;
 	size_t most = sampling_most_keys(activity), kept = aggregation_kept(state->aggregations[i]);
 
-	return kept >= most / 2 && kept >= state->left[i] + most / 4;
+	return kept >= most / 2 && kept >= state->events[i].left + most / 4;
 }
 
 static bool should_name_early(const struct activity *activity)
@@ -818,7 +813,7 @@ static void release_gathered(struct activity *activity)
 		if (state->gathered[i])
 			gathering_of(activity)->release(state->gathered[i]);
 		state->gathered[i] = NULL;
-		state->left[i] = 0;
+		state->events[i].left = 0;
 	}
 }
 
@@ -855,12 +850,12 @@ static int drain_event(struct activity *activity, size_t i, __u64 before)
 	int err = 0;
 
 	while (!err && state->aggregations[i] &&
-	       aggregation_next(state->aggregations[i], before, &sample, &state->ring_lost[i])) {
+	       aggregation_next(state->aggregations[i], before, &sample, &state->events[i].ring_lost)) {
 		if (!session_takes_single(activity->session, "sample", activity->name)) {
-			state->unwritten[i]++;
+			state->events[i].unwritten++;
 			continue;
 		}
-		state->streamed[i]++;
+		state->events[i].streamed++;
 		err = activity_write(activity, sample_record(activity, i, &sample));
 	}
 	return err;
@@ -876,9 +871,9 @@ static void drain_tables(struct activity *activity)
 	wakes_take(&state->wakes);
 	state->drained_ns = now;
 	for (size_t i = 0; i < state->nr; i++) {
-		if (state->filling[i])
+		if (state->events[i].filling)
 			aggregation_drain(state->aggregations[i], sampling_most_keys(activity));
-		state->filling[i] = false;
+		state->events[i].filling = false;
 	}
 	if (now - before > FILLING_FAST_NS && should_name_early(activity))
 		name_early(activity, now - before < NAMING_EARLY_NS ? now - before : NAMING_EARLY_NS);
@@ -917,9 +912,9 @@ static json_t *stream_value(const struct state *state)
 	json_t *value;
 
 	for (size_t i = 0; i < state->nr; i++) {
-		streamed += state->streamed[i];
-		lost += state->ring_lost[i];
-		unwritten += state->unwritten[i];
+		streamed += state->events[i].streamed;
+		lost += state->events[i].ring_lost;
+		unwritten += state->events[i].unwritten;
 	}
 	value = json_pack("{s:I, s:I}", "samples", streamed, "ring_lost", lost);
 	if (unwritten)
@@ -1006,7 +1001,7 @@ static json_t *interval_record(const struct activity *activity, const struct sam
 static void read_event(struct activity *activity, size_t i, struct count *count, struct reading *reading)
 {
 	struct state *state = activity->state;
-	struct samples before = state->accounts[i];
+	struct samples before = state->events[i].account;
 	struct samples_read read;
 
 	/* Read the count first. Then all samples to be expected by it are in the tables. */
@@ -1023,9 +1018,9 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 	if (reading->throttled && event_is_clock(&activity->plan.events.list[i]))
 		count->value = count->running_ns;
 	read = read_samples(activity, &activity->plan.events.list[i], count, reading);
-	state->accounts[i] = samples_account(&read, &before);
-	state->causes[i] = missed_cause(&read);
-	count->value += samples_uncounted(&read, &state->accounts[i]);
+	state->events[i].account = samples_account(&read, &before);
+	state->events[i].cause = missed_cause(&read);
+	count->value += samples_uncounted(&read, &state->events[i].account);
 	/* The counter has counted other cgroups, too. */
 	if (activity->plan.target.by_samples)
 		count->value = reading->aggregated_period;
@@ -1033,8 +1028,8 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 
 static json_t *account_value(const struct state *state, size_t i, const struct samples *before)
 {
-	struct samples since = samples_since(&state->accounts[i], before);
-	json_t *value = samples_value(&since, state->causes[i]);
+	struct samples since = samples_since(&state->events[i].account, before);
+	json_t *value = samples_value(&since, state->events[i].cause);
 
 	if (state->sampling->reads_stacks)
 		json_object_set_new(json_object_get(value, "lost"), "stack_failed",
@@ -1076,7 +1071,8 @@ static struct silence silence_of(const struct activity *activity, size_t i, cons
 {
 	const struct state *state = activity->state;
 
-	return (struct silence){activity, &activity->plan.events.list[i], count, samples, state->causes[i]};
+	return (struct silence){activity, &activity->plan.events.list[i], count, samples,
+				state->events[i].cause};
 }
 
 /* Says in the record why it has no samples, although the event was counted. */
@@ -1097,12 +1093,12 @@ static void put_emptiness(const struct activity *activity, size_t i, __u64 sampl
 	const char *why = sampling->empty ? sampling->empty(activity, record, text) : NULL;
 
 	if (!why) {
-		state->filled[i] = true;
+		state->events[i].filled = true;
 		return;
 	}
 	if (samples)
 		json_object_set_new(record, "no_entries", json_string(why));
-	if (last && !state->filled[i] && state->accounts[i].aggregated)
+	if (last && !state->events[i].filled && state->events[i].account.aggregated)
 		say("nhmtap: %s: no entries: %s", activity->plan.events.list[i].name, why);
 }
 
@@ -1110,7 +1106,7 @@ static void put_emptiness(const struct activity *activity, size_t i, __u64 sampl
 static void say_silence(const struct activity *activity, size_t i, const struct count *count)
 {
 	const struct state *state = activity->state;
-	struct silence silence = silence_of(activity, i, count, &state->accounts[i]);
+	struct silence silence = silence_of(activity, i, count, &state->events[i].account);
 	char why[SILENCE_SIZE];
 
 	if (!count->running_ns)
@@ -1125,7 +1121,7 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 	struct state *state = activity->state;
 	const struct sampling *sampling = state->sampling;
 	put_fn put = sampling->put ? sampling->put : put_entries;
-	struct samples before = state->accounts[i], since;
+	struct samples before = state->events[i].account, since;
 	struct silence silence;
 	struct count count;
 	json_t *record;
@@ -1135,12 +1131,12 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 		(struct sampled){&activity->plan.events.list[i], i,
 				 aggregation_layout(state->aggregations[i]), &found->reading, &found->since};
 	read_event(activity, i, &count, &found->reading);
-	found->since = count_beyond(&count, &state->before[i]);
-	state->before[i] = count;
+	found->since = count_beyond(&count, &state->events[i].before);
+	state->events[i].before = count;
 	if (activity_cut(activity))
 		found->since.running_ns = 0;
 	record = interval_record(activity, sampled);
-	since = samples_since(&state->accounts[i], &before);
+	since = samples_since(&state->events[i].account, &before);
 	silence = silence_of(activity, i, &found->since, &since);
 	put_silence(&silence, record);
 	if (samples_paused(&since))
@@ -1162,10 +1158,10 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 		say_silence(activity, i, &count);
 	if (!err)
 		err = warn_of_loss(activity, sampled->event->name, &since, &found->reading,
-				   &state->warned[i]);
+				   &state->events[i].warned_loss);
 	return err ? err
 		   : warn_of_keys(activity, sampled->event->name, found->reading.nr_shed,
-				  sampling_most_keys(activity), &state->told[i]);
+				  sampling_most_keys(activity), &state->events[i].warned_keys);
 }
 
 static int doubt_sampled(struct activity *activity, const struct reported *found,
@@ -1219,7 +1215,7 @@ int sampling_finish(struct activity *activity, json_t *end)
 		return 0;
 	lost = json_object();
 	for (size_t i = 0; i < state->nr; i++) {
-		const struct samples *account = &state->accounts[i];
+		const struct samples *account = &state->events[i].account;
 
 		sum.expected += account->expected;
 		sum.uncertainty += account->uncertainty;
@@ -1237,11 +1233,12 @@ int sampling_finish(struct activity *activity, json_t *end)
 	if (state->sampling->reads_stacks)
 		json_object_set_new(lost, "stack_failed", json_integer(sum.stack_failed));
 	for (size_t i = 0; i < state->nr; i++) {
-		const char *cause = state->causes[i];
+		const char *cause = state->events[i].cause;
 		json_int_t so_far = cause ? json_integer_value(json_object_get(lost, cause)) : 0;
 
 		if (cause)
-			json_object_set_new(lost, cause, json_integer(so_far + state->accounts[i].missed));
+			json_object_set_new(lost, cause,
+					    json_integer(so_far + state->events[i].account.missed));
 	}
 	json_object_set_new(value, "lost", lost);
 	if (state->sampling->knows_throttling || sum.throttled)
@@ -1265,16 +1262,6 @@ void sampling_release(struct activity *activity)
 	free(state->gathered);
 	pacing_release(state->pacing);
 	free(state->aggregations);
-	free(state->before);
-	free(state->accounts);
-	free(state->streamed);
-	free(state->ring_lost);
-	free(state->unwritten);
-	free(state->warned);
-	free(state->told);
-	free(state->filled);
-	free(state->left);
-	free(state->filling);
-	free(state->causes);
+	free(state->events);
 	free(state);
 }

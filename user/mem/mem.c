@@ -22,56 +22,34 @@
 
 struct by_source {
 	const struct layout *layout;
-	size_t nr, room;
-	__u64 *sources;
-	__u64 *values; /* layout.value_size bytes per source */
-	bool *taken;   /* already written */
+	struct source_sum {
+		__u64 source;
+		__u64 *values; /* layout.value_size bytes */
+	} * list;
+	size_t nr;
 };
-
-/* Initial number of sources; a PEBS record has 16 codes. */
-#define SOURCES_FIRST 16
-
-static __u64 *values_of(const struct by_source *sums, size_t i)
-{
-	return sums->values + i * (sums->layout->value_size / sizeof(__u64));
-}
-
-static void make_room(struct by_source *sums)
-{
-	size_t size = sums->layout->value_size, room = sums->room ? 2 * sums->room : SOURCES_FIRST;
-
-	sums->sources = xrealloc(sums->sources, room * sizeof(*sums->sources));
-	sums->values = xrealloc(sums->values, room * size);
-	sums->taken = xrealloc(sums->taken, room * sizeof(*sums->taken));
-	memset((char *)sums->values + sums->room * size, 0, (room - sums->room) * size);
-	memset(sums->taken + sums->room, 0, (room - sums->room) * sizeof(*sums->taken));
-	sums->room = room;
-}
 
 static void add_entry(struct by_source *sums, const struct entry *entry)
 {
 	__u64 source = key_number(sums->layout, entry, "source");
 	size_t i = 0;
 
-	while (i < sums->nr && sums->sources[i] != source)
+	while (i < sums->nr && sums->list[i].source != source)
 		i++;
-	if (i == sums->room)
-		make_room(sums);
 	if (i == sums->nr)
-		sums->sources[sums->nr++] = source;
-	values_add(sums->layout, values_of(sums, i), entry->values);
+		*xappend(sums->list, sums->nr) =
+			(struct source_sum){source, xcalloc(1, sums->layout->value_size)};
+	values_add(sums->layout, sums->list[i].values, entry->values);
 }
 
-/* The index of the source with the most samples that has not been taken. The first word of a value is the
- * number of samples. */
-static size_t next_source(const struct by_source *sums)
+/* For qsort(): the source with the most samples first. The first word of a value is the number of samples. */
+static int by_samples(const void *a, const void *b)
 {
-	size_t most = sums->nr;
+	const struct source_sum *x = a, *y = b;
 
-	for (size_t i = 0; i < sums->nr; i++)
-		if (!sums->taken[i] && (most == sums->nr || values_of(sums, i)[0] > values_of(sums, most)[0]))
-			most = i;
-	return most;
+	if (x->values[0] != y->values[0])
+		return x->values[0] < y->values[0] ? 1 : -1;
+	return x->source < y->source ? -1 : x->source > y->source;
 }
 
 static json_t *sources_value(const struct host *host, const struct sampled *sampled)
@@ -84,18 +62,17 @@ static json_t *sources_value(const struct host *host, const struct sampled *samp
 		add_entry(&sums, &sampled->reading->entries[i]);
 	for (size_t i = 0; i < apart->keys.nr; i++)
 		add_entry(&sums, &(struct entry){interned_at(&apart->keys, i), sums_at(apart, i)});
-	for (size_t n = 0; n < sums.nr; n++) {
-		size_t i = next_source(&sums);
+	if (sums.nr)
+		qsort(sums.list, sums.nr, sizeof(*sums.list), by_samples);
+	for (size_t i = 0; i < sums.nr; i++) {
 		json_t *value = json_object();
 
-		sums.taken[i] = true;
-		put_source(value, host, sums.sources[i]);
-		put_values(value, host, sums.layout, values_of(&sums, i));
+		put_source(value, host, sums.list[i].source);
+		put_values(value, host, sums.layout, sums.list[i].values);
 		json_array_append_new(list, value);
+		free(sums.list[i].values);
 	}
-	free(sums.sources);
-	free(sums.values);
-	free(sums.taken);
+	free(sums.list);
 	return list;
 }
 
