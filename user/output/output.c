@@ -169,7 +169,8 @@ void stream_succeed(struct stream *stream, struct stream *ended)
 
 	if (stream->format != ended->format || place->series != before->series ||
 	    place->cumulative != before->cumulative || !is_same_list(place->activities, before->activities) ||
-	    !is_same_list(place->types, before->types) || stream->own)
+	    !is_same_list(place->types, before->types) || stream->own ||
+	    stream->format->people) /* what is shown in one place is not shown in another */
 		return;
 	stream->own = ended->own;
 	ended->own = NULL;

@@ -145,30 +145,26 @@ struct stream {
 			 well */
 	const json_t *activities, *types; /* see struct place_of_output */
 	char run_id[33];
-	/* State that formats other than JSON keep: */
+	/* What all formats may need: */
 	json_t *start;			     /* the start record; of a session, its own */
 	json_t *events;			     /* {activity, "" for none: events of its start record} */
 	struct calls calls;		     /* frames of the stacks in the records that follow */
-	void *own;			     /* the format's own state */
+	void *own;			     /* the format's own state, which its release() frees */
 	struct timespec since;		     /* begin of the interval that the next document covers */
 	__u64 series;			     /* see struct place_of_output */
 	bool scraped;			     /* a page for --listen: it has no sink */
 	__u64 records;			     /* number of records written so far */
 	__u64 records_seen, silent_since_ns; /* at the last heartbeat; the time is of CLOCK_MONOTONIC */
 	const char *activity;		     /* activity of the record that is being written; NULL: none */
-	struct compact line; /* buffer of the json format for the record that is being written */
+	struct compact line;		     /* buffer for a line that is being made */
 	struct elements {
 		const json_t *list; /* list of the record; NULL: its text is not made yet */
 		const char *text;
 		size_t size;
-	} elements;	  /* text of the elements of a list, made in advance */
-	char section[40]; /* section that the table format has begun last */
-	bool verbose;	  /* the table format shows more */
-	bool intervals;	  /* there will be several intervals, so the time is shown */
-	/* The table format overwrites the previous interval on the screen. */
-	bool live;
-	char live_since[32]; /* start_time of the interval on the screen */
-	int live_rows;	     /* number of lines that it takes there */
+	} elements; /* text of the elements of a list of the record that is being written, made in advance */
+	bool verbose;	/* people get more details */
+	bool intervals; /* there will be several intervals, so the time is shown */
+	bool live;	/* each interval is to take the place of the previous one on the screen */
 };
 
 /* Opens a stream: its format, which the command must have (NULL: any command), and its sink. Returns 0, or -1

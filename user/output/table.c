@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "output/output.h"
 #include "output/rows.h"
 #include "output/table.h"
@@ -165,13 +166,32 @@ REGISTER_TABLE(reload, reload_table);
 /* The linker defines these for a section whose name is an identifier. */
 extern const struct table *const __start_tables[], *const __stop_tables[];
 
-/* Records with a section are printed below its heading, which is printed when the section changes. */
-static void begin_section(struct text *text, struct stream *stream, const char *section)
+/* What the stream shows now. */
+struct shown {
+	char section[40]; /* that was begun last */
+	char since[32];	  /* start_time of the interval on the screen */
+	int rows;	  /* number of lines that it takes there */
+};
+
+static struct shown *shown_by(struct stream *stream)
 {
-	if (!*section || !strcmp(section, stream->section))
+	if (!stream->own)
+		stream->own = xcalloc(1, sizeof(struct shown));
+	return stream->own;
+}
+
+static void release_shown(struct stream *stream)
+{
+	free(stream->own);
+}
+
+/* Records with a section are printed below its heading, which is printed when the section changes. */
+static void begin_section(struct text *text, struct shown *shown, const char *section)
+{
+	if (!*section || !strcmp(section, shown->section))
 		return;
-	text_add(text, "%s%s\n", stream->section[0] ? "\n" : "", section);
-	snprintf(stream->section, sizeof(stream->section), "%.39s", section);
+	text_add(text, "%s%s\n", shown->section[0] ? "\n" : "", section);
+	snprintf(shown->section, sizeof(shown->section), "%.39s", section);
 }
 
 /* The size of the terminal that a stream goes to, which may not know it. */
@@ -235,20 +255,21 @@ static void put_on_screen(struct text *text, struct stream *stream, const json_t
 {
 	const char *since = string(record, "start_time");
 	struct winsize size = size_of_terminal(stream);
+	struct shown *shown = shown_by(stream);
 
 	if (!*since || !text->used)
 		return;
-	if (strcmp(since, stream->live_since)) {
-		snprintf(stream->live_since, sizeof(stream->live_since), "%.31s", since);
-		stream->live_rows = 0;
+	if (strcmp(since, shown->since)) {
+		snprintf(shown->since, sizeof(shown->since), "%.31s", since);
+		shown->rows = 0;
 		sink_put(&stream->sink, "\033[H", strlen("\033[H"));
 	}
-	if (stream->live_rows >= size.ws_row - 1) {
+	if (shown->rows >= size.ws_row - 1) {
 		text->used = 0;
 		return;
 	}
 	cut_columns(text, size.ws_col);
-	stream->live_rows += cut_rows(text, size.ws_row - 1 - stream->live_rows);
+	shown->rows += cut_rows(text, size.ws_row - 1 - shown->rows);
 	write_over(text);
 }
 
@@ -267,7 +288,7 @@ static int write_table(struct stream *stream, const json_t *record)
 
 		if (strcmp(table->type, string(record, "type")))
 			continue;
-		begin_section(&text, stream,
+		begin_section(&text, shown_by(stream),
 			      table->section ? table->section(stream, record) : string(record, "section"));
 		table->add(&part, stream, record);
 		if (part.used)
@@ -289,5 +310,6 @@ static const struct format table = {
 	.help = "a table to read; the default on a terminal",
 	.people = true,
 	.write = write_table,
+	.release = release_shown,
 };
 REGISTER_FORMAT(table);
