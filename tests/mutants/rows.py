@@ -162,6 +162,18 @@ MUTANTS = [
         "user/base/guarded.c", "if ((__u64)stat.st_size > guard->most)", "if (0)",
         "pure/test_naming.py::test_a_map_larger_than_what_is_kept_is_refused",
     ),
+    Mutant(
+        "key-lost-behind-a-removed-one",
+        "user/base/map.c", ">= ((at - gap) & mask)",
+        "> ((at - gap) & mask)",
+        "pure/test_map.py::test_it_finds_and_removes_what_a_dictionary_would",
+    ),
+    Mutant(
+        "quotes-unescaped",
+        "user/record/compact.c", 'HAS_LESS(word ^ EACH(\'"\'), 1) | ',
+        "",
+        "pure/test_compact.py::test_texts_of_any_length_with_any_byte_at_any_place",
+    ),
 
     # --- counting ------------------------------------------------------------------------------------
     Mutant(
@@ -189,6 +201,24 @@ MUTANTS = [
         "status-of-orphans-taken",
         "user/collection/child.c", "if (ended.si_pid == child->pid && !child->exited)", "if (!child->exited)",
         "live/test_ends.py::test_as_pid_1_orphans_leave_no_zombies_and_the_commands_status_is_kept",
+    ),
+    Mutant(
+        "group-alone-twice",
+        "user/collection/solo.c", "solo->leaders[card] = solo->leaders[solo->left];",
+        ";",
+        "pure/test_solo.py::test_before_a_group_comes_again_each_of_the_others_does",
+    ),
+    Mutant(
+        "groups-alone-without-end",
+        "user/collection/solo.c", " && solo->in_a_row < most;",
+        ";",
+        "pure/test_solo.py::test_after_half_of_the_groups_all_take_turns_again",
+    ),
+    Mutant(
+        "time-alone-added-twice",
+        "user/collection/solo.c", "\there->since_ns += missed;\n",
+        "",
+        "pure/test_solo.py::test_time_that_the_others_have_missed_is_added_once",
     ),
 
     # --- plans ---------------------------------------------------------------------------------------
@@ -274,6 +304,24 @@ MUTANTS = [
         "user/activity/life.c", "if (activity->intervals_left == 1) {", "if (activity->intervals_left == ~0ULL) {",
         "live/test_control.py::test_so_many_intervals_and_no_more",
     ),
+    Mutant(
+        "retired-in-a-cycle-swapped",
+        "user/activity/plausible.c", "instructions->count.value <= PER_CYCLE_MOST * cycles->count.value + BETWEEN_READINGS",
+        "cycles->count.value <= PER_CYCLE_MOST * instructions->count.value + BETWEEN_READINGS",
+        "pure/test_plausible.py::test_a_count_that_no_processor_has_is_told",
+    ),
+    Mutant(
+        "other-sides-compared",
+        "user/activity/plausible.c", "one->sides != other->sides ||\n",
+        "\n",
+        "pure/test_plausible.py::test_what_is_rare_but_true_is_believed",
+    ),
+    Mutant(
+        "short-times-doubted",
+        "user/activity/plausible.c", "one->kind == COUNTS_OTHERS || !is_long(count))",
+        "one->kind == COUNTS_OTHERS)",
+        "pure/test_plausible.py::test_what_is_rare_but_true_is_believed",
+    ),
 
     # --- sessions ------------------------------------------------------------------------------------
     Mutant(
@@ -347,5 +395,85 @@ MUTANTS = [
         "differences-swapped",
         "user/tables/formula.c", "return left - right;", "return right - left;",
         "pure/test_formula.py::test_a_formula_has_the_value_of_hand",
+    ),
+
+    # --- analyze -----------------------------------------------------------------------------------
+    Mutant(
+        "bounds-at-the-wrong-end",
+        "user/analyze/account.c", "low * (low < 0 ? share->cost.high : share->cost.low);",
+        "low * share->cost.low;",
+        "pure/test_account.py::test_a_bound_below_nothing_is_as_far_below_as_the_highest_cost_takes_it",
+    ),
+    Mutant(
+        "withdrawn-cause-takes-nothing",
+        "user/analyze/account.c", "return measured[i].none ? 0 : whole;",
+        "return 0;",
+        "pure/test_account.py::test_what_is_withdrawn_may_be_all_that_stalls",
+    ),
+    Mutant(
+        "verdict-of-the-first-alone",
+        "user/analyze/account.c", ">= account->list[first].low)",
+        ">= account->list[first].high)",
+        "pure/test_account.py::test_the_true_share_is_within_the_bounds_if_nothing_overlaps",
+    ),
+
+    # --- views of stored records -------------------------------------------------------------------
+    Mutant(
+        "error-of-the-others-only",
+        "user/view/weights.c", "(1 - share) * (1 - share) * part->square + share",
+        "share * share * part->square + share",
+        "pure/test_show.py::test_a_share_has_the_error_of_its_number_of_samples",
+    ),
+    Mutant(
+        "others-met-by-a-negated-condition",
+        "user/view/filter.c", "!strcmp(text, condition->value) != condition->not",
+        "!strcmp(text, condition->value)",
+        "pure/test_show.py::test_a_filter_leaves_the_rows_that_meet_all_conditions",
+    ),
+    Mutant(
+        "recursion-counted-twice",
+        "user/view/shares.c", "if (row->seen == shares->entries)",
+        "if (0)",
+        "pure/test_show.py::test_children_have_what_they_call_once",
+    ),
+    Mutant(
+        "samples-of-all-times-at-the-first",
+        "user/view/digest.c", "event->nodes[node].line.v[bucket] += weight.sum;\n}",
+        "event->nodes[node].line.v[0] += weight.sum;\n}",
+        "live/test_report.py::test_functions_and_the_flame_graph_are_those_of_the_chosen_time",
+    ),
+
+    # --- outputs -----------------------------------------------------------------------------------
+    Mutant(
+        "total-begins-anew",
+        "user/output/flat.c", "json_integer(json_integer_value(total) + json_integer_value(value))",
+        "json_integer(json_integer_value(value))",
+        "live/test_flat.py::test_the_total_of_a_series_grows_by_each_value",
+    ),
+    Mutant(
+        "series-beyond-the-limit",
+        "user/output/meters.c", "\t\tif (meters->used >= meters->limit) {",
+        "\t\tif (meters->used > meters->limit) {",
+        "pure/test_series.py::test_what_is_too_much_is_in_other",
+    ),
+    Mutant(
+        "profile-of-others",
+        "user/output/otlp_profiles.c", "integer(row->from, adding->measures[i].member)",
+        "integer(row->from, adding->measures[0].member)",
+        "live/test_otlp_profiles.py::test_the_sums_are_those_of_the_records",
+    ),
+    Mutant(
+        "innermost-inlined-outermost",
+        "user/output/flamegraph.c", "flamegraph->reverse ? i : calls - 1 - i)",
+        "i)",
+        "live/test_flamegraph.py::test_what_is_inlined_lies_below_what_it_is_inlined_in",
+    ),
+
+    # --- naming and unwinding ----------------------------------------------------------------------
+    Mutant(
+        "end-of-a-function-in-it",
+        "user/confined/eh_frame.c", "\tadd_row(run);\n\trun->address += by * run->cie->code_factor;",
+        "\trun->address += by * run->cie->code_factor;\n\tadd_row(run);",
+        "pure/test_unwind_tables.py::test_each_row_of_a_file_is_what_libdw_says",
     ),
 ]

@@ -98,6 +98,14 @@ def test_what_the_machine_does_not_model_takes_nothing(accounts):
     assert shares["branches"] is None and shares["far"][1] == pytest.approx(0.7) and verdict == ["far"]
 
 
+def test_a_bound_below_nothing_is_as_far_below_as_the_highest_cost_takes_it(accounts):
+    """A number of occurrences that is a difference of two estimates may be below 0 within its bounds."""
+    lines = [line if not line.startswith("far") else line.removesuffix("0.0 0.0 0.0") + "0.0 -0.001 0.001"
+             for line in tree(0.9, {})]
+    shares, _ = accounts([lines])[0]
+    assert shares["far"][1:3] == pytest.approx((-0.22, 0.22))
+
+
 def test_without_the_stalls_nothing_is_accounted_for(accounts):
     lines = [line if not line.startswith("stalled") else line.replace(" 1 1 1 1 0 ", " 1 1 1 0 0 ")
              for line in tree(0.9, {"far": 0.005})]
