@@ -49,7 +49,8 @@ KIND = {"name": "paws", "description": "Paws", "counters": [{"name": "MSR_PAW", 
 UNIT = {"name": "catbus", "description": "Cats in the bus", "scope": "package", "count_bits": 32, "wraps_in_ms": 100,
         "control": {"name": "MSR_CAT", "msr": "0x107D8", "freeze": 0, "unfreeze": 1, "reset": 2, "select": 16, "status": 48},
         "kinds": [KIND]}
-COUNTERS = [{"name": f"MSR_CAT_COUNTER{n}", "msr": f"0x30{n}", "cccr": f"MSR_CAT_CCCR{n}", "cccr_msr": f"0x36{n}", "after": [{"counter": 1 - n}]} for n in (0, 1)]
+COUNTERS = [{"name": f"MSR_CAT_COUNTER{n}", "msr": f"0x30{n}", "cccr": f"MSR_CAT_CCCR{n}", "cccr_msr": f"0x36{n}",
+             "after": [{"counter": 1 - n}]} for n in (0, 1)]
 TAIL = {"name": "tail", "title": "Tail", "low": 0, "high": 1, "description": "what it does"}
 SOUND = {"name": "sound", "title": "Sound", "code": "0x3F", "select": 7, "description": "Sounds",
          "escrs": [{"name": "MSR_CAT_ESCR0", "msr": "0x3A0", "counters": [0, 1]}], "masks": [TAIL]}

@@ -135,4 +135,3 @@ def test_what_was_not_counted_compares_with_nothing():
     for compare in (lambda: absent < 1, lambda: absent == 1, lambda: float(absent)):
         with pytest.raises(module.CannotTell, match="cycles was not counted"):
             compare()
-

@@ -65,7 +65,8 @@ EVERYTHING = [
            entries=[{"access": "load", "code": {"symbol": HOSTILE}, "samples": 1}]),
     record("offcore", 0, cells=[{"request": "DEMAND_DATA_RD", "response": "LLC_MISS", "status": "counted", "value": 1234, "scaled": 1234}]),
     record("branch", 0, event="branches", value=7, enabled_ns=1, running_ns=1, samples={"expected": 1, "aggregated": 1, "lost": {}},
-           entries=[{"kind": "edge", "from": {"symbol": "loop"}, "to": {"symbol": HOSTILE}, "count": 7, "period": 70, "mispredicted": 1, "mispredicted_period": 7}]),
+           entries=[{"kind": "edge", "from": {"symbol": "loop"}, "to": {"symbol": HOSTILE}, "count": 7, "period": 70,
+                     "mispredicted": 1, "mispredicted_period": 7}]),
     record("analysis", 0, whole="cycles", verdict=[{"name": "memory_bound"}], shares=[
         {"name": "cycles", "description": "all", "share": 1.0, "low": 1.0, "high": 1.0},
         {"name": "memory_bound", "description": "waits", "parent": "cycles", "share": .5, "low": .25, "high": .75}]),
@@ -233,7 +234,8 @@ def test_a_page_of_many_functions_and_intervals_is_bounded(tmp_path, driver):
         names = [f"function_{second}_{i}_" + "n" * 60 for i in range(1500)]
         frames = [{"id": i, "symbol": name, "module": "/opt/demo"} for i, name in enumerate(names)]
         stream += [record("frames", second, event="cpu-clock", frames=frames),
-                   record("profile", second, event="cpu-clock", entries=[{"stack": [i], "comm": "demo", "samples": 1 + i % 9, "period": 1 + i % 9} for i in range(1500)],
+                   record("profile", second, event="cpu-clock",
+                          entries=[{"stack": [i], "comm": "demo", "samples": 1 + i % 9, "period": 1 + i % 9} for i in range(1500)],
                           samples={"expected": 1, "aggregated": 1, "lost": {}})]
     path = page(tmp_path, [*stream, end()])
     assert path.stat().st_size < 5_000_000

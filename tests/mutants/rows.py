@@ -40,7 +40,8 @@ MUTANTS = [
     ),
     Mutant(
         "thread-ids-at-the-process",
-        "bpf/profile.bpf.c", "(by_tid ? ids << 32 : 0);\n\t\tset_word(&key.pid, ids);\n\t\thash", "(by_tid ? ids >> 32 << 32 : 0);\n\t\tset_word(&key.pid, ids);\n\t\thash",
+        "bpf/profile.bpf.c", "(by_tid ? ids << 32 : 0);\n\t\tset_word(&key.pid, ids);\n\t\thash",
+        "(by_tid ? ids >> 32 << 32 : 0);\n\t\tset_word(&key.pid, ids);\n\t\thash",
         "live/test_profile.py::test_threads_are_told_apart_by_tid_and_are_one_by_pid",
     ),
     Mutant(

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The format of the C files, and of the list of thorough tests."""
+"""The format of the C and the Python files, and of the list of thorough tests."""
+import ast
+import configparser
 import os
 import re
 import subprocess
@@ -27,6 +29,52 @@ def test_all_c_files_are_as_make_format_leaves_them():
     done = subprocess.run(["clang-format", "--dry-run", "-Werror", *c_files()], cwd=ROOT, capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
+
+
+@pytest.fixture(scope="module")
+def editorconfig():
+    parser = configparser.ConfigParser()
+    with open(os.path.join(ROOT, ".editorconfig"), encoding="utf-8") as file:
+        parser.read_string("[top]\n" + file.read())
+    return parser
+
+
+def test_editors_are_told_the_line_length_and_indent_of_make_format(editorconfig):
+    with open(os.path.join(ROOT, ".clang-format"), encoding="utf-8") as file:
+        form = dict(line.rstrip("\n").split(": ", 1) for line in file if ": " in line and not line.startswith("#"))
+    editors = editorconfig["*.{c,h}"]
+    assert (editors["max_line_length"], editors["indent_size"]) == (form["ColumnLimit"], form["IndentWidth"])
+    assert (editors["indent_style"], form["UseTab"]) == ("tab", "Always")
+
+
+def python_files():
+    for top in ("events", "tests", "user"):
+        for folder, _, names in os.walk(os.path.join(ROOT, top)):
+            yield from (os.path.join(folder, name) for name in names if name.endswith(".py"))
+
+
+def ill_formed(text, most, indent):
+    """Yields the numbers of lines that do not keep to .editorconfig. In brackets, what follows may be aligned to any
+    column; what is in a text is the text's."""
+    statements = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt):
+            statements.setdefault(node.lineno, node.col_offset)  # of several on a line, the first
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > most or line != line.rstrip() or statements.get(number, 0) % indent:
+            yield number
+    if not text.endswith("\n") or text.endswith("\n\n"):
+        yield number
+
+
+def test_all_python_files_keep_to_editorconfig(editorconfig):
+    most, indent = (editorconfig["*.py"].getint(name) for name in ("max_line_length", "indent_size"))
+    wrong = []
+    for path in python_files():
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+        wrong += [f"{os.path.relpath(path, ROOT)}:{number}" for number in ill_formed(text, most, indent) if text]
+    assert wrong == []
 
 
 def test_each_row_of_the_list_of_thorough_tests_is_that_of_a_test():

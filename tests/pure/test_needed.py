@@ -17,7 +17,8 @@ def files_that_a_command_needs(tmp_path_factory):
     program = tmp_path_factory.mktemp("needed") / "needed"
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=address,undefined",
                     "-fno-sanitize-recover=undefined", "-Iuser", "-o", program, "tests/pure/needed.c",
-                    "user/unwind/needed.c", "user/naming/foreign.c", "user/base/packet.c", "user/base/apart.c", "user/base/local.c", "user/base/guarded.c", "user/base/memory.c"], cwd=ROOT, check=True)
+                    "user/unwind/needed.c", "user/naming/foreign.c", "user/base/packet.c",
+                    "user/base/apart.c", "user/base/local.c", "user/base/guarded.c", "user/base/memory.c"], cwd=ROOT, check=True)
 
     def ask(*command):
         return set(subprocess.run([program, *command], capture_output=True, text=True, check=True).stdout.splitlines())

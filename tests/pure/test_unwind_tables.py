@@ -13,7 +13,8 @@ import golang
 from naming import build_tables
 
 ROOT = os.path.join(os.path.dirname(__file__), "../..")
-SOURCES = [*(f"user/confined/{name}.c" for name in ("eh_frame", "gopclntab", "go_image", "unwind_image", "unwind_rows")), "user/unwind/table.c", "user/base/interned.c", "user/base/memory.c",
+SOURCES = [*(f"user/confined/{name}.c" for name in ("eh_frame", "gopclntab", "go_image", "unwind_image", "unwind_rows")),
+           "user/unwind/table.c", "user/base/interned.c", "user/base/memory.c",
            *(f"user/naming/{name}.c" for name in ("image", "symbols", "spans", "pool", "order", "demangle"))]
 
 

@@ -11,7 +11,8 @@ from naming import Names, build_confined, offset_of, run, symbols
 
 EPERM = 1
 REFUSED = ["open", "open2", "execve", "fork", "clone", "clone3", "socket", "ptrace", "kill", "read_of_others", "prctl",
-           "signal_of_a_file", "owner_of_a_file", "flags_of_a_file", "network", "room", "unlink", "bpf", "perf_event_open", "io_uring", "code", "file_in_memory", "memory_to_code",
+           "signal_of_a_file", "owner_of_a_file", "flags_of_a_file", "network", "room", "unlink", "bpf",
+           "perf_event_open", "io_uring", "code", "file_in_memory", "memory_to_code",
            "huge_memory"]
 
 
