@@ -624,9 +624,9 @@ static const struct option_row rows[] = {
 	 .help = "run COMMAND once; the groups of events take turns"},
 	{0, "where", "N", OPTION_NUMBER, OWN(struct analyze_options, where), .least = 1, .most = 20,
 	 .line_only = true,
-	 .help = "afterwards run COMMAND again, or watch as long again with --duration, to sample the code "
-		 "of the "
-		 "N largest shares (default 3)"},
+	 .help = "afterwards sample the code of the N largest shares (default 3): in another run of COMMAND "
+		 "or, "
+		 "with --duration, for as long again"},
 	{0, "no-where", NULL, OPTION_FLAG, OWN(struct analyze_options, no_where), .line_only = true,
 	 .help = "only count: do not sample the code of the largest shares"},
 	{0, "expect", "EXPR", OPTION_TEXTS, OWN(struct analyze_options, expect),

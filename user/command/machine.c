@@ -90,13 +90,13 @@ static const struct option_row rows[] = {
 		 "2030-01-01, "
 		 "so that each day's runs are the same)"},
 	{0, "vary", "NUMBER", OPTION_TEXT, OWN(struct machine_options, kind.vary),
-	 .help = "addresses, random numbers, pids and when the clock ticks are others with each NUMBER "
-		 "(default: "
-		 "the same in all runs, and no random addresses)"},
+	 .help = "vary addresses, random numbers, pids and the clock's ticks by NUMBER (default: the same in "
+		 "all "
+		 "runs, and no random addresses)"},
 	{0, "no-snapshot", NULL, OPTION_FLAG, OWN(struct machine_options, kind.no_snapshot),
-	 .help = "boot; neither continue from a machine that has booted before nor keep this one"},
+	 .help = "boot: continue from no snapshot of a booted machine, and save none"},
 	{0, "out", "PATH", OPTION_TEXTS, OWN(struct machine_options, out),
-	 .help = "afterwards write this file or folder back here; other changes are thrown away; repeatable"},
+	 .help = "copy this file or folder back to this host afterwards; other changes are lost; repeatable"},
 	{0, "root", NULL, OPTION_FLAG, OWN(struct machine_options, root),
 	 .help = "run COMMAND as root of the machine, which may read no more of this host's files than you"},
 	{0, "list", NULL, OPTION_FLAG, OWN(struct machine_options, list),

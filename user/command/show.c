@@ -192,18 +192,17 @@ static const struct option_row rows[] = {
 		 "with "
 		 "--diff change)"},
 	{0, "filter", "KEY=TEXT,…", OPTION_TEXTS, OWN(struct show_options, filter),
-	 .help = "only rows of which all this is true: KEY=TEXT, KEY!=TEXT, KEY~REGEX or KEY!~REGEX"},
+	 .help = "show only rows that meet all conditions: KEY=TEXT, KEY!=TEXT, KEY~REGEX or KEY!~REGEX"},
 	{0, "percent-limit", "P", OPTION_TEXT, OWN(struct show_options, percent_limit),
 	 .help = "sum up rows with less than P percent (default 0; for callers and callees 0.5)"},
 	{0, "children", NULL, OPTION_FLAG, OWN(struct show_options, children),
-	 .help = "with stacks: what functions take together with what they call, besides what they take by "
-		 "themselves"},
+	 .help = "with stacks: each function's share including what it calls, beside its own share"},
 	{0, "callers", "FUNCTION", OPTION_TEXT, OWN(struct show_options, callers),
 	 .help = "with stacks: who calls FUNCTION"},
 	{0, "callees", "FUNCTION", OPTION_TEXT, OWN(struct show_options, callees),
 	 .help = "with stacks: what FUNCTION calls"},
 	{0, "diff", NULL, OPTION_FLAG, OWN(struct show_options, diff),
-	 .help = "how the records of a second file differ from those of the first"},
+	 .help = "show how the records of a second file differ from those of the first"},
 	{0},
 };
 

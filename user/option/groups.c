@@ -108,9 +108,8 @@ const struct option_row stream_rows[] = {
 		 "merged"},
 	{0, "temporality", "WHICH", OPTION_WORD, COMMON(temporality), .words = temporalities,
 	 .line_only = true,
-	 .help = "whether a point of otlp has what was counted since the one before (delta, the default), or "
-		 "since "
-		 "the start (cumulative)"},
+	 .help = "otlp: each point counts since the previous one (delta, the default) or since the start "
+		 "(cumulative)"},
 	{0, "tls-ca-file", "FILE", OPTION_TEXT, COMMON(tls_files[0]), .line_only = true,
 	 .help = "for https:// outputs: trust the CAs in FILE (PEM) instead of the system's"},
 	{0, "tls-cert-file", "FILE", OPTION_TEXT, COMMON(tls_files[1]), .line_only = true,
