@@ -8,6 +8,7 @@ import re
 import subprocess
 
 import callgrind
+import firefox
 import otlp
 import pages
 import pprof
@@ -21,7 +22,7 @@ EVENTS = st.sampled_from(["page-faults", "minor-faults:u", "page-faults:D", "{pa
                           "task-clock", "cpu-clock:u", "context-switches", "page-faults:p", "minor-faults/period=3,name=y/u"])
 PACES = st.sampled_from([["-c", "1"], ["-c", "13"], ["-F", "999"], ["-c", "10007"], ["-c", "1", "--cpu-share", "50%"]])
 KEYS = st.lists(st.sampled_from(["comm", "pid", "symbol", "ip", "cpu", "tid"]), max_size=2, unique=True)
-STACKS = ("pprof", "speedscope", "callgrind")  # a document each interval
+STACKS = ("pprof", "speedscope", "firefox", "callgrind")  # a document each interval
 HOT = "touch"  # of puppet.c
 
 
@@ -55,6 +56,13 @@ def of_speedscope(path, _):
         weight for stack, weight in speedscope.stacks(document, weights["name"]) if stack and stack[-1] == HOT)
 
 
+def of_firefox(path, _):
+    document = firefox.read(path)
+    clock = any(thread["samples"]["weightType"] == "tracing-ms" for thread in document["threads"])
+    weights = [(round(weight * 1e6) if clock else weight, stack) for _, stack, weight in firefox.stacks(document)]
+    return None, sum(weight for weight, _ in weights), sum(weight for weight, stack in weights if stack and stack[-1] == HOT)
+
+
 def of_callgrind(path, _):
     _, summary, selves, _ = callgrind.read(path)
     return (*summary[:2], sum(costs[1] for f, lines in selves.items() if f.name == HOT for costs in lines.values()))
@@ -86,7 +94,8 @@ def of_otlp(text, _):
     return sum(point.as_int for line in points for _, point in line), None, None
 
 
-READERS = {"pprof": of_pprof, "speedscope": of_speedscope, "callgrind": of_callgrind, "folded": of_folded, "flat": of_flat,
+READERS = {"pprof": of_pprof, "speedscope": of_speedscope, "firefox": of_firefox,
+           "callgrind": of_callgrind, "folded": of_folded, "flat": of_flat,
            "openmetrics": of_page, "prometheus": of_prometheus, "otlp": of_otlp}
 
 

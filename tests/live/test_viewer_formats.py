@@ -5,6 +5,7 @@ import os
 import subprocess
 
 import callgrind
+import firefox
 import pytest
 import records
 import speedscope
@@ -97,6 +98,42 @@ def test_each_interval_is_a_document_for_speedscope(nhmtap, tmp_path):
     paths = list(tmp_path.glob("*.json"))
     assert len(paths) == len([r for r in found if r["type"] == "profile" and r.get("part", 1) == 1]) >= 2
     assert sum(speedscope.read(path)["profiles"][1]["endValue"] for path in paths) == total(found, "period") >= 90
+
+
+def test_firefox_has_each_way_through_the_calls(nhmtap, tmp_path):
+    found, path = run(nhmtap, tmp_path, "firefox", *EVERY_FAULT)
+    document = firefox.read(path)
+    assert document["meta"]["product"] == CALLS and [thread["name"] for thread in document["threads"]] == ["calls"]
+    ways = collections.Counter()
+    for _, stack, weight in firefox.stacks(document):
+        ways[stack[stack.index("main"):] if "main" in stack else stack[:1]] += weight
+    assert sum(ways.values()) == total(found, "period")
+    assert ways["main", "graph", "left", "middle", "touch"] == 300
+    assert ways["main", "graph", "right", "middle", "touch"] == 600
+    assert ways["main", *["down"] * 20, "middle", "touch"] == 50
+
+
+def test_firefox_takes_hostile_names(nhmtap, tmp_path, hostile):
+    _, path = run(nhmtap, tmp_path, "firefox", *EVERY_FAULT, command=[hostile])
+    weights = collections.Counter()
+    for _, stack, weight in firefox.stacks(firefox.read(path)):
+        if "main" in stack and len(stack) - 1 > stack.index("main"):
+            weights[stack[stack.index("main") + 1]] += weight
+    assert set(range(1, len(HOSTILE) + 1)) <= set(weights.values())
+    assert weights['quo"te'] == 1 and weights["<script>"] == 5
+
+
+def test_firefox_has_threads_apart_and_the_time_of_a_clock(nhmtap, tmp_path):
+    found, path = run(nhmtap, tmp_path, "firefox", "-e", "cpu-clock:u", "-F", "999", "--by", "stack,comm,pid,tid", "--top", "1",
+                      command=(CALLS, "spin=300"))
+    document = firefox.read(path)
+    record, = [record for record in found if record["type"] == "profile"]
+    threads = {(entry["comm"], str(entry["pid"]), entry["tid"]) for entry in record["entries"]}
+    assert threads == {(t["name"].split("-")[0], t["pid"], t["tid"]) for t in document["threads"] if t["name"] != "[others]"}
+    weights = [weight for *_, weight in firefox.stacks(document)]
+    assert sum(weights) == pytest.approx(total(found, "period") / 1e6)
+    assert {thread["samples"]["weightType"] for thread in document["threads"]} == {"tracing-ms"}
+    assert max(max(thread["samples"]["time"]) for thread in document["threads"]) <= record["duration_ns"] / 1e6
 
 
 def test_each_activity_of_a_session_has_its_own_event(nhmtap, tmp_path, puppet):
