@@ -101,6 +101,53 @@ def test_counts_have_their_last_intervals_as_bars(stored):
         assert screen.isascii()
 
 
+def loads(seconds, **sources):
+    """An interval of loads: SOURCE=(samples, power of two of their latency)."""
+    found = [{"source": source, "samples": n, "period": n, "latency_sum_period": n << power, "latency_max": 1 << power,
+              "latency_histogram_period": {str(1 << power): n}} for source, (n, power) in sources.items()]
+    return {"type": "mem", "event": "loads", "start_time": at(seconds), "duration_ns": 1, "enabled_ns": 2, "running_ns": 1,
+            "samples": {"expected": 30, "aggregated": 27, "lost": {"table_full": 3}}, "entries": found}
+
+
+def offcore(seconds):
+    return {"type": "offcore", "start_time": at(seconds), "duration_ns": 1, "cells": [
+        {"request": request, "response": response, "scaled": 10 * i + j, "bound": {"low": 0, "high": 99}}
+        for i, request in enumerate(("read", "write")) for j, response in enumerate(("cache", "memory"))]}
+
+
+def analysis(seconds):
+    return {"type": "analysis", "start_time": at(seconds), "duration_ns": 1, "shares": [
+        {"name": "stalled", "share": .6, "low": .5, "high": .7},
+        {"name": "memory", "parent": "stalled", "share": .25, "low": .2, "high": .3}]}
+
+
+def branches(seconds):
+    return {"type": "branch", "event": "taken", "start_time": at(seconds), "duration_ns": 1, "entries": [
+        {"kind": "edge", "count": 50, "mispredicted": 5, "from": {"symbol": "caller"}, "to": {"symbol": "called"}}]}
+
+
+def test_each_kind_of_record_has_its_view(stored):
+    path = stored(*[record for i in (1, 2) for record in (loads(i, L3=(20, 5), DRAM=(10, 8)), offcore(i), analysis(i), branches(i))])
+    with Terminal(NHMTAP, "top", path, columns=110, rows=30) as seen:
+        seen.type("e3")
+        screen = seen.until(lambda screen: shows("data sources", "100%")(screen) and rows(screen))
+        assert [[row[0], row[3], row[4], row[5], row[6]] for row in rows(screen)[:2]] == [
+            ["40", "32", "32", "▁▁▁▁▁█▁▁▁", "L3"], ["20", "256", "256", "▁▁▁▁▁▁▁▁█", "DRAM"]]
+        assert shows("counted 50.0% of the time", "6 of 60 expected samples are missing: table_full")(screen)
+        seen.type("4")
+        screen = seen.until(shows("off-core", "requests by kind"))
+        assert re.search(r"request +cache +memory\nread +~0 +~2\nwrite +~20 +~22\n", screen)
+        seen.type("5")
+        screen = seen.until(shows("5 branches", "caller"))
+        assert rows(screen)[0] == ["100", "100.0%", "0.0", "10.0%", "caller", "called"]
+        seen.type("6")
+        screen = seen.until(shows("6 analysis", "memory"))
+        assert re.search(r"60\.0 +60\.0 +~ +50\.0 +70\.0 .* stalled\n *25\.0 +25\.0 +~ +20\.0 +30\.0 .*   memory", screen)
+        seen.type("7")
+        screen = seen.until(shows("7 health", "accounts"))
+        assert rows(screen)[0] == ["60", "54", "6", "50.0% of the time", "loads"]
+
+
 def test_time_can_be_frozen_and_gone_back_in(stored):
     path = stored(*[profile(*entries(**{f"part{i}": 10 + i}), start=at(i)) for i in range(1, 6)])
     with Terminal(NHMTAP, "top", path) as seen:
