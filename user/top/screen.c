@@ -21,10 +21,13 @@
 /* term.h would make columns, lines and other words macros. */
 int setupterm(const char *name, int fd, int *found);
 char *tigetstr(const char *name);
+struct term *set_curterm(struct term *terminal);
+int del_curterm(struct term *terminal);
 
 #define FUNCTIONS(X)                                                                                         \
 	X(curs_set)                                                                                          \
 	X(curses_version)                                                                                    \
+	X(del_curterm)                                                                                       \
 	X(delscreen)                                                                                         \
 	X(endwin)                                                                                            \
 	X(getmaxx)                                                                                           \
@@ -37,6 +40,7 @@ char *tigetstr(const char *name);
 	X(nodelay)                                                                                           \
 	X(noecho)                                                                                            \
 	X(raw)                                                                                               \
+	X(set_curterm)                                                                                       \
 	X(set_escdelay)                                                                                      \
 	X(setupterm)                                                                                         \
 	X(start_color)                                                                                       \
@@ -81,6 +85,21 @@ static bool open_terminal(void)
 	return opened.in && opened.out;
 }
 
+/* Whether text can be placed on the screen. *found is 1 if the terminal's type is known. */
+static bool places_text(int *found)
+{
+	struct term *description;
+	bool places;
+
+	if (setupterm(NULL, fileno(opened.out), found) != OK)
+		return false;
+	places = tigetstr("cup") && tigetstr("cup") != (char *)-1;
+	description = set_curterm(NULL); /* newterm() makes one of its own */
+	if (description)
+		del_curterm(description);
+	return places;
+}
+
 static int check_terminal(struct refusal *refusal)
 {
 	const char *name = getenv("TERM");
@@ -91,8 +110,7 @@ static int check_terminal(struct refusal *refusal)
 		return refuse_terminal("it needs a terminal, and there is none",
 				       "nhmtap profile --format table prints its tables without one",
 				       refusal);
-	if (setupterm(NULL, fileno(opened.out), &found) == OK && tigetstr("cup") &&
-	    tigetstr("cup") != (char *)-1)
+	if (places_text(&found))
 		return 0;
 	snprintf(why, sizeof(why), "the terminal's type, TERM=%.60s, %s", name ? name : "(not set)",
 		 found == 1 ? "can't place text on the screen" : "is not known here");
