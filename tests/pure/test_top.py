@@ -305,7 +305,7 @@ def test_no_keys_and_sizes_make_it_fail(stored, seed):
         run.type(chance.choice(KEYS))
         if not chance.randrange(8):
             run.resize(chance.choice([1, 2, 20, 80, 200, 500]), chance.choice([1, 2, 4, 24, 50, 200]))
-        run.read()
+        run.read(0.01)
     run.read(0.1)
     run.type(b"\x1b")
     run.read(0.2)
