@@ -138,7 +138,7 @@ static void begin_colours(void)
 	if (!opened.colours)
 		return;
 	use_default_colors();
-	for (short style = 0; style < LINE_STYLES; style++)
+	for (int style = 0; style < LINE_STYLES; style++)
 		if (colours[style])
 			init_pair(style, colours[style], -1);
 }
