@@ -136,6 +136,48 @@ def test_a_file_system_that_answers_is_read(nhmtap, stalling):
     assert "in_a_stalled_file" in {entry["code"].get("symbol") for entry in result.records[1]["entries"]}
 
 
+class Layered(Mount):
+    """The program is in an overlay, of which one layer is the mount. It is mounted for all, or for the program."""
+
+    def __init__(self, folder, file, before):
+        super().__init__(folder, file)
+        self.overlay, other = folder.with_name("overlay"), folder.with_name("other")
+        self.overlay.mkdir()
+        other.mkdir()
+        script = 'mount -t overlay -o "lowerdir=$1:$2" overlay "$3"; exec "$3/$4"'
+        self.program = subprocess.Popen([*before, "sh", "-ec", script, "sh", folder, other, self.overlay, file.name],
+                                        stdout=subprocess.PIPE)
+        assert self.program.stdout.read(1)
+
+    def end(self):
+        self.server.kill()
+        self.program.kill()
+        self.program.wait()
+        subprocess.run(["umount", "-l", self.overlay], stderr=subprocess.DEVNULL, check=False)
+        super().end()
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("before", [[], ["unshare", "-m"]], ids=["here", "in a mount namespace"])
+def test_a_layer_of_an_overlay_that_stalls_keeps_nothing_waiting(nhmtap, tmp_path, spinning, before, moment):
+    """With a file that was opened for reading, close(2) waits for the layer, and so does the end of a process."""
+    layered = Layered(tmp_path / "lay er", spinning, before)
+    try:
+        check(follow(nhmtap, layered, "all", moment,
+                     ["profile", "-p", layered.program.pid, "-F", 199, "--by", "symbol", "-I", 100]))
+    finally:
+        layered.end()
+
+
+def test_layers_that_answer_are_read(nhmtap, tmp_path, spinning):
+    layered = Layered(tmp_path / "layer", spinning, ["unshare", "-m"])
+    try:
+        result = nhmtap("profile", "-p", layered.program.pid, "-F", 199, "--by", "symbol", "--duration", 0.3)
+    finally:
+        layered.end()
+    assert "in_a_stalled_file" in {entry["code"].get("symbol") for entry in result.records[1]["entries"]}
+
+
 # Its /tmp is the mount, and it runs code of its own making at 0x7000000: inc %rax; jmp back.
 COMPILED = r"""
 import ctypes, mmap, os, sys

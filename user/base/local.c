@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <linux/magic.h>
@@ -34,14 +35,15 @@ static const struct {
 	{"devpts", DEVPTS_SUPER_MAGIC},
 };
 
-bool local_is(int fd)
+static bool is_of_magic(int fd, unsigned int *magic)
 {
 	struct statfs about;
 
 	if (fstatfs(fd, &about))
 		return false;
+	*magic = about.f_type;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if ((unsigned int)about.f_type == kinds[i].magic)
+		if (*magic == kinds[i].magic)
 			return true;
 	return false;
 }
@@ -62,13 +64,110 @@ static int mount_of(int fd)
 	return number;
 }
 
-/* Looks for the type in a line of mountinfo: proc_pid_mountinfo(5). */
+/* The line of this mount in a process's mountinfo: proc_pid_mountinfo(5). 0: this process. The caller frees
+ * it. NULL: there is none. */
+static char *line_of(int mount, pid_t pid)
+{
+	char path[64], *line = NULL;
+	size_t size = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid ? (int)pid : (int)getpid());
+	file = mount < 0 ? NULL : fopen(path, "re");
+	while (file && getline(&line, &size, file) > 0)
+		if (atoi(line) == mount) {
+			fclose(file);
+			return line;
+		}
+	free(line);
+	if (file)
+		fclose(file);
+	return NULL;
+}
+
+/* --- layers of an overlay --------------------------------------------------------------------- */
+
+typedef bool (*layer_fn)(const char *path);
+
+/* Takes the next path from a list of layers, whose octal numbers and backslashes it removes. */
+static const char *next_layer(const char *at, char *path, size_t size)
+{
+	unsigned int character;
+	size_t used = 0;
+
+	for (; *at && !strchr(":, \n", *at) && used < size - 1; used++)
+		if (sscanf(at, "\\%3o", &character) == 1) {
+			path[used] = character;
+			at += 4;
+		} else {
+			at += *at == '\\' && at[1];
+			path[used] = *at++;
+		}
+	path[used] = '\0';
+	return at + (*at == ':') + (*at == ':' && at[1] == ':');
+}
+
+/* Whether no layer is known to have a server behind it. Those that can't be found, such as the layers of a
+ * container whose folders are hidden here, are taken for local ones. */
+static bool layers_are_local(const char *line, layer_fn is_local)
+{
+	static const char *const options[] = {",lowerdir=", ",lowerdir+=", ",datadir+=", ",upperdir="};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		for (const char *at = line; (at = strstr(at, options[i]));) {
+			at += strlen(options[i]);
+			while (*at == '/') {
+				at = next_layer(at, path, sizeof(path));
+				if (!is_local(path))
+					return false;
+			}
+		}
+	return true;
+}
+
+static bool layer_is_local(const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	unsigned int magic;
+	bool local = fd < 0 || is_of_magic(fd, &magic);
+
+	if (fd >= 0)
+		close(fd);
+	return local;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+bool local_is(int fd, pid_t pid)
+{
+	unsigned int magic;
+	char *line;
+	bool local;
+
+	if (!is_of_magic(fd, &magic))
+		return false;
+	if (magic != OVERLAYFS_SUPER_MAGIC)
+		return true;
+	line = line_of(mount_of(fd), 0);
+	if (!line && pid)
+		line = line_of(mount_of(fd), pid);
+	local = !line || layers_are_local(line, layer_is_local);
+	free(line);
+	return local;
+}
+
+static bool layer_is_known(const char *path);
+
+/* Looks for the type in a line of mountinfo. */
 static bool is_of_kind(const char *line)
 {
 	const char *behind = strstr(line, " - ");
 	char type[32];
 
 	if (!behind || sscanf(behind, " - %31s", type) != 1)
+		return false;
+	if (!strcmp(type, "overlay") && !layers_are_local(line, layer_is_known))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (!strcmp(type, kinds[i].name))
@@ -78,21 +177,10 @@ static bool is_of_kind(const char *line)
 
 bool local_is_known(int fd)
 {
-	int mount = mount_of(fd);
-	FILE *file = mount < 0 ? NULL : fopen("/proc/self/mountinfo", "re");
-	char *line = NULL;
-	size_t size = 0;
-	bool local = false;
+	char *line = line_of(mount_of(fd), 0);
+	bool local = line && is_of_kind(line);
 
-	while (file && getline(&line, &size, file) > 0) {
-		if (atoi(line) != mount)
-			continue;
-		local = is_of_kind(line);
-		break;
-	}
 	free(line);
-	if (file)
-		fclose(file);
 	return local;
 }
 
@@ -101,6 +189,16 @@ static int find(const char *path, __u64 flags)
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_CACHED};
 
 	return syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
+static bool layer_is_known(const char *path)
+{
+	int fd = find(path, O_DIRECTORY);
+	bool local = fd < 0 ? errno != EAGAIN : local_is_known(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return local;
 }
 
 /* Whether a name in a local folder is that of a file there, or of none: neither a link nor a mount. */

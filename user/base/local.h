@@ -5,9 +5,12 @@
 #define NHMTAP_LOCAL_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
-/* Whether an open file is on a local file system. Asks the file system, so it may wait. */
-bool local_is(int fd);
+/* Whether an open file is on a local file system. Asks the file system, so it may wait. Those below an
+ * overlay are looked for in the mounts of this process, or else of another one that uses the file (0: none).
+ */
+bool local_is(int fd, pid_t pid);
 
 /* The same by what the kernel knows without asking it. */
 bool local_is_known(int fd);

@@ -142,6 +142,14 @@ static const char *own(const struct asked *asked, const char *path, int fd, char
 	return text;
 }
 
+/* The process whose root, or whose mapping, a path begins with; 0: none. */
+static pid_t process_of(const char *path)
+{
+	int pid;
+
+	return sscanf(path, "/proc/%d/", &pid) == 1 ? pid : 0;
+}
+
 /* Returns the descriptor to be sent; -1 with told->error on failure. */
 static int handle_found(int socket, const struct asked *asked, struct told *told, int found)
 {
@@ -157,7 +165,7 @@ static int handle_found(int socket, const struct asked *asked, struct told *told
 	fd = guarded_open_found(found);
 	if (fd < 0)
 		return -1;
-	told->local = local_is(fd);
+	told->local = local_is(fd, process_of(asked->text));
 	if (asked->want == FOREIGN_HOLD)
 		read_build_id(fd, told->build_id);
 	if (told->local)

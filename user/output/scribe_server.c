@@ -36,7 +36,7 @@ static bool has_contents(int fd)
 /* Whether a server is behind what was opened: the caller can't write to it without waiting. */
 static bool needs_server(const struct sink *sink)
 {
-	return sink->regular && !local_is(sink->fd);
+	return sink->regular && !local_is(sink->fd, 0);
 }
 
 /* Returns the descriptor for the caller, or -1. */
@@ -70,7 +70,7 @@ static bool is_local_folder(const char *path)
 
 	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	local = fd >= 0 && local_is(fd);
+	local = fd >= 0 && local_is(fd, 0);
 	if (fd >= 0)
 		close(fd);
 	return local;
