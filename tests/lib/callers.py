@@ -203,13 +203,22 @@ class Watched(subprocess.Popen):
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        self.said, self.file = "", getattr(options.get("stderr"), "name", None)
+        self.said = ""
+        names = [getattr(options.get(stream), "name", None) for stream in ("stdout", "stderr")]
+        self.files = [pathlib.Path(name) for name in names if isinstance(name, (str, os.PathLike))]
         Watched.of_test.append(self)
 
     def communicate(self, *arguments, **options):
         both = super().communicate(*arguments, **options)
         self.said += "".join(text if isinstance(text, str) else (text or b"").decode(errors="replace") for text in both)
         return both
+
+    def is_refused(self):
+        """Whether it says so while it goes on, for example because it waits for a reader."""
+        return bool(REFUSAL.search(self.in_files()))
+
+    def in_files(self):
+        return "".join(file.read_text(encoding="utf-8", errors="replace") for file in self.files if file.is_file())
 
     def words(self):
         """Returns its output, and if it has ended also what nobody has read yet."""
@@ -218,31 +227,28 @@ class Watched(subprocess.Popen):
                 os.set_blocking(stream.fileno(), False)
                 with contextlib.suppress(BlockingIOError):
                     self.said += os.read(stream.fileno(), 1 << 20).decode(errors="replace")
-        if isinstance(self.file, (str, os.PathLike)):
-            with contextlib.suppress(FileNotFoundError):
-                self.said += pathlib.Path(self.file).read_text(encoding="utf-8", errors="replace")
-        return self.said
+        return self.said + self.in_files()
 
 
-REFUSAL = re.compile("nhmtap: (.*user namespace.*)")
+REFUSAL = re.compile(r'(?:nhmtap: |"why":")(.*user namespace.*)')
 
 
 def refusal():
     """Returns the message with which nhmtap refused a request of this test because of the user
     namespace, or None."""
     for process in Watched.of_test:
-        if process.poll() == 2:
+        if process.poll() == 2 or process.is_refused():
             found = REFUSAL.search(process.words())
             if found:
                 return found[1]
     return None
 
 
-PATIENCE_S = 3
+PATIENCE_S = 1.5
 
 
 class Impatience:
-    """Ends a test that waits for what will never come, because nhmtap has refused a request of it some seconds ago:
+    """Ends a test that waits for what will never come, because nhmtap has refused a request of it a while ago:
     a thread sends a signal, whose handler fails in the test."""
     on = False
 
@@ -261,9 +267,10 @@ class Impatience:
     def wait(self):
         since = None
         while not self.over.wait(0.5):
-            refused = any(process.poll() == 2 for process in [*Watched.of_test])
-            since = (since or time.monotonic()) if refused else None
-            if since and time.monotonic() - since > PATIENCE_S:
+            ended, goes_on = (any(map(is_so, [*Watched.of_test]))
+                              for is_so in (lambda process: process.poll() == 2, Watched.is_refused))
+            since = (since or time.monotonic()) if ended or goes_on else None
+            if since and time.monotonic() - since > PATIENCE_S * (1 if ended else 4):
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR2)
                 since = time.monotonic()
 
