@@ -52,6 +52,7 @@ struct value {
 #define KEY_WORDS (by_cgroup || by_comm ? sizeof(struct key) / 8 : 3)
 #endif
 #include "table.bpf.h"
+#include "where.bpf.h"
 
 /* The kernel copies the branches of a sample here: 1536 bytes, more than fit on a program's stack (512). */
 struct stack {
@@ -151,6 +152,14 @@ __noinline int add_branch(struct table *table, __u32 which, struct sample *sampl
 	return 0;
 }
 
+static __noinline int left_out(struct bpf_perf_event_data *ctx, struct generation_head *generation,
+			       __u64 period)
+{
+	struct where_sample sample = {.ip = ctx->regs.rip, .period = period};
+
+	return where_leaves_out(&sample, generation);
+}
+
 static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table, __u32 which,
 					struct stack *stack)
 {
@@ -159,6 +168,8 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	__u64 hash, period = period_of(ctx, table);
 
 	table_see_throttling(ctx, table, which);
+	if (nr_where && left_out(ctx, &table->generations[which & 1], period))
+		return;
 	if (bytes < 0) {
 		table->generations[which].stack_failed++;
 		table->generations[which].period_of_full += period;

@@ -46,30 +46,10 @@ struct value {
 };
 
 #define KEY_WORDS (sizeof(struct key) / 8)
+#include "ring.bpf.h"
 #include "table.bpf.h"
 #include "task.bpf.h"
-
-/* Each sample is also written into the CPU's ring, with its keys; the table's key is then the source
- * alone. */
-const volatile _Bool stream;
-
-struct sample {
-	struct sample_head head;
-	struct key key;
-};
-
-struct ring {
-	struct ring_head head;
-	struct sample samples[RING_SAMPLES];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* user space makes it the number of CPUs if there is a stream */
-	__type(key, __u32);
-	__type(value, struct ring);
-} rings SEC(".maps");
+#include "where.bpf.h"
 
 #define CACHELINE_MASK 63ULL
 #define PAGE_MASK      4095ULL
@@ -252,24 +232,17 @@ static __always_inline void add_latency(struct value *value, __u64 latency, __u6
 	value->latency_histogram_period[bucket] += period;
 }
 
-static __always_inline void put_sample(const struct load *load, const struct key *key, __u64 period)
+/* Not inlined, for the stack: see take_with_stack(). */
+static __noinline int left_out(struct bpf_perf_event_data *ctx, struct generation_head *generation,
+			       const struct load *load, __u64 period)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct ring *ring = bpf_map_lookup_elem(&rings, &cpu);
-	struct sample *sample;
+	struct where_sample sample = {.ip = ctx->regs.rip,
+				      .period = period,
+				      .address = load->address,
+				      .latency = load->latency,
+				      .source = load->source};
 
-	if (!ring)
-		return;
-	sample = &ring->samples[ring->head.written & (RING_SAMPLES - 1)];
-	sample->head.time = bpf_ktime_get_ns();
-	sample->head.address = load->address;
-	sample->head.latency = load->latency;
-	sample->head.period = period;
-	sample->key = *key;
-	barrier();
-	ring->head.written++;
-	if (!(ring->head.written & (FILLING(RING_SAMPLES) - 1)))
-		wake_reader();
+	return where_leaves_out(&sample, generation);
 }
 
 static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table, __u32 which,
@@ -285,14 +258,16 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	 * event. */
 	if (load.interrupts == MAX_INTERRUPTS)
 		table->generations[which].throttled++;
+	if (nr_where && left_out(ctx, &table->generations[which & 1], &load, period))
+		return;
 	hash = location_in_key(&key, &load, ctx->regs.rip);
 	hash = task_in_key(&key, hash);
 	if (by_stack) {
 		key.stack = stack;
 		hash = hash_word(hash, key.stack);
 	}
-	if (stream) {
-		put_sample(&load, &key, period);
+	if (stream) { /* the table's key is then the source alone */
+		ring_put(load.address, load.latency, period, &key);
 		key = (struct key){.source = load.source & ~DATA_SRC_ACCESS};
 		hash = hash_word(0, key.source);
 	}

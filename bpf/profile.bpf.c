@@ -25,7 +25,30 @@ struct value {
 };
 
 #define KEY_WORDS (sizeof(struct key) / 8)
+#include "ring.bpf.h"
 #include "table.bpf.h"
+#include "where.bpf.h"
+
+/* Neither is inlined, for the stack of on_sample(): see table_begin(). The first that is called keeps the
+ * period. */
+static __noinline int left_out(struct bpf_perf_event_data *ctx, struct table *table, __u32 which)
+{
+	struct where_sample sample = {
+		.ip = ctx->regs.rip, .period = period_of(ctx, table), .address = ctx->addr};
+
+	table->head.period = sample.period;
+	return where_leaves_out(&sample, &table->generations[which & 1]);
+}
+
+/* The table then has one entry, of all samples. */
+static __noinline int put_sample(struct bpf_perf_event_data *ctx, struct table *table, struct key *key)
+{
+	if (!nr_where)
+		table->head.period = period_of(ctx, table);
+	ring_put(ctx->addr, 0, table->head.period, key);
+	*key = (struct key){};
+	return 0;
+}
 
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
@@ -67,13 +90,21 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	which = table_enter(table);
 	table_see_throttling(ctx, table, which);
+	if (nr_where && left_out(ctx, table, which)) {
+		table_leave(table);
+		return 0;
+	}
 	if (by_stack) {
 		__u32 stack = stack_of(ctx, which);
 
 		set_word(&key.cpu, (__u64)stack << 32 | key.cpu);
 		hash = hash_word(hash, stack);
 	}
-	table_add(table, which, &key, hash, period_of(ctx, table));
+	if (stream) {
+		put_sample(ctx, table, &key);
+		hash = 0;
+	}
+	table_add(table, which, &key, hash, nr_where || stream ? table->head.period : period_of(ctx, table));
 	table_leave(table);
 	/* 0: perf writes no record of the sample into the event's ring. */
 	return 0;

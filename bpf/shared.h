@@ -95,6 +95,7 @@ struct table_head {
 	/* If `timed` is set, one of TIMED_ONE_IN runs is timed. Written by the program. */
 	__u64 timed_runs, timed_ns;
 	__u64 timed_since; /* when the present run began; 0: it is not timed */
+	__u64 period;	   /* what the present sample stands for, where the program has to keep it */
 };
 
 #define TIMED_ONE_IN 16 /* a power of two */
@@ -111,6 +112,38 @@ struct generation_head {
 	__u64 told;	      /* user space was woken because the generation is filling */
 	__u64 throttled; /* times that the kernel has stopped the event until its next tick because of too
 			    many samples */
+	__u64 filtered;	 /* samples that did not meet the condition */
+	__u64 period_of_filtered;
+};
+
+/*
+ * A condition on samples: see plan/where.h. Each comparison says which one, counted from 0, comes next if it
+ * holds
+ * (`yes`) and if not (`no`); always a later one, or the result.
+ */
+#define WHERE_TERMS    16
+#define WHERE_WANTED   0xfffe
+#define WHERE_UNWANTED 0xffff
+
+enum where_field {
+	WHERE_IP,
+	WHERE_PID,
+	WHERE_TID,
+	WHERE_CPU,
+	WHERE_CGROUP,
+	WHERE_COMM, /* the first 8 bytes of the name */
+	WHERE_COMM_END,
+	WHERE_PERIOD,
+	WHERE_ADDRESS,
+	WHERE_LATENCY,
+	WHERE_SOURCE,
+};
+
+enum where_op { WHERE_EQUAL, WHERE_LESS, WHERE_GREATER };
+
+struct where_term {
+	__u32 field, op, yes, no;
+	__u64 mask, value; /* the field's bits in `mask` are compared with the value */
 };
 
 /* At the beginning of every value. */
@@ -182,7 +215,8 @@ struct stacks_head {
  * A stream of samples beside the table: one ring per CPU in mapped memory. The program overwrites the oldest
  * samples and never waits for the reader. It increments `written` when a sample is complete.
  */
-#define RING_SAMPLES 4096 /* a power of two */
+#define RING_SAMPLES_MOST  (1 << 16) /* powers of two; user space chooses how many */
+#define RING_SAMPLES_LEAST (1 << 10)
 
 struct ring_head {
 	__u64 written;

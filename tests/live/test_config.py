@@ -58,10 +58,10 @@ SHAPE = {
     "the session's own name": (good(name="session"), "/activities/0/name", "other than session, not \"session\"", ""),
     "no command": ({"activities": [{"name": "a", "cpu": "0"}]}, "/activities/0/command",
                    "it is missing; it takes one of analyze, branch, mem, offcore, profile, stat", ""),
-    "an unknown command": (good(command="stta"), "/activities/0/command", "it takes one of analyze, branch, mem, offcore, profile, stat, not \"stta\"",
+    "an unknown command": (good(command="stta"), "/activities/0/command", "it takes one of analyze, branch, mem, offcore, profile, stat, stream, not \"stta\"",
                            "did you mean stat?"),
     "a command that measures nothing": (good(command="list"), "/activities/0/command",
-                                        "it takes one of analyze, branch, mem, offcore, profile, stat, not \"list\"", ""),
+                                        "it takes one of analyze, branch, mem, offcore, profile, stat, stream, not \"list\"", ""),
     "a text for a number": (good(interval_ms="10"), "/activities/0/interval_ms", "it takes a whole number", ""),
     "a fraction": (good(interval_ms=1.5), "/activities/0/interval_ms", "it takes a whole number", ""),
     "a number that is too small": (good(interval_ms=0), "/activities/0/interval_ms",
@@ -324,7 +324,7 @@ def options_of(name):
     return set(re.findall(r"^  (?:-\w, |    )--([a-z-]+)", said, re.M))
 
 
-@pytest.mark.parametrize("name", ["analyze", "branch", "mem", "offcore", "profile", "stat"])
+@pytest.mark.parametrize("name", ["analyze", "branch", "mem", "offcore", "profile", "stat", "stream"])
 def test_members_of_an_activity_are_the_commands_options(name):
     members, = [case["properties"] for case in config_schema().schema["$defs"]["activity"]["oneOf"]
                 if case["properties"]["command"]["const"] == name]

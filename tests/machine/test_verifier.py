@@ -6,6 +6,9 @@ from records import check_stream, parse
 
 LIMIT = 1_000_000  # BPF_COMPLEXITY_LIMIT_INSNS, include/linux/bpf.h: a program that takes more is refused
 
+# As many comparisons as there is room for, of which each may decide.
+WHERE = " || ".join([*["(pid == 1 && comm != a)", "(cpu > 900 && period < 5)"] * 3, "tid == 7"])
+
 # Every BPF program, with all keys of its entries and with the options that make it larger.
 RUNS = ("profile --by pid,tid,comm,cpu,ip,cgroup",
         "profile -g --unwind fp",
@@ -14,7 +17,12 @@ RUNS = ("profile --by pid,tid,comm,cpu,ip,cgroup",
         "mem --by source,ip,pid,tid,comm,cpu,cgroup,cacheline,page,node",
         "mem -g --by source,page,offset,cgroup,pid,tid,cpu,comm",
         "mem --by ip --stream",
+        f"mem --by ip --where '{WHERE}'",
+        "stream --fields symbol,cgroup",
+        f"stream --fields addr,latency --where '{WHERE}'",
+        f"profile -g --unwind fp --where '{WHERE}'",
         "branch -c 100003 --by edge,range,pid,comm,cgroup",
+        f"branch -c 100003 --by edge --where '{WHERE}'",
         "branch -c 100003 --by edge,range,pid,comm,cgroup,stack",
         "stat -a -I 1000 -e inst_retired.any,page-faults")
 

@@ -56,7 +56,7 @@ MUTANTS = [
     ),
     Mutant(
         "stream-wakes-nobody",
-        "bpf/mem.bpf.c", "if (!(ring->head.written & (FILLING(RING_SAMPLES) - 1)))", "if (0)",
+        "bpf/ring.bpf.h", "if (!(ring->head.written & FILLING(ring_mask)))", "if (0)",
         "live/test_mem.py::test_a_ring_that_fills_is_read_before_it_is_full",
     ),
     Mutant(
@@ -131,7 +131,7 @@ MUTANTS = [
     ),
     Mutant(
         "overwritten-sample-uncounted",
-        "user/aggregation/rings.c", "*lost += behind - (RING_SAMPLES - 1);", "*lost += behind - RING_SAMPLES;",
+        "user/aggregation/rings.c", "add_loss(loss, behind - (rings->nr_samples - 1),", "add_loss(loss, behind - rings->nr_samples,",
         "live/test_mem.py::test_samples_that_nobody_read_in_time_are_counted",
     ),
     Mutant(

@@ -59,7 +59,7 @@ void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_k
 
 		chosen->detail |= key ? key->detail : 0;
 		if (key)
-			append_all(chosen, key->needs);
+			append_all(chosen, key->needs); /* nothing, if it needs no key */
 		else
 			append(chosen, at, length);
 	}
@@ -78,7 +78,8 @@ bool keys_asked(const struct chosen_keys *chosen, const char *name)
 /* Makes the refusal name what the user asked for, and all keys. */
 static int refuse_as_asked(const struct chosen_keys *chosen, struct refusal *refusal)
 {
-	snprintf(refusal->asked, sizeof(refusal->asked), "option --by '%s'", chosen->by);
+	snprintf(refusal->asked, sizeof(refusal->asked), "option %s '%s'", chosen->option ?: "--by",
+		 chosen->by);
 	for (const struct code_key *key = chosen->table; key && key->name; key++)
 		list_append(refusal->remedy, sizeof(refusal->remedy), key->name);
 	return -1;
@@ -87,22 +88,27 @@ static int refuse_as_asked(const struct chosen_keys *chosen, struct refusal *ref
 int keys_open(struct aggregation **aggregation, const char *name, const struct chosen_keys *chosen,
 	      struct refusal *refusal)
 {
-	if (aggregation_open(aggregation, name, chosen->kernel, refusal))
+	if (aggregation_open(aggregation, name, chosen->kernel[0] ? chosen->kernel : NULL, refusal))
 		return refusal->status == STATUS_USAGE ? refuse_as_asked(chosen, refusal) : -1;
-	if (chosen->detail)
-		for (size_t i = 0; i < aggregation_layout(*aggregation)->nr_keys; i++) {
-			const struct member *key = &aggregation_layout(*aggregation)->keys[i];
+	for (size_t i = 0; i < aggregation_layout(*aggregation)->nr_keys; i++) {
+		const struct member *key = &aggregation_layout(*aggregation)->keys[i];
 
-			if (key->optional && key->shown && !keys_asked(chosen, key->name))
-				aggregation_conceal(*aggregation, key->name);
-		}
+		if (key->optional && key->shown && !keys_asked(chosen, key->name))
+			aggregation_conceal(*aggregation, key->name);
+	}
 	return 0;
 }
 
 json_t *keys_value(const struct chosen_keys *chosen, const struct layout *layout)
 {
 	json_t *by = json_array();
+	size_t length;
 
+	if (chosen->option) { /* in the order that was asked for: of samples, not of the table */
+		for (const char *at = NULL; (at = list_next(chosen->by, at, &length));)
+			json_array_append_new(by, json_stringn(at, length));
+		return by;
+	}
 	for (const struct code_key *key = chosen->table; key && key->name; key++)
 		if (keys_asked(chosen, key->name))
 			json_array_append_new(by, json_string(key->name));

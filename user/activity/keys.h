@@ -24,6 +24,7 @@ extern const struct code_key ip_code_keys[];
 extern const struct code_key stack_code_keys[];
 
 struct chosen_keys {
+	const char *option;	      /* that gave them; NULL: "--by" */
 	const char *by;		      /* as given by the user */
 	const struct code_key *table; /* NULL: there are none */
 	unsigned int detail;	      /* of all keys that were asked for; 0: no names */

@@ -11,16 +11,19 @@
 #include "activity/pacing.h"
 #include "activity/sampling.h"
 #include "activity/silence.h"
+#include "activity/streaming.h"
 #include "activity/warning.h"
 #include "activity/why.h"
 #include "aggregation/aggregation.h"
 #include "aggregation/wakes.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/note.h"
 #include "base/visible.h"
 #include "host/processes.h"
 #include "plan/unwind.h"
+#include "plan/where.h"
 #include "record/called.h"
 #include "record/entry.h"
 #include "record/fold.h"
@@ -31,9 +34,6 @@
 #include "unwind/unwinding.h"
 
 #define DEFAULT_TABLE_ENTRIES 20
-
-/* The period for reading the rings of a stream, so that samples are written soon. */
-#define STREAM_NS 20000000
 
 /* The most keys that the events of all activities keep together, and the most entries of their records. A run
  * without --memory stays within 64 MiB by these. Entries with stacks take more. */
@@ -69,8 +69,6 @@ struct sampled_event {
 	struct count before;	       /* count at the last report */
 	struct samples account;	       /* so far */
 	const char *cause;	       /* missed_cause() */
-	__u64 streamed, ring_lost;     /* samples in the stream; samples lost by the ring */
-	__u64 unwritten;	       /* samples that the output had no room for */
 	bool warned_loss, warned_keys; /* see warn_of_loss(), warn_of_keys() */
 	bool filled;		       /* some samples brought something: see put_emptiness() */
 	bool filling;		       /* its tables should be emptied */
@@ -83,6 +81,7 @@ struct state {
 	struct aggregation **aggregations; /* per event, since with inherit only the program tells them apart;
 					      NULL for an event without samples */
 	struct sampled_event *events;	   /* per event of the plan */
+	struct streaming *stream;	   /* NULL: none was asked for */
 	void **gathered;		   /* per event: entries named early; NULL: none */
 	__u64 named_ns, drained_ns;	   /* CLOCK_MONOTONIC: when keys were last named early; drained */
 	struct wakes wakes;		   /* sets `filling` */
@@ -99,13 +98,6 @@ static const char *keys_of(const struct activity *activity)
 	if (activity->options->by)
 		return activity->options->by;
 	return activity->streams ? sampling->stream_keys : sampling->default_keys;
-}
-
-static int refuse_names_in_stream(const struct chosen_keys *keys, struct refusal *refusal)
-{
-	refuse(refusal, STATUS_USAGE, "option --by '%s' with --stream", keys->by);
-	because(refusal, "a stream's samples are written as they come, and names would hold them up");
-	return instead(refusal, "stream ip,pid; or leave --stream out");
 }
 
 /* Whether to look for pauses, in which the event is not counted, or wrongly. A clock never ticks faster than
@@ -125,6 +117,7 @@ static bool may_be_throttled(const struct activity *activity, const struct event
 int sampling_check(struct activity *activity, struct refusal *refusal)
 {
 	struct state *state = xcalloc(1, sizeof(*state));
+	struct where condition = {.nr = 0};
 
 	activity->state = state;
 	state->sampling = activity->details;
@@ -132,15 +125,20 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->nr = activity->plan.events.nr;
 	state->aggregations = xcalloc(state->nr, sizeof(*state->aggregations));
 	state->events = xcalloc(state->nr, sizeof(*state->events));
+	if (activity->streams)
+		state->stream = streaming_new(activity, state->sampling->stream_shows ?: keys_of(activity));
 	state->gathered = xcalloc(state->nr, sizeof(*state->gathered));
 	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
+	activity->keys.option = state->sampling->keys_option;
 	/* A stream's samples are written as they come, before the paths of their cgroups are known. */
 	if (!activity->streams)
 		target_tell_by_samples(&activity->plan.target, &activity->session->host);
 	if (activity->plan.target.by_samples)
 		keys_need(&activity->keys, "cgroup");
-	if (activity->keys.detail && activity->streams)
-		return refuse_names_in_stream(&activity->keys, refusal);
+	if (activity->options->where &&
+	    where_compile(&condition, activity->options->where, state->sampling->where_fields,
+			  &activity->session->host, refusal))
+		return -1;
 	for (size_t i = 0; i < state->nr; i++) {
 		const struct event *event = &activity->plan.events.list[i];
 		const struct perf_event_attr *attr = &event->attr;
@@ -150,13 +148,13 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 		if (keys_open(&state->aggregations[i], state->sampling->aggregation, &activity->keys,
 			      refusal))
 			return -1;
-		if (activity->plan.target.by_samples && !keys_asked(&activity->keys, "cgroup"))
-			aggregation_conceal(state->aggregations[i], "cgroup");
+		if (condition.nr)
+			aggregation_where(state->aggregations[i], condition.terms, condition.nr);
 		aggregation_distance(state->aggregations[i], event->least, event->beyond);
 		if (may_be_throttled(activity, event))
 			aggregation_see_throttling(state->aggregations[i]);
-		if (activity->streams)
-			aggregation_stream(state->aggregations[i]);
+		if (state->stream)
+			streaming_add(state->stream, event, state->aggregations[i]);
 		if (activity->options->call_graph)
 			aggregation_stacks(state->aggregations[i], !attr->exclude_kernel, !attr->exclude_user,
 					   attr->sample_max_stack, attr->sample_type & PERF_SAMPLE_CALLCHAIN);
@@ -368,8 +366,9 @@ void sampling_describe(struct activity *activity, json_t *start)
 
 	while (!state->aggregations[sampled])
 		sampled++;
-	json_object_set_new(start, "by",
+	json_object_set_new(start, state->sampling->keys_option ? state->sampling->keys_option + 2 : "by",
 			    keys_value(&activity->keys, aggregation_layout(state->aggregations[sampled])));
+	put_text(start, "where", activity->options->where);
 	if (activity->options->call_graph)
 		json_object_set_new(start, "unwind", unwind_value(state));
 }
@@ -817,49 +816,11 @@ static void release_gathered(struct activity *activity)
 	}
 }
 
-/* --- the stream ------------------------------------------------------------------------------- */
+/* --- draining --------------------------------------------------------------------------------- */
 
 /* A program may write a sample a little after it took the sample's time. Samples newer than this are left for
  * the next reading, so that all are read in the order of their times. */
 #define SETTLED_NS 1000000
-
-static json_t *sample_record(const struct activity *activity, size_t i, const struct streamed *sample)
-{
-	const struct state *state = activity->state;
-	const struct event *event = &activity->plan.events.list[i];
-	json_t *record = json_pack("{s:s}", "type", "sample");
-	/* The clocks' difference changes when the system's clock is set. */
-	__u64 time = sample->time + clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-	struct timespec at = {time / 1000000000, time % 1000000000};
-
-	activity_put_event(record, event);
-	json_object_set_new(record, "sample_time", value_time(&at));
-	json_object_set_new(record, "address", value_hex(sample->address));
-	if (sample->latency)
-		json_object_set_new(record, "latency", json_integer(sample->latency));
-	json_object_set_new(record, "period", json_integer(sample->period));
-	put_streamed(record, &activity->session->host, aggregation_layout(state->aggregations[i]),
-		     sample->key);
-	return record;
-}
-
-static int drain_event(struct activity *activity, size_t i, __u64 before)
-{
-	struct state *state = activity->state;
-	struct streamed sample;
-	int err = 0;
-
-	while (!err && state->aggregations[i] &&
-	       aggregation_next(state->aggregations[i], before, &sample, &state->events[i].ring_lost)) {
-		if (!session_takes_single(activity->session, "sample", activity->name)) {
-			state->events[i].unwritten++;
-			continue;
-		}
-		state->events[i].streamed++;
-		err = activity_write(activity, sample_record(activity, i, &sample));
-	}
-	return err;
-}
 
 /* Empties tables before they are full. */
 static void drain_tables(struct activity *activity)
@@ -888,13 +849,11 @@ int sampling_wake_fd(const struct activity *activity)
 
 int sampling_drain(struct activity *activity)
 {
+	const struct state *state = activity->state;
 	__u64 before = clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
-	int err = 0;
 
 	drain_tables(activity);
-	for (size_t i = 0; activity->streams && i < activity->plan.events.nr && !err; i++)
-		err = drain_event(activity, i, before);
-	return err;
+	return state->stream ? streaming_drain(state->stream, before, false) : 0;
 }
 
 void sampling_so_far(struct activity *activity, struct so_far *sum)
@@ -904,22 +863,6 @@ void sampling_so_far(struct activity *activity, struct so_far *sum)
 	sum->sampled = true;
 	for (size_t i = 0; i < state->nr; i++)
 		aggregation_so_far(state->aggregations[i], &sum->samples, &sum->lost);
-}
-
-static json_t *stream_value(const struct state *state)
-{
-	json_int_t streamed = 0, lost = 0, unwritten = 0;
-	json_t *value;
-
-	for (size_t i = 0; i < state->nr; i++) {
-		streamed += state->events[i].streamed;
-		lost += state->events[i].ring_lost;
-		unwritten += state->events[i].unwritten;
-	}
-	value = json_pack("{s:I, s:I}", "samples", streamed, "ring_lost", lost);
-	if (unwritten)
-		json_object_set_new(value, "queue_full", json_integer(unwritten));
-	return value;
 }
 
 /* --- intervals -------------------------------------------------------------------------------- */
@@ -965,6 +908,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 		.runs = reading->runs,
 		.period = reading->period,
 		.aggregated = reading->aggregated,
+		.filtered = reading->filtered,
 		.table_full = reading->table_full,
 		.stack_failed = reading->stack_failed,
 		.contexts = contexts * (1 + paced.changes),
@@ -977,7 +921,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 		.precise = attr->precise_ip,
 		.collides = collides(&activity->plan.events, event),
 		.clock = event_is_clock(event),
-		.filtered = attr->exclude_user || attr->exclude_kernel,
+		.one_side = attr->exclude_user || attr->exclude_kernel,
 	};
 }
 
@@ -1180,15 +1124,16 @@ static int doubt_sampled(struct activity *activity, const struct reported *found
 int sampling_report(struct activity *activity, bool last)
 {
 	const struct state *state = activity->state;
+	__u64 now = clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
 	struct reported *found = xcalloc(activity->plan.events.nr, sizeof(*found));
 	struct sampled *sampled = xcalloc(activity->plan.events.nr, sizeof(*sampled));
 	size_t nr = 0;
 	int err = 0;
 
+	if (state->stream)
+		err = streaming_drain(state->stream, last ? ~0ULL : now, true);
 	for (size_t i = 0; i < activity->plan.events.nr && !err; i++) {
-		if (last && activity->streams)
-			err = drain_event(activity, i, ~0ULL);
-		if (err || !state->aggregations[i])
+		if (!state->aggregations[i])
 			continue;
 		err = report_event(activity, i, last, &found[nr], &sampled[nr]);
 		nr++;
@@ -1224,11 +1169,14 @@ int sampling_finish(struct activity *activity, json_t *end)
 		sum.stack_failed += account->stack_failed;
 		sum.at_least |= account->at_least || samples_paused(account);
 		sum.throttled += account->throttled;
+		sum.filtered += account->filtered;
 	}
 	value = json_pack("{s:I, s:I, s:I}", "expected", (json_int_t)sum.expected, "uncertainty",
 			  (json_int_t)sum.uncertainty, "aggregated", (json_int_t)sum.aggregated);
 	if (sum.at_least)
 		json_object_set_new(value, "at_least", json_true());
+	if (sum.filtered)
+		json_object_set_new(value, "filtered", json_integer(sum.filtered));
 	json_object_set_new(lost, "table_full", json_integer(sum.table_full));
 	if (state->sampling->reads_stacks)
 		json_object_set_new(lost, "stack_failed", json_integer(sum.stack_failed));
@@ -1245,7 +1193,7 @@ int sampling_finish(struct activity *activity, json_t *end)
 		json_object_set_new(value, "throttled", json_integer(sum.throttled));
 	json_object_set_new(end, "samples", value);
 	if (activity->streams)
-		json_object_set_new(end, "stream", stream_value(state));
+		json_object_set_new(end, "stream", streaming_value(state->stream));
 	return 0;
 }
 
@@ -1257,6 +1205,7 @@ void sampling_release(struct activity *activity)
 		return;
 	wakes_close(&state->wakes);
 	release_gathered(activity);
+	streaming_release(state->stream);
 	for (size_t i = 0; i < state->nr; i++)
 		aggregation_close(state->aggregations[i]);
 	free(state->gathered);

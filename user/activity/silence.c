@@ -73,6 +73,11 @@ static bool elsewhere(const struct silence *silence)
 	return silence->activity->plan.target.by_samples;
 }
 
+static bool all_filtered(const struct silence *silence)
+{
+	return silence->samples->filtered;
+}
+
 static bool unknown(const struct silence *silence)
 {
 	return silence->event->miscounted;
@@ -137,6 +142,7 @@ static const struct silent_reason {
 	 "how often it occurred is not known: the kernel counts it wrongly on NetBurst, and has the first "
 	 "sample of a counter come late"},
 	{elsewhere, "no sample fell in the cgroups that are measured"},
+	{all_filtered, "none of its samples met the condition (--where)"},
 	{none_so_long, "it ran, and no load took %llu cycles or longer"},
 	{none, "it ran, and did not occur"},
 	{clock_too_short, "it ran for %llu ns, and a sample comes every %llu ns"},

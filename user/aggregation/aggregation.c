@@ -92,6 +92,12 @@ void aggregation_stream(struct aggregation *aggregation)
 	constants_set(aggregation->object, "stream", true);
 }
 
+void aggregation_where(struct aggregation *aggregation, const struct where_term *terms, size_t nr)
+{
+	constants_copy(aggregation->object, "where", terms, nr * sizeof(*terms));
+	constants_set(aggregation->object, "nr_where", nr);
+}
+
 void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user, unsigned int frames,
 			bool chain)
 {
@@ -141,9 +147,10 @@ struct table_runs aggregation_runs(const struct aggregation *aggregation)
 	return table_reader_runs(aggregation->reader);
 }
 
-bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample, __u64 *lost)
+bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample,
+		      struct ring_loss *loss)
 {
-	return rings_next(aggregation->rings, before, sample, lost);
+	return rings_next(aggregation->rings, before, sample, loss);
 }
 
 /* --- loading, attaching ----------------------------------------------------------------------- */
@@ -155,7 +162,7 @@ size_t aggregation_bytes(const struct aggregation *aggregation, const struct hos
 	if (aggregation->stack_frames)
 		a_cpu += stack_areas_bytes(aggregation->object);
 	if (aggregation->stream)
-		a_cpu += rings_bytes(aggregation->layout.key_size);
+		a_cpu += rings_bytes(cpus_end(&host->possible), aggregation->layout.key_size);
 	return a_cpu * cpus_end(&host->possible);
 }
 
@@ -183,6 +190,8 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host, s
 	if (aggregation->stream)
 		aggregation->rings =
 			rings_prepare(aggregation->object, nr_cpus, aggregation->layout.key_size);
+	else
+		rings_leave_out(aggregation->object);
 	aggregation->areas = stack_areas_prepare(aggregation->object, nr_cpus, aggregation->stack_frames);
 	aggregation->reader =
 		table_reader_prepare(aggregation->object, nr_cpus, &aggregation->layout, &aggregation->table,

@@ -14,6 +14,7 @@
 #include "aggregation/table_reader.h"
 #include "base/refusal.h"
 #include "host/host.h"
+#include "shared.h"
 
 struct aggregation;
 struct unwind_memory;
@@ -86,8 +87,12 @@ struct table_runs aggregation_runs(const struct aggregation *aggregation);
 /* Keeps a key of `by` in the tables, but does not show it in records. */
 void aggregation_conceal(struct aggregation *aggregation, const char *name);
 
+/* Leaves out the samples that do not meet this condition. Must be called before aggregation_load(). */
+void aggregation_where(struct aggregation *aggregation, const struct where_term *terms, size_t nr);
+
 /* Gives the next sample of the stream: see rings_next(). */
-bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample, __u64 *lost);
+bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample,
+		      struct ring_loss *loss);
 
 const struct layout *aggregation_layout(const struct aggregation *aggregation);
 

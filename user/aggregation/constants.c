@@ -55,6 +55,16 @@ static const char *name_of(const struct constants *constants, int i)
 	return btf__name_by_offset(constants->btf, type->name_off);
 }
 
+void constants_copy(struct bpf_object *object, const char *name, const void *bytes, size_t size)
+{
+	struct constants constants = constants_of(object);
+
+	for (int i = 0; i < btf_vlen(constants.section); i++)
+		if (!strcmp(name_of(&constants, i), name) && size <= variable(&constants, i)->size)
+			memcpy(constants.values + variable(&constants, i)->offset, bytes, size);
+	put_back(&constants);
+}
+
 bool constants_set(struct bpf_object *object, const char *name, __u64 value)
 {
 	struct constants constants = constants_of(object);

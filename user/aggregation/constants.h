@@ -17,6 +17,9 @@ struct bpf_object;
 /* Sets the constant of this name; returns false if there is none. */
 bool constants_set(struct bpf_object *object, const char *name, __u64 value);
 
+/* The same for a list: sets its first `size` bytes. */
+void constants_copy(struct bpf_object *object, const char *name, const void *bytes, size_t size);
+
 /*
  * Switches on the keys of `by` ("pid,ip"). Members of the layout's key that are off are marked as not shown,
  * and layout->by is filled in: the keys that are on, in the order of the members, then those that are no

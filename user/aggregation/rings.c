@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "aggregation/constants.h"
 #include "base/memory.h"
 #include "shared.h"
 
@@ -16,14 +17,29 @@ struct rings {
 	struct bpf_map *map;
 	char *mapped; /* nr_cpus rings behind each other */
 	int nr_cpus;
-	size_t sample_size;
-	__u64 *read;  /* samples of each ring that have been read so far */
-	char *sample; /* the last one that was read */
+	size_t nr_samples, sample_size; /* of a ring; of a sample, in bytes */
+	__u64 *read;			/* samples of each ring that have been read so far */
+	__u64 *times;			/* of each ring: when the last one of these was taken */
+	char *sample;			/* the last one that was read */
 };
 
-size_t rings_bytes(size_t key_size)
+/* All rings take no more, unless that leaves too little for one. */
+#define RINGS_BYTES (32UL << 20)
+
+static size_t nr_samples(int nr_cpus, size_t sample_size)
 {
-	return sizeof(struct ring_head) + RING_SAMPLES * (sizeof(struct sample_head) + key_size);
+	size_t nr = RING_SAMPLES_MOST;
+
+	while (nr > RING_SAMPLES_LEAST && nr * sample_size * nr_cpus > RINGS_BYTES)
+		nr /= 2;
+	return nr;
+}
+
+size_t rings_bytes(int nr_cpus, size_t key_size)
+{
+	size_t sample_size = sizeof(struct sample_head) + key_size;
+
+	return sizeof(struct ring_head) + nr_samples(nr_cpus, sample_size) * sample_size;
 }
 
 struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size)
@@ -33,15 +49,27 @@ struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_s
 	rings->map = bpf_object__find_map_by_name(object, "rings");
 	rings->nr_cpus = nr_cpus;
 	rings->sample_size = sizeof(struct sample_head) + key_size;
+	rings->nr_samples = nr_samples(nr_cpus, rings->sample_size);
 	rings->read = xcalloc(nr_cpus, sizeof(*rings->read));
+	rings->times = xcalloc(nr_cpus, sizeof(*rings->times));
 	rings->sample = xmalloc(rings->sample_size);
+	constants_set(object, "ring_mask", rings->nr_samples - 1);
+	bpf_map__set_value_size(rings->map, rings_bytes(nr_cpus, key_size));
 	bpf_map__set_max_entries(rings->map, nr_cpus);
 	return rings;
 }
 
+void rings_leave_out(struct bpf_object *object)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, "rings");
+
+	if (map)
+		bpf_map__set_autocreate(map, false);
+}
+
 static size_t ring_size(const struct rings *rings)
 {
-	return sizeof(struct ring_head) + RING_SAMPLES * rings->sample_size;
+	return sizeof(struct ring_head) + rings->nr_samples * rings->sample_size;
 }
 
 int rings_map(struct rings *rings)
@@ -61,6 +89,7 @@ void rings_close(struct rings *rings)
 	if (rings->mapped)
 		munmap(rings->mapped, ring_size(rings) * rings->nr_cpus);
 	free(rings->read);
+	free(rings->times);
 	free(rings->sample);
 	free(rings);
 }
@@ -80,22 +109,33 @@ static __u64 written(const struct rings *rings, int cpu)
 static const char *next_in_ring(const struct rings *rings, int cpu)
 {
 	return ring_at(rings, cpu) + sizeof(struct ring_head) +
-	       (rings->read[cpu] & (RING_SAMPLES - 1)) * rings->sample_size;
+	       (rings->read[cpu] & (rings->nr_samples - 1)) * rings->sample_size;
+}
+
+static void add_loss(struct ring_loss *loss, __u64 samples, __u64 since, __u64 until)
+{
+	if (!loss->samples || since < loss->since)
+		loss->since = since;
+	if (until > loss->until)
+		loss->until = until;
+	loss->samples += samples;
 }
 
 /* Skips what has been overwritten, and the sample that is being written next. */
-static void skip_overwritten(struct rings *rings, int cpu, __u64 *lost)
+static void skip_overwritten(struct rings *rings, int cpu, struct ring_loss *loss)
 {
 	__u64 behind = written(rings, cpu) - rings->read[cpu];
+	const volatile struct sample_head *next;
 
-	if (behind < RING_SAMPLES)
+	if (behind < rings->nr_samples)
 		return;
-	*lost += behind - (RING_SAMPLES - 1);
-	rings->read[cpu] += behind - (RING_SAMPLES - 1);
+	rings->read[cpu] += behind - (rings->nr_samples - 1);
+	next = (const void *)next_in_ring(rings, cpu);
+	add_loss(loss, behind - (rings->nr_samples - 1), rings->times[cpu], next->time);
 }
 
 /* The CPU whose next sample is the oldest, or -1. */
-static int oldest(struct rings *rings, __u64 before, __u64 *lost)
+static int oldest(struct rings *rings, __u64 before, struct ring_loss *loss)
 {
 	__u64 least = before;
 	int found = -1;
@@ -103,7 +143,7 @@ static int oldest(struct rings *rings, __u64 before, __u64 *lost)
 	for (int cpu = 0; cpu < rings->nr_cpus; cpu++) {
 		const volatile struct sample_head *head;
 
-		skip_overwritten(rings, cpu, lost);
+		skip_overwritten(rings, cpu, loss);
 		head = (const void *)next_in_ring(rings, cpu);
 		if (rings->read[cpu] == written(rings, cpu) || head->time >= least)
 			continue;
@@ -113,19 +153,20 @@ static int oldest(struct rings *rings, __u64 before, __u64 *lost)
 	return found;
 }
 
-bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, __u64 *lost)
+bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, struct ring_loss *loss)
 {
 	const struct sample_head *head = (const void *)rings->sample;
 	int cpu;
 
-	while ((cpu = oldest(rings, before, lost)) >= 0) {
+	while ((cpu = oldest(rings, before, loss)) >= 0) {
 		__u64 at = rings->read[cpu];
 
 		memcpy(rings->sample, next_in_ring(rings, cpu), rings->sample_size);
-		skip_overwritten(rings, cpu, lost);
+		skip_overwritten(rings, cpu, loss);
 		if (rings->read[cpu] != at) /* overwritten while it was copied */
 			continue;
 		rings->read[cpu]++;
+		rings->times[cpu] = head->time;
 		*sample = (struct streamed){head->time, head->address, head->latency, head->period, head + 1};
 		return true;
 	}

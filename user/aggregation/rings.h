@@ -18,19 +18,27 @@ struct streamed {
 	const void *key; /* laid out as the aggregation's layout says; valid up to the next call */
 };
 
+/* Samples that were overwritten before they could be read: between the times of the last sample that was read
+ * before and of the first one after (CLOCK_MONOTONIC, ns; 0: none was). */
+struct ring_loss {
+	__u64 samples, since, until;
+};
+
 /* Must be called before the object is loaded: makes room for nr_cpus rings, whose keys have key_size
  * bytes. */
 struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size);
+/* Instead, if there is no stream: the object has no rings then. */
+void rings_leave_out(struct bpf_object *object);
 /* Must be called after the object is loaded: maps the rings. Returns 0 or -errno. */
 int rings_map(struct rings *rings);
 
-/* The bytes of one CPU's ring. */
-size_t rings_bytes(size_t key_size);
+/* The bytes of one CPU's ring, which has fewer samples if there are many CPUs. */
+size_t rings_bytes(int nr_cpus, size_t key_size);
 
 void rings_close(struct rings *rings);
 
 /* Gives the next sample of all CPUs, in the order of their times, if it is older than `before`. Returns false
- * if there is none. Samples that were overwritten before they could be read are added to *lost. */
-bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, __u64 *lost);
+ * if there is none. What is found to be lost is added to *loss. */
+bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, struct ring_loss *loss);
 
 #endif

@@ -318,7 +318,9 @@ static void take_generation(struct table_reader *reader, int cpu, unsigned int w
 	counts->stack_failed += head->stack_failed;
 	counts->further_lost += head->further_lost;
 	counts->throttled += head->throttled;
-	counts->period += head->period_of_full;
+	counts->filtered += head->filtered;
+	counts->unwanted += head->filtered;
+	counts->period += head->period_of_full + head->period_of_filtered;
 	*head = (struct generation_head){0};
 	if (reader->areas)
 		stack_areas_clear(reader->areas, cpu, which);

@@ -32,7 +32,8 @@ struct reading {
 	__u64 aggregated;		/* samples in the tables */
 	__u64 table_full, stack_failed; /* see struct generation_head */
 	__u64 throttled;		/* see struct generation_head */
-	__u64 unwanted;		 /* samples that table_reader_filter() leaves out; not in `aggregated` */
+	__u64 filtered;			/* samples that a condition left out: see aggregation_where() */
+	__u64 unwanted; /* these, and those that table_reader_filter() leaves out; not in `aggregated` */
 	__u64 aggregated_period; /* the sum of the periods of those that are */
 	/* Since the previous reading: */
 	__u64 further, further_lost; /* further entries of samples: see entry_kind_t */

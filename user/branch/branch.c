@@ -229,6 +229,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	static const struct sampling sampled = {
 		.command = "branch",
 		.aggregation = "branch",
+		.where_fields = WHERE_OF_ALL,
 		.reads_stacks = true,
 		.put = put_sampled,
 		.empty = without_branches,
@@ -240,6 +241,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	static const struct sampling called = {
 		.command = "branch",
 		.aggregation = "branch_stacks",
+		.where_fields = WHERE_OF_ALL,
 		.reads_stacks = true,
 		.put = put_sampled,
 		.empty = without_branches,
@@ -310,9 +312,9 @@ static const struct command branch = {
 	.name = "branch",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "shows which branches are taken and mispredicted, and how often",
-	.options = {event_rows, sampling_rows, stack_rows, rows, target_rows, interval_rows, top_rows,
-		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, machine_rows,
-		    help_rows},
+	.options = {event_rows, sampling_rows, where_rows, stack_rows, rows, target_rows, interval_rows,
+		    top_rows, stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows,
+		    machine_rows, help_rows},
 	.own_size = sizeof(struct branch_options),
 	.activity = &type,
 };

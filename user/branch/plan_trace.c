@@ -37,6 +37,9 @@ static int check_options(const struct options *options, struct refusal *refusal)
 	if (options->period || options->frequency)
 		return refuse_beside(options->period ? "--count" : "--freq",
 				     "a trace has every branch, not one of so many", "leave it out", refusal);
+	if (options->where)
+		return refuse_beside("--where", "no program looks at a trace's branches", "leave out --trace",
+				     refusal);
 	if (options->call_graph)
 		return refuse_beside("-g, or --by stack,",
 				     "a trace's branches come without the stack that they were taken in",

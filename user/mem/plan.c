@@ -145,7 +145,7 @@ static int default_events(struct plan *plan, const struct options *options, stru
 }
 
 /* The kernel's driver takes from the PEBS record only what is requested. */
-static void ask_for_load(struct event *event, bool physical)
+void ask_for_load(struct event *event, bool physical)
 {
 	EVENT_SET(event, sample_type,
 		  (event->attr.sample_type & PERF_SAMPLE_CALLCHAIN) | PERF_SAMPLE_IP | PERF_SAMPLE_TID |

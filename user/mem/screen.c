@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The tables of mem: latencies by source as a histogram, samples of a stream, and lines that cores share. */
+/* The tables of mem: latencies by source as a histogram, and lines that cores share. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,33 +121,6 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 	text_add(text, "\n");
 }
 
-/* Writes one line per sample: its time, address, latency, source and keys. */
-static void sample_table(struct text *text, const struct stream *stream, const json_t *record)
-{
-	static const char *const first[] = {"type",    "schema_version", "time",  "run_id",
-					    "seq",     "sample_time",	 "event", "source",
-					    "address", "latency",	 "period"};
-	const char *name;
-	char content[256];
-	json_t *value;
-
-	text_add(text, "%.15s  %18s", string(record, "sample_time") + 11, string(record, "address"));
-	if (json_object_get(record, "latency"))
-		text_add(text, " %6lld", (long long)integer(record, "latency"));
-	text_add(text, "  %-22s", string(record, "source"));
-	json_object_foreach((json_t *)record, name, value) {
-		size_t i = 0;
-
-		while (i < ARRAY_SIZE(first) && strcmp(first[i], name))
-			i++;
-		if (i < ARRAY_SIZE(first))
-			continue;
-		row_cell(value, content, sizeof(content));
-		text_add(text, " %s", content);
-	}
-	row_end(text);
-}
-
 /* --- lines that cores share ------------------------------------------------------------------- */
 
 static void shared_line_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -176,5 +149,4 @@ static void shared_line_table(struct text *text, const struct stream *stream, co
 }
 
 REGISTER_TABLE(mem, mem_table);
-REGISTER_TABLE(sample, sample_table);
 REGISTER_TABLE(shared_line, shared_line_table);

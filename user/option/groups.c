@@ -20,6 +20,15 @@ const struct option_row sampling_rows[] = {
 	{0},
 };
 
+const struct option_row where_rows[] = {
+	{0, "where", "CONDITION", OPTION_TEXT, COMMON(where),
+	 .help = "only samples that meet it, as the kernel's program sees them: comparisons of ip, pid, tid, "
+		 "cpu, comm, "
+		 "cgroup, period, and in mem addr, latency, source, with && || ! ( ): 'latency>=100 && "
+		 "comm==db'"},
+	{0},
+};
+
 static const char *const unwind_ways[] = {UNWIND_AUTO, UNWIND_FP, UNWIND_TABLES, NULL};
 
 const struct option_row stack_rows[] = {

@@ -60,6 +60,7 @@ struct option_row {
 /* Groups that are shared by several commands. */
 extern const struct option_row event_rows[];	/* -e */
 extern const struct option_row sampling_rows[]; /* -c, -F */
+extern const struct option_row where_rows[];	/* --where */
 extern const struct option_row stack_rows[];	/* -g, --max-stack */
 extern const struct option_row target_rows[];	/* -p, -t, -G, -a, -C */
 extern const struct option_row per_rows[];	/* --for-each-cgroup, --per, --per-cpu */

@@ -24,6 +24,7 @@ static int plan_profile(struct plan *plan, const struct options *options, struct
 static const struct sampling calls = {
 	.command = "profile",
 	.aggregation = "profile",
+	.where_fields = WHERE_OF_ALL ",addr",
 	.default_keys = "comm,stack",
 	.ahead = "frames",
 	.put = sampling_put_stacks,
@@ -36,6 +37,7 @@ static const struct sampling calls = {
 static const struct sampling profile_by_keys = {
 	.command = "profile",
 	.aggregation = "profile",
+	.where_fields = WHERE_OF_ALL ",addr",
 	.default_keys = "comm,symbol",
 	.code_keys = ip_code_keys,
 };
@@ -83,9 +85,9 @@ static const struct command profile = {
 	.name = "profile",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "samples an event and aggregates the samples in the kernel",
-	.options = {event_rows, sampling_rows, stack_rows, rows, target_rows, interval_rows, top_rows,
-		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, machine_rows,
-		    help_rows},
+	.options = {event_rows, sampling_rows, where_rows, stack_rows, rows, target_rows, interval_rows,
+		    top_rows, stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows,
+		    machine_rows, help_rows},
 	.activity = &type,
 };
 REGISTER_COMMAND(profile);

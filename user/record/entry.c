@@ -15,12 +15,20 @@ void put_values(json_t *record, const struct host *host, const struct layout *la
 				    member_value(host, &layout->values[i], values));
 }
 
-void put_streamed(json_t *record, const struct host *host, const struct layout *layout, const void *key)
+void add_streamed(struct fields *fields, const struct host *host, const struct layout *layout,
+		  const void *key)
 {
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		if (layout->keys[i].streamed)
-			json_object_set_new(record, layout->keys[i].name,
-					    member_value(host, &layout->keys[i], key));
+	for (size_t i = 0; i < layout->nr_keys; i++) {
+		const struct member *member = &layout->keys[i];
+
+		if (!member->streamed)
+			continue;
+		if (!strcmp(member->type, "number_t"))
+			fields_number(fields, member->name,
+				      *(const __u32 *)((const char *)key + member->offset));
+		else
+			fields_value(fields, member->name, member_value(host, member, key));
+	}
 }
 
 static void put_key(json_t *record, const struct host *host, const struct member *member, const void *key)

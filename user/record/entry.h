@@ -7,14 +7,16 @@
 
 #include "aggregation/aggregation.h"
 #include "host/host.h"
+#include "record/fields.h"
 #include "shared.h"
 
 /* An entry: the keys that are in use, but not the stack (see record/chains.h), and the values. Returns a new
  * reference. */
 json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry);
 
-/* Adds the keys of a streamed sample to `record`. */
-void put_streamed(json_t *record, const struct host *host, const struct layout *layout, const void *key);
+/* Adds the keys of a streamed sample. */
+void add_streamed(struct fields *fields, const struct host *host, const struct layout *layout,
+		  const void *key);
 
 /* Adds the values alone to `record`. */
 void put_values(json_t *record, const struct host *host, const struct layout *layout, const __u64 *values);

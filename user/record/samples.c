@@ -27,6 +27,7 @@ struct samples samples_account(const struct samples_read *read, const struct sam
 		.table_full = read->table_full,
 		.stack_failed = read->stack_failed,
 		.missed = lack > before->missed ? lack : before->missed,
+		.filtered = read->filtered,
 	};
 
 	samples.expected = samples.aggregated + samples.table_full + samples.stack_failed + samples.missed;
@@ -57,13 +58,14 @@ struct samples samples_since(const struct samples *now, const struct samples *be
 		.table_full = now->table_full - before->table_full,
 		.stack_failed = now->stack_failed - before->stack_failed,
 		.missed = now->missed - before->missed,
+		.filtered = now->filtered - before->filtered,
 	};
 }
 
 const char *missed_cause(const struct samples_read *read)
 {
 	if (read->clock)
-		return read->filtered ? "excluded" : "timer_missed";
+		return read->one_side ? "excluded" : "timer_missed";
 	if (read->precise && read->collides)
 		return "pebs_collision";
 	if (read->precise && !read->runs && samples_of(read) > read->contexts)
@@ -82,6 +84,8 @@ json_t *samples_value(const struct samples *samples, const char *cause)
 
 	if (samples->at_least || samples_paused(samples))
 		json_object_set_new(value, "at_least", json_true());
+	if (samples->filtered)
+		json_object_set_new(value, "filtered", json_integer(samples->filtered));
 	if (samples->throttled)
 		json_object_set_new(value, "throttled", json_integer(samples->throttled));
 	return value;

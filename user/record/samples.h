@@ -20,6 +20,7 @@ struct samples_read {
 	__u64 runs;	  /* samples for which the BPF program ran */
 	__u64 period;	  /* sum of the occurrences that these samples stand for */
 	__u64 aggregated; /* samples found in the tables */
+	__u64 filtered;	  /* samples that a condition left out; they belong to `runs` */
 	__u64 table_full;
 	__u64 stack_failed;
 	/* Number of periods that may have begun without giving their sample: one for each CPU, thread and
@@ -31,7 +32,7 @@ struct samples_read {
 	bool precise;	 /* its samples are PEBS records */
 	bool collides;	 /* another precise event may use the same PEBS records */
 	bool clock;	 /* it is one of the kernel's clocks */
-	bool filtered;	 /* a clock with samples of one side (user, kernel) only; the others are dropped */
+	bool one_side;	 /* a clock with samples of one side (user, kernel) only; the others are dropped */
 };
 
 /* The account. It always holds that expected = aggregated + table_full + stack_failed + missed; see
@@ -46,6 +47,7 @@ struct samples {
 	__u64 table_full;
 	__u64 stack_failed; /* only of programs that read stacks */
 	__u64 missed;	    /* lost for the cause that missed_cause() returns */
+	__u64 filtered;	    /* not expected: see struct samples_read */
 };
 
 /*

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap stream: every sample as a record. The samples are page faults, each of which is one with -c 1."""
+import collections
+import json
+import signal
+
+import pytest
+from puppet import Puppet, command, pinned
+from records import Result, program
+from sessions import until
+
+FAULTS = ["-e", "page-faults:u", "-c", "1"]
+# Samples of a CPU's ring: RING_SAMPLES_MOST of bpf/shared.h.
+RING = 1 << 16
+ENVELOPE = {"type", "schema_version", "time", "run_id", "seq", "activity", "event", "sample_time"}
+N = 200
+
+
+def own(record):
+    return set(record) - ENVELOPE
+
+
+class Pages:
+    """A run of tests/programs/pages.c, which faults at known addresses in one function, `touch`."""
+
+    def __init__(self, nhmtap, tmp_path, *arguments):
+        self.result = nhmtap.into(tmp_path / "out", "stream", *FAULTS, *arguments, "--", program("pages"), N)
+        self.base, self.start, self.stop = (int(word, 16) for word in self.result.said.split())
+        self.addresses = [hex(self.base + 4096 * k + 72 * (k % 32)) for k in range(N)]
+        self.samples = self.result.of("sample")
+
+
+def test_each_fault_is_a_record_at_its_address_and_in_its_function(nhmtap, tmp_path):
+    run = Pages(nhmtap, tmp_path, "--fields", "addr,symbol,comm")
+    assert [r["address"] for r in run.samples if r["code"].get("symbol") == "touch"] == run.addresses
+    assert {r["comm"] for r in run.samples} == {"pages"}
+    record, end = run.result.one("stream"), run.result.one("end")
+    assert record["value"] == record["samples"]["aggregated"] == len(run.samples)
+    assert end["stream"] == {"samples": len(run.samples), "ring_lost": 0}
+
+
+@pytest.mark.parametrize("fields, members", [
+    ("time", set()), ("ip", {"ip"}), ("symbol", {"code"}), ("line,cpu", {"code", "cpu"}), ("addr,period", {"address", "period"}),
+    ("pid,tid,comm", {"pid", "tid", "comm"}), ("source", {"source"}), ("cgroup", {"cgroup"}), ("offset,page", {"offset", "page"}),
+])
+def test_a_sample_has_the_fields_that_were_asked_for(nhmtap, tmp_path, fields, members):
+    run = Pages(nhmtap, tmp_path, "--fields", fields)
+    assert run.result.one("start")["fields"] == fields.split(",")
+    assert len(run.samples) >= N and all(own(r) == members for r in run.samples)
+
+
+def test_names_are_those_of_a_profile(nhmtap, tmp_path):
+    run = Pages(nhmtap, tmp_path, "--fields", "symbol")
+    streamed = collections.Counter(r["code"].get("symbol") for r in run.samples)
+    profile = nhmtap.into(tmp_path / "profile", "profile", *FAULTS, "--by", "symbol", "--", program("pages"), N)
+    counted = {e["code"].get("symbol"): e["samples"] for e in profile.entries("profile")}
+    assert streamed["touch"] == counted["touch"] == N
+
+
+def test_the_default_says_who_where_and_what(nhmtap, tmp_path):
+    run = Pages(nhmtap, tmp_path)
+    assert all(own(r) == {"comm", "pid", "tid", "cpu", "ip", "code", "period"} for r in run.samples)
+
+
+def test_samples_of_several_events_and_cpus_are_in_the_order_of_time(nhmtap, tmp_path):
+    result = nhmtap.into(tmp_path / "out", "stream", "-e", "page-faults,context-switches", "-c", "1", "--fields", "cpu", "-a", "--",
+                         *command("faults=500", "fork=10", "exit=0"))
+    samples = result.of("sample")
+    times = [r["sample_time"] for r in samples]
+    assert times == sorted(times)
+    assert {r["event"] for r in samples} == {"page-faults", "context-switches"}
+    for record in result.of("stream"):
+        assert record["samples"]["aggregated"] == sum(r["event"] == record["event"] for r in samples)
+
+
+def test_intervals_have_accounts_of_their_own(nhmtap):
+    with Puppet() as puppet:
+        process = nhmtap.attach("stream", *FAULTS, "--fields", "addr", "-I", "20", "-p", puppet.pid)
+        for _ in range(5):
+            puppet.do("faults=100")
+        result = nhmtap.interrupt(process)
+    assert sum(r["samples"]["aggregated"] for r in result.of("stream")) == len(result.of("sample")) >= 500
+
+
+def test_what_was_overwritten_is_told_at_its_place(nhmtap, tmp_path):
+    beside = tmp_path / "beside"
+    with Puppet(before=pinned()) as puppet:
+        process = nhmtap.attach("stream", *FAULTS, "--fields", "addr", "-o", "-", "-o", beside, "-p", puppet.pid)
+        puppet.do("faults=10")
+        until(lambda: beside.read_text().count('"sample"') == 10)
+        process.send_signal(signal.SIGSTOP)
+        puppet.do(f"faults={RING + 1000}")
+        process.send_signal(signal.SIGCONT)
+        nhmtap.interrupt(process)
+    result = Result(0, beside.read_text(), "")
+    lost, samples = result.of("lost"), result.of("sample")
+    assert sum(r["missing"] for r in lost) + len(samples) == result.one("end")["samples"]["aggregated"]
+    assert lost[0]["missing"] >= 1000 and lost[0]["cause"] == "ring_full"
+    before = [r for r in samples if r["seq"] < lost[0]["seq"]]
+    after = [r for r in samples if r["seq"] > lost[0]["seq"]]
+    assert before[-1]["sample_time"] <= lost[0]["since"] <= lost[0]["until"] <= after[0]["sample_time"]
+
+
+def test_an_unknown_field_gets_the_nearest(nhmtap):
+    result = nhmtap("stream", *FAULTS, "--fields", "time,sym", "--", "true")
+    error = result.one("error")
+    assert result.status == 1 and error["why"] == "there is no field 'sym'" and "symbol" in error["remedy"]
+
+
+def test_it_is_an_activity_like_the_others(nhmtap, tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"outputs": [{"path": str(tmp_path / "out")}], "activities": [
+        {"name": "faults", "command": "stream", "event": "page-faults:u", "count": 1, "fields": "addr,symbol"},
+        {"name": "sum", "command": "stat", "event": "page-faults:u"}]}))
+    nhmtap("run", config, "--", program("pages"), N)
+    result = Result(0, (tmp_path / "out").read_text(), "")
+    assert len(result.of("sample")) == result.one("count")["value"]
+
+
+def test_mems_stream_has_names_too(nhmtap, tmp_path):
+    result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, "--stream", "--by", "symbol", "--", program("pages"), N)
+    assert sum(r["code"].get("symbol") == "touch" for r in result.of("sample")) == N
+
+
+def test_a_line_each_for_people(nhmtap, tmp_path):
+    out = tmp_path / "out"
+    nhmtap("stream", *FAULTS, "--fields", "addr,symbol", "--format", "table", "-o", out, "--", program("pages"), N)
+    lines = out.read_text().splitlines()
+    assert sum(line.endswith(" touch (pages)") for line in lines) == N

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Loads one by one, with their latencies, and conditions on them."""
+import pytest
+
+import known
+from records import check_stream, parse
+
+CHASE = known.numbers("chase")
+LOADS = "-e cpu/mem-loads,ldlat=5/pp -c 97"
+
+
+def run(guest, command):
+    records = parse("".join(f"{line}\n" for line in guest.say(command).splitlines() if line.startswith("{")))
+    check_stream(records)
+    return records
+
+
+def of(records, kind):
+    return [record for record in records if record["type"] == kind]
+
+
+def test_each_load_of_a_chain_has_its_latency_and_its_function(guest):
+    records = run(guest, f"nhmtap stream {LOADS} --fields addr,latency,source,symbol --format json -- chase llc")
+    chain = [r for r in of(records, "sample") if r["code"].get("symbol") == "chase_site"]
+    # A load waits 38 cycles for the third level, and 7 for the second level of the TLB.
+    assert len(chain) >= 20 and {r["latency"] for r in chain} <= {38, 45} and {r["source"] for r in chain} == {"l3_hit"}
+    assert len({r["address"] for r in chain}) == len(chain), "each load is from another line"
+
+
+@pytest.mark.parametrize("command", ["profile --by symbol", "mem", "stream --fields latency"])
+def test_a_condition_and_its_opposite_are_the_whole(guest, command):
+    """The program runs in each kernel's verifier, with as many comparisons as there is room for."""
+    condition = " || ".join(["cpu == 77"] * 14 + ["period > 1000000", "comm == nobody"][:1] + ["pid > 0 "])
+    both = []
+    for text in (condition, f"!({condition})"):
+        event = LOADS if command != "profile --by symbol" else "-e page-faults:u -c 1"
+        records = run(guest, f"nhmtap {command} {event} --where '{text}' --format json -- chase llc")
+        both.append(of(records, "end")[0]["samples"])
+    assert both[0]["aggregated"] > 0 and "filtered" not in both[0]
+    assert both[1]["aggregated"] == 0 and both[1]["filtered"] > 0
+
+
+def test_loads_are_chosen_by_their_latency_and_source(guest):
+    samples = {}
+    for text in ("source==l3_hit && latency>=38", "source!=l3_hit || latency<38"):
+        records = run(guest, f"nhmtap stream {LOADS} --fields latency,source --where '{text}' --format json -- chase llc")
+        samples[text] = of(records, "sample")
+    hits, others = samples.values()
+    assert len(hits) >= 20 and all(r["source"] == "l3_hit" and r["latency"] >= 38 for r in hits)
+    assert all(r["source"] != "l3_hit" or r["latency"] < 38 for r in others)

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap stream: every sample of any events as a record. */
+#include <stdio.h>
+#include <string.h>
+
+#include "activity/activity.h"
+#include "activity/sampling.h"
+#include "activity/streaming.h"
+#include "base/array.h"
+#include "base/list.h"
+#include "base/nearest.h"
+#include "mem/plan.h"
+#include "option/command.h"
+#include "plan/plan.h"
+
+#define DEFAULT_FIELDS "comm,pid,tid,cpu,ip,symbol,period"
+
+static const char *const fields[] = {"time",   "ip",	    "symbol",  "line",	 "module",    "place",
+				     "pid",    "tid",	    "comm",    "cpu",	 "cgroup",    "container",
+				     "period", "addr",	    "latency", "source", "cacheline", "offset",
+				     "page",   "phys_page", "node",    "tlb",	 "lock",      NULL};
+
+/* What only mem's program reads of a sample. */
+static const char *const of_mem[] = {"addr",	  "latency", "source", "cacheline", "page",
+				     "phys_page", "offset",  "node",   "tlb",	    "lock"};
+
+static bool wants_data(const struct options *options)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(of_mem); i++)
+		if (list_has(options->by, of_mem[i]))
+			return true;
+	return false;
+}
+
+static int plan_stream(struct plan *plan, const struct options *options, struct host *host,
+		       struct refusal *refusal)
+{
+	const char *events = options->events ? options->events : plan_default_sampled(plan, host);
+
+	if (plan_sampling(plan, events, options, host, refusal))
+		return -1;
+	for (size_t i = 0; wants_data(options) && i < plan->events.nr; i++)
+		if (!plan->events.list[i].companion)
+			ask_for_load(&plan->events.list[i], list_has(options->by, "phys_page"));
+	return plan_check(plan, options, host, refusal);
+}
+
+/* The samples are the record. */
+static void put_nothing(const struct activity *activity, json_t *record, const struct layout *layout,
+			struct reading *reading)
+{
+}
+
+static int check_field(const char *list, const char *field, size_t length, struct refusal *refusal)
+{
+	struct nearest nearest;
+	char name[64], near[200];
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, field);
+	nearest_begin(&nearest, name, 3);
+	for (size_t i = 0; fields[i]; i++) {
+		if (!strcmp(fields[i], name))
+			return 0;
+		nearest_offer(&nearest, fields[i]);
+	}
+	refuse(refusal, STATUS_USAGE, "option --fields '%s'", list);
+	because(refusal, "there is no field '%s'", name);
+	if (nearest_print(&nearest, near, sizeof(near)))
+		return instead(refusal, "did you mean %s?", near);
+	return instead(refusal, "nhmtap stream --help lists them");
+}
+
+static int check_fields(const char *list, struct refusal *refusal)
+{
+	size_t length;
+
+	for (const char *at = NULL; (at = list_next(list, at, &length));)
+		if (check_field(list, at, length, refusal))
+			return -1;
+	return 0;
+}
+
+static int choose(struct activity *activity, struct refusal *refusal)
+{
+	static const struct activity_ops ops = SAMPLING_OPS(plan_stream);
+	static const struct sampling samples = {
+		.command = "stream",
+		.aggregation = "profile",
+		.where_fields = WHERE_OF_ALL ",addr",
+		.keys_option = "--fields",
+		.stream_keys = DEFAULT_FIELDS,
+		.code_keys = stream_fields,
+		.put = put_nothing,
+	};
+	static const struct sampling with_data = {
+		.command = "stream",
+		.aggregation = "mem",
+		.where_fields = WHERE_OF_DATA,
+		.keys_option = "--fields",
+		.stream_keys = DEFAULT_FIELDS,
+		.code_keys = stream_fields,
+		.knows_throttling = true,
+		.put = put_nothing,
+	};
+
+	activity->ops = &ops;
+	if (check_fields(activity->options->by, refusal))
+		return -1;
+	activity->details = wants_data(activity->options) ? &with_data : &samples;
+	activity->streams = true;
+	return 0;
+}
+
+static const struct activity_type type = {choose};
+
+static const struct option_row rows[] = {
+	{0, "fields", "FIELDS", OPTION_TEXT, COMMON(by), .words = fields,
+	 .help = "what each sample has beside its event and time: any of "
+		 "pid,tid,comm,cpu,cgroup,container,period, "
+		 "the code's names (symbol, line, module, place) and its address, ip; of loads and page "
+		 "faults "
+		 "addr,latency,source,cacheline,offset,page,phys_page,node,tlb,lock (default " DEFAULT_FIELDS
+		 ")"},
+	{0},
+};
+
+static const struct command stream = {
+	.name = "stream",
+	.arguments = "[OPTIONS] [-- COMMAND …]",
+	.help = "writes each sample of any events as a record, in the order of time",
+	.options = {event_rows, sampling_rows, where_rows, rows, target_rows, interval_rows, stream_rows,
+		    format_rows, screen_rows, plan_rows, table_rows, host_rows, machine_rows, help_rows},
+	.activity = &type,
+};
+REGISTER_COMMAND(stream);
