@@ -33,7 +33,8 @@ def test_a_program_takes_little_of_what_the_verifier_allows(any_kernel, run):
     # meanwhile.
     done = any_kernel.run(f"nhmtap {run} --format json -o x -- sh -c 'cat /proc/$PPID/fdinfo/* 2>/dev/null'; cat x >&2",
                           paranoid=-1)
-    check_stream(parse(done.stderr))
+    # A condition may let nothing through, which is said beside the records.
+    check_stream(parse("".join(line for line in done.stderr.splitlines(True) if line.startswith("{"))))
     steps = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("verified_insns:")]
     walks = " -g" in run or "stack" in run
     # Two more programs follow forks and execs.
