@@ -5,6 +5,7 @@ import fcntl
 import os
 import pathlib
 import pty
+import re
 import shlex
 import shutil
 import signal
@@ -589,6 +590,12 @@ def run_bounded(folder):
 @in_one_worker
 def test_a_mount_is_seen_and_the_hosts_kernel_is_not(bounded):
     assert bounded[1].stdout.splitlines()[:3] == ["65534", "inside", "0"]
+
+
+def test_both_sides_of_the_machine_know_the_same_file_systems():
+    source = pathlib.Path(here.__file__).with_name("src") / "nhm/nhm_host.cc"
+    names, = re.findall(r"const char \*const foreign\[\] = \{(.*?)\};", source.read_text(), re.S)
+    assert re.findall(r'"(\w+)"', names) == [name.decode() for name in here.FOREIGN]
 
 
 @in_one_worker

@@ -283,8 +283,8 @@ static const struct option_row rows[] = {
 static const struct command top_command = {
 	.name = "top",
 	.arguments = "[OPTIONS] [FILE | CONFIG | ACTIVITY [ITS OPTIONS]] [-- COMMAND …]",
-	.help = "shows on a screen what is being measured: by itself, what runs hot; or replays stored "
-		"records",
+	.help = "shows what is measured on a screen while it goes on (by default, what runs hot), or "
+		"replays stored records",
 	.options = {rows, event_rows, sampling_rows, target_rows, quiet_rows, help_rows},
 	.own_size = sizeof(struct top_options),
 	.stops_at_word = true,

@@ -351,15 +351,21 @@ def order(command, user, env, terminal, given, surroundings=Surroundings()):
     return fixed + struct.pack(f"<{len(groups)}I", *groups) + strings
 
 
+# How the types of such file systems begin: `foreign` in nhm_host.cc.
+FOREIGN = (
+    b"fuse", b"nfs", b"cifs", b"smb", b"9p", b"ceph", b"afs", b"coda", b"lustre", b"virtiofs", b"beegfs", b"orangefs",
+    b"davfs", b"ncpfs", b"gfs2", b"ocfs2", b"vboxsf", b"vmhgfs", b"prl_fs",
+)  # fmt: skip
+
+
 def has_foreign_mounts():
-    """Whether a file system is mounted whose server may not answer: nhm_host.cc has their names as well."""
+    """Whether a file system is mounted whose server may not answer."""
     try:
         with open("/proc/self/mountinfo", "rb") as f:
             types = [line.rpartition(b" - ")[2].split(b" ")[0] for line in f]
     except OSError:
         return False
-    own = (b"fuse", b"nfs", b"cifs", b"smb", b"9p", b"ceph", b"afs", b"virtiofs")
-    return any(t.startswith(own) and t != b"fusectl" for t in types)
+    return any(t.startswith(FOREIGN) and t not in (b"fusectl", b"nfsd") for t in types)
 
 
 def resolved(paths):
