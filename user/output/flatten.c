@@ -24,7 +24,7 @@ static const struct flattened flattened[] = {
 	{"count", NULL, "value", NULL},		 {"metric", NULL, "value", NULL},
 	{"offcore", "cells", "value", NULL},	 {"profile", "entries", "period", "samples"},
 	{"mem", "entries", "period", "samples"}, {"branch", "entries", "period", "count"},
-	{"analysis", "shares", "share", NULL},
+	{"analysis", "shares", "share", NULL},	 {"stream", NULL, "value", NULL},
 };
 #define FLATTENED ARRAY_SIZE(flattened)
 

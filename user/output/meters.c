@@ -309,6 +309,12 @@ static int take_count(void *context, const struct row *row)
 	return 0;
 }
 
+/* Each of its samples is a record; only their account is a number. */
+static int take_no_row(void *context, const struct row *row)
+{
+	return 0;
+}
+
 /* Takes the value of a metric. A metric without a value is left out. */
 static int take_metric(void *context, const struct row *row)
 {
@@ -486,7 +492,7 @@ bool meters_take(struct meters *meters, const char *activity, const struct calls
 	} rows[] = {
 		{"count", take_count},	  {"metric", take_metric}, {"offcore", take_cell},
 		{"profile", take_entry},  {"mem", take_entry},	   {"branch", take_entry},
-		{"analysis", take_share},
+		{"analysis", take_share}, {"stream", take_no_row},
 	};
 	struct taking taking = {meters, activity, record};
 	const char *type = string(record, "type");

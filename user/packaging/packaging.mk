@@ -9,12 +9,13 @@ image      := $(abspath $(O))/image
 deb        := $(abspath $(O))/deb/built
 deb_source  = $(deb)/nhmtap-$(version)
 
-# The files have the time of the last commit, unless SOURCE_DATE_EPOCH is set.
+# The files have the time of the last commit, unless SOURCE_DATE_EPOCH is set. The screen of `top` stays out: its library
+# needs descriptions of terminals, too, and a container's output is read elsewhere.
 image: $(O)/.image-packages $(O)/nhmtap $(O)/nhmtap-known ## build: make a container's image, an OCI layout in O/image/oci, and a bundle for runc beside it
 	$(call say,IMAGE,$(image)/oci)
 	$(Q)SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || echo 0)} \
 		$(packaging)/image/make-image $(image) $(version) $(O)/nhmtap $(O)/nhmtap-known \
-		$(foreach library,$(late),$(shell $(CC) -print-file-name=$(call soname,$(library)))) \
+		$(foreach library,$(filter-out ncursesw,$(late)),$(shell $(CC) -print-file-name=$(call soname,$(library)))) \
 		> $(image).log 2>&1 || { tail -30 $(image).log >&2; exit 1; }
 
 # gcc and libc6-dev are left out of Build-Depends, because they are build-essential.
