@@ -477,4 +477,19 @@ MUTANTS = [
         "\trun->address += by * run->cie->code_factor;\n\tadd_row(run);",
         "pure/test_unwind_tables.py::test_each_row_of_a_file_is_what_libdw_says",
     ),
+    Mutant(
+        "where-less-is-at-most",
+        "bpf/where.bpf.h", "return value < term->value;", "return value <= term->value;",
+        "live/test_where.py::test_a_condition_lets_through_what_it_says",
+    ),
+    Mutant(
+        "where-and-goes-on",
+        "user/plan/where.c", "put(condition, node->left, right, no);", "put(condition, node->left, right, yes);",
+        "live/test_where.py::test_a_condition_lets_through_what_it_says",
+    ),
+    Mutant(
+        "stream-newest-first",
+        "user/activity/streaming.c", "flow->next.time < found->next.time", "flow->next.time > found->next.time",
+        "live/test_stream.py::test_samples_of_several_events_and_cpus_are_in_the_order_of_time",
+    ),
 ]
