@@ -66,8 +66,8 @@ struct layout {
 		X##VALUE(UNSIGNED, type, config), X##VALUE(UNSIGNED, type, config1),                         \
 		X##VALUE(UNSIGNED, type, default_period), X##VALUE(UNSIGNED, type, counters),                \
 		X##VALUE(SIGNED, type, fixed_counter), X##VALUE(UNSIGNED, type, precise),                    \
-		X##VALUE(SIGNED, type, architectural), X##VALUE(TEXT, type, errata),                         \
-		X##VALUE(TEXT, type, source)
+		X##VALUE(SIGNED, type, architectural), X##VALUE(UNSIGNED, type, umask_field),                \
+		X##VALUE(TEXT, type, errata), X##VALUE(TEXT, type, source)
 #define known_alias_MEMBERS(X, type)                                                                         \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, of), X##VALUE(TEXT, type, source)
 #define offcore_register_MEMBERS(X, type)                                                                    \

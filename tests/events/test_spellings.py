@@ -18,7 +18,7 @@ from event_tables import HERE, WARNINGS
 from records import NHMTAP
 
 # libpfm4's name of a CPU, ours, and its model.
-CPUS = {"nhm": ("nehalem-ep", 26), "nhm_ex": ("nehalem-ex", 46), "wsm": ("westmere-ep", 37),
+CPUS = {"core": ("core2", 23), "nhm": ("nehalem-ep", 26), "nhm_ex": ("nehalem-ex", 46), "wsm": ("westmere-ep", 37),
         "wsm_dp": ("westmere-ep-dp", 44), "snb": ("sandybridge", 42), "snb_ep": ("sandybridge-ep", 45)}
 
 # Why nhmtap refuses some events that libpfm4 encodes: each would count nothing, or the wrong thing.
@@ -162,7 +162,7 @@ def test_500_spellings_are_encoded_as_libpfm4_does_it_or_the_difference_is_told(
         assert wrong == {} and known > 40
 
 
-@pytest.mark.parametrize("pmu, least", [("nhm", 370), ("nhm_ex", 370), ("wsm", 390), ("wsm_dp", 385),
+@pytest.mark.parametrize("pmu, least", [("core", 400), ("nhm", 370), ("nhm_ex", 370), ("wsm", 390), ("wsm_dp", 385),
                                         ("snb", 430), ("snb_ep", 438)])
 def test_every_event_of_libpfm4_is_encoded_as_it_does_or_the_difference_is_told(libpfm4, machine, pmu, least):
     wrong, known = compare(libpfm4, machine(CPUS[pmu][1]), pmu, libpfm4("list", pmu))
@@ -187,6 +187,53 @@ def test_every_event_with_every_modifier(libpfm4, machine, pmu, modifiers):
     # event has its own cmask.
     edges = {"e", "e=1", "e=0"} & set(modifiers.lower().split(":")) and "c=" not in modifiers
     assert wrong == {} and known >= (1 if "ldlat" in modifiers else 10 if edges else 25 if "precise" in modifiers else 200)
+
+
+# Core 2 has neither load latency nor a second thread, and fewer precise events.
+@pytest.mark.parametrize("modifiers, least", [("e:i:c=2:u", 350), ("k:i=1:c=1", 350), ("precise=2:period=100007:k", 8)])
+def test_every_event_of_core_2_with_modifiers(libpfm4, machine, modifiers, least):
+    wrong, known = compare(libpfm4, machine(23), "core", [f"{text}:{modifiers}" for text in libpfm4("list", "core")])
+    assert wrong == {} and known >= least
+
+
+# Why nhmtap refuses umasks together that libpfm4 combines.
+REASONS_OF_SEVERAL = (
+    "exclude each other",                             # MESI with one state: libpfm4 counts any state
+    "stands for itself",                              # a umask of 0, of which nothing would be left
+)
+
+
+def test_umasks_about_different_things_are_combined_as_libpfm4_does_it(libpfm4, machine):
+    """Which cores, which requests, which states: two or three of each event's, in any order."""
+    seed = int(os.environ.get("NHMTAP_SEED", time.time_ns()))
+    print(f"NHMTAP_SEED={seed}")
+    chance = random.Random(seed)
+    umasks = {}
+    for text in libpfm4("list", "core"):
+        event, *own = text.split(":")
+        umasks.setdefault(event, []).extend(own)
+    texts = [":".join([event, *chance.sample(own, chance.choice((2, 2, 3)) if len(own) > 2 else 2)])
+             for event, own in umasks.items() if len(own) > 1 for _ in range(5)]
+    wrong, known = compare(libpfm4, machine(23), "core", texts)
+    assert {text: why for text, why in wrong.items()
+            if not any(reason in why for reason in REASONS_OF_SEVERAL)} == {} and known > 100
+
+
+def test_umasks_that_exclude_each_other_are_refused_together(libpfm4, machine):
+    for text, column in (("L2_LINES_IN:SELF:BOTH_CORES", 18), ("L2_LINES_IN:SELF:PREFETCH:ANY", 27),
+                         ("BUS_TRANS_IO:THIS_AGENT:ALL_AGENTS", 25), ("EXT_SNOOP:ANY:HITM", 15)):
+        assert libpfm4("encode", lines=[f"core::{text}"]) == ["refused"]
+        message, shown, caret = explain(machine(23), text).splitlines()
+        assert "exclude each other. Next: leave out one of them" in message
+        assert shown == "  " + text and caret.index("^") - 2 == column - 1, caret
+
+
+def test_the_description_of_combined_umasks_has_that_of_each(machine):
+    record = explain(machine(23), "L2_LD:I_STATE:S_STATE:BOTH_CORES")["event"]
+    assert record["attr"]["config"] == "0xf329"
+    assert "; or: " in record["description"] and "; and: " in record["description"]
+    record = explain(machine(23), "INST_RETIRED:ANY_P:ANY_P")["event"]
+    assert (record["attr"]["config"], record["description"]) == ("0xc0", "An instruction retires")
 
 
 @pytest.fixture(scope="session")
@@ -284,7 +331,7 @@ def test_events_that_only_libpfm4_has_say_so(libpfm4, machine):
     assert "libpfm4-only-events" in record["disagreements"]
 
 
-@pytest.mark.parametrize("cpu, pmu, least", [("architectural", "core", 10), ("core2", "core", 150), ("sandybridge", "snb", 200),
+@pytest.mark.parametrize("cpu, pmu, least", [("architectural", "core", 10), ("core2", "core", 400), ("sandybridge", "snb", 200),
                                              ("sandybridge-ep", "snb_ep", 200)])
 def test_an_event_that_libpfm4_names_is_encoded_as_it_does_or_a_contradiction_quotes_it(cpu, pmu, least, compiled, libpfm4):
     configs = {row["name"]: row["config"] for row in compiled.list("event", cpu)}
@@ -320,7 +367,7 @@ def wanted(codes):
     return (select & ~(USR | OS | INT | EN), *(extra or [0]), int(not select & USR), int(not select & OS))
 
 
-@pytest.mark.parametrize("pmu, model, least", [("core", 23, 8), ("nhm", 26, 12), ("wsm", 37, 18), ("wsm_dp", 44, 3), ("snb", 42, 35), ("snb_ep", 45, 24)])
+@pytest.mark.parametrize("pmu, model, least", [("core", 23, 10), ("nhm", 26, 12), ("wsm", 37, 18), ("wsm_dp", 44, 3), ("snb", 42, 35), ("snb_ep", 45, 24)])
 def test_libpfm4s_own_cases_are_encoded_alike_or_the_difference_is_told(pmu, model, least, machine):
     alike = 0
     for text, codes in ((text, codes) for of, text, codes in cases() if of == pmu and codes != "refused"):

@@ -44,7 +44,8 @@ static int check_aliases(struct loader *loader, struct draft *draft, enum draft_
 	return 0;
 }
 
-/* Compares encodings: 0 if they are the same. */
+/* Compares encodings: 0 if they are the same. Umasks about different fields may have the same one, as one
+ * event is the usual value of each. */
 static int encoding_order(const struct known_event *a, const struct known_event *b)
 {
 	if (a->config != b->config)
@@ -55,6 +56,8 @@ static int encoding_order(const struct known_event *a, const struct known_event 
 		return a->counters < b->counters ? -1 : 1;
 	if (a->precise != b->precise)
 		return a->precise < b->precise ? -1 : 1;
+	if (a->umask_field != b->umask_field)
+		return a->umask_field < b->umask_field ? -1 : 1;
 	return (a->fixed_counter > b->fixed_counter) - (a->fixed_counter < b->fixed_counter);
 }
 

@@ -9,7 +9,8 @@
 #include "tables/config.h"
 #include "tables/names.h"
 
-#define UMASK_BITS 0xff00ULL
+#define UMASK_SHIFT 8
+#define UMASK_BITS  0xff00ULL
 
 /* A piece of a name, up to a separator. */
 struct piece {
@@ -238,13 +239,88 @@ static int refuse_umask(const char *name, const struct piece *piece, const char 
 				"same cmask, inv, edge and any");
 }
 
+static int refuse_second(const char *name, const struct piece *piece, struct composed *composed,
+			 struct refusal *refusal)
+{
+	composed->at = piece->at;
+	refuse(refusal, STATUS_USAGE, "event '%s'", name);
+	because(refusal, "%s and an umask before it exclude each other", piece->text);
+	return instead(refusal, "leave out one of them");
+}
+
+/* Sets what the row is about in the umask composed so far. `fields` has the bits that rows before it are
+ * about. Two names of a field exclude each other if they have bits in common, like 0x40 for a core and 0xC0
+ * for both, or if one has none. Returns false then. */
+static bool add_umask(const struct known_event *row, __u64 *fields, struct composed *composed)
+{
+	__u64 field = row->umask_field ? (__u64)row->umask_field << UMASK_SHIFT : UMASK_BITS;
+	__u64 own = row->config & field, before = composed->config & field;
+	bool taken = *fields & field;
+
+	if (taken && row->umask_field && own != before && (!own || !before || own & before))
+		return false;
+	composed->config = taken ? composed->config | own : (composed->config & ~field) | own;
+	*fields |= field;
+	return true;
+}
+
+/* Whether nothing can be added to what the row counts. */
+static bool is_alone(const struct known_event *row)
+{
+	return row->config1 || row->fixed_counter >= 0 || !(row->config & UMASK_BITS || row->umask_field);
+}
+
+static void describe(const struct known_event *row, bool limits, struct composed *composed)
+{
+	size_t used = strlen(composed->description);
+
+	snprintf(composed->description + used, sizeof(composed->description) - used, "%s%s",
+		 limits ? "; and: "
+		 : used ? "; or: "
+			: "",
+		 row->description);
+}
+
+/* The pieces of a name with several umasks, as far as they are read. */
+struct umasks {
+	const char *name;
+	struct piece first, piece;
+	__u64 fields; /* bits of the umask that the pieces before are about */
+};
+
+static int take_umask(const struct known_event *row, struct umasks *umasks, struct composed *composed,
+		      struct refusal *refusal)
+{
+	bool limits = umasks->fields && row->umask_field &&
+		      !(umasks->fields & (__u64)row->umask_field << UMASK_SHIFT);
+
+	if (row == composed->known) /* the same one twice is once */
+		return 1;
+	if (!composed->known) {
+		umasks->first = umasks->piece;
+		composed->known = row;
+		composed->config = row->config;
+	}
+	if (row != composed->known && (is_alone(row) || is_alone(composed->known)))
+		return refuse_umask(umasks->name, is_alone(row) ? &umasks->piece : &umasks->first,
+				    "stands for itself", composed, refusal);
+	if ((row->config ^ composed->config) & ~UMASK_BITS)
+		return refuse_umask(umasks->name, &umasks->piece,
+				    "counts in another way than those before it", composed, refusal);
+	if (!add_umask(row, &umasks->fields, composed))
+		return refuse_second(umasks->name, &umasks->piece, composed, refusal);
+	describe(row, limits, composed);
+	return 1;
+}
+
 /* EVENT.A|B, EVENT:A:B. Umasks can be combined if the counter adds up what they select, and everything else
- * is equal. */
+ * is equal. Umasks about different fields limit each other instead. */
 static int compose_umasks(const struct cpu_events *cpu, const char *name, struct composed *composed,
 			  struct refusal *refusal)
 {
-	struct piece base, piece;
-	size_t at = 0, used = 0;
+	struct umasks umasks = {.name = name};
+	struct piece base;
+	size_t at = 0;
 	char whole[200], end;
 
 	if (!next_piece(name, &at, ".:", &base))
@@ -253,27 +329,17 @@ static int compose_umasks(const struct cpu_events *cpu, const char *name, struct
 		const struct known_event *row;
 
 		at++;
-		end = next_piece(name, &at, "|:", &piece);
-		snprintf(whole, sizeof(whole), "%s.%s", base.text, piece.text);
+		end = next_piece(name, &at, "|:", &umasks.piece);
+		snprintf(whole, sizeof(whole), "%s.%s", base.text, umasks.piece.text);
 		row = known_event_find(cpu, whole);
 		if (!row && !composed->known)
 			return 0;
 		if (!row)
-			return refuse_umask(name, &piece, "is no umask of this event, and no modifier",
+			return refuse_umask(name, &umasks.piece, "is no umask of this event, and no modifier",
 					    composed, refusal);
-		if (row->config1 || row->fixed_counter >= 0 || !(row->config & UMASK_BITS))
-			return refuse_umask(name, &piece, "stands for itself", composed, refusal);
-		if (composed->known && (row->config ^ composed->config) & ~UMASK_BITS)
-			return refuse_umask(name, &piece, "counts in another way than those before it",
-					    composed, refusal);
-		if (!composed->known)
-			composed->known = row;
-		composed->config |= row->config;
+		if (take_umask(row, &umasks, composed, refusal) < 0)
+			return -1;
 		note_disagreement(cpu, name, row->name, composed);
-		used += snprintf(composed->description + used, sizeof(composed->description) - used, "%s%s",
-				 used ? "; or: " : "", row->description);
-		if (used >= sizeof(composed->description))
-			used = sizeof(composed->description) - 1;
 	} while (end);
 	return 1;
 }

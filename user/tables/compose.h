@@ -6,10 +6,10 @@
  *     INST_RETIRED.ANY_P                      a row; ':' is as good as '.'
  *     MEM_LOAD_RETIRED:L1D_HIT|L2_HIT         rows whose umasks are combined
  *     MEM_LOAD_RETIRED:L1D_HIT:L2_HIT         the same, as libpfm4 writes it
- *     OFFCORE_RESPONSE_0:DMND_DATA_RD|PF_DATA_RD:LOCAL_DRAM|REMOTE_DRAM
- *     OFFCORE_RESPONSE_0:LOCAL_DRAM           requests and responses in any order; a kind that is left out
- *                                             is taken whole, as libpfm4 does it: requests, responses, the
- *                                             snoops of a supplier
+ *     L2_LD:BOTH_CORES:I_STATE                rows about different fields of the umask, which limit each
+ * other OFFCORE_RESPONSE_0:DMND_DATA_RD|PF_DATA_RD:LOCAL_DRAM|REMOTE_DRAM OFFCORE_RESPONSE_0:LOCAL_DRAM
+ * requests and responses in any order; a kind that is left out is taken whole, as libpfm4 does it: requests,
+ * responses, the snoops of a supplier
  */
 #ifndef NHMTAP_COMPOSE_H
 #define NHMTAP_COMPOSE_H

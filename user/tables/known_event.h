@@ -22,8 +22,11 @@ struct known_event {
 	__s8 fixed_counter;   /* the fixed counter that counts it, 0-2; -1 if there is none */
 	__u8 precise;	      /* PEBS, by the table: 0 never, 1 possible, 2 the event counts only with PEBS */
 	__s8 architectural;   /* the bit of CPUID.0AH:EBX that is set if it is missing; -1 if there is none */
-	const char *errata;   /* "AAJ80", or NULL */
-	const char *source;   /* where the row is from */
+	/* The bits of the umask that the name is about; the others have the event's usual value. 0: it is
+	 * about the whole umask. */
+	__u8 umask_field;
+	const char *errata; /* "AAJ80", or NULL */
+	const char *source; /* where the row is from */
 };
 
 /* Another spelling of a name, by the guide or libpfm4. */

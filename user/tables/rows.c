@@ -140,6 +140,7 @@ static int load_event(struct loader *loader, struct draft *draft, const char *to
 			   : !strcmp(pebs, "can") ? 1
 						  : 2,
 		.architectural = entry_number(entry, "architectural", -1),
+		.umask_field = entry_hex(entry, "umask_field"),
 		.errata = entry_text(entry, "errata"),
 		.source = own ? own : source,
 	};
