@@ -219,6 +219,14 @@ def test_umasks_about_different_things_are_combined_as_libpfm4_does_it(libpfm4, 
             if not any(reason in why for reason in REASONS_OF_SEVERAL)} == {} and known > 100
 
 
+def test_a_raw_umask_is_of_the_code_of_the_events_own_rows(libpfm4, machine):
+    """The SDM's BR_INST_RETIRED.MISPRED is of another code."""
+    for text in ("BR_INST_RETIRED:0x04", "L2_RQSTS:0x41", "BUS_TRANS_IO:0x60"):
+        answer, = libpfm4("encode", lines=[f"core::{text}"])
+        assert attr_of(explain(machine(23), text)) == tuple(map(int, answer.split())), text
+    assert attr_of(explain(machine(23), "BR_INST_RETIRED.MISPRED"))[0] == 0xc5
+
+
 def test_umasks_that_exclude_each_other_are_refused_together(libpfm4, machine):
     for text, column in (("L2_LINES_IN:SELF:BOTH_CORES", 18), ("L2_LINES_IN:SELF:PREFETCH:ANY", 27),
                          ("BUS_TRANS_IO:THIS_AGENT:ALL_AGENTS", 25), ("EXT_SNOOP:ANY:HITM", 15)):

@@ -107,7 +107,13 @@ def test_the_list_has_the_events_that_a_model_counts(nhmtap, machine):
     nehalems = events()
     assert {line.split()[2] for line in nehalems} == modelled and len(nehalems) == len(modelled)
     assert "  0x0B 0x01 MEM_INST_RETIRED.LOADS" in nehalems
-    assert "  0xCB 0x01 MEM_LOAD_RETIRED.L1D_MISS" in events("--model", "core2")
+    core2 = [line.split() for line in events("--model", "core2")]
+    assert ["0xCB", "0x01", "MEM_LOAD_RETIRED.L1D_MISS"] in core2
+    for code, umask, name in core2:  # each can be asked for by the name in the list
+        said = subprocess.run([NHMTAP, "explain", "--cpu", "core2", "--format", "json", name], capture_output=True, text=True)
+        assert said.returncode == 0, said.stderr
+        attr = json.loads(said.stdout.splitlines()[0])["event"]["attr"]
+        assert int(attr["config"], 16) == int(code, 16) | int(umask, 16) << 8, name
     assert events("--model", "netburst") == ["  some of NetBurst's, which have no list"]
 
 

@@ -352,10 +352,12 @@ static bool is_of(const char *row, const char *event)
 	return !strncasecmp(row, event, length) && (!row[length] || row[length] == '.');
 }
 
-/* Finds the code of an event, by the rows and aliases that belong to it. Returns 0 if there are none, 1 if
- * all have the same code, and more if they have not; then `other` is one of the other codes. */
+/* Finds the code of an event, by the rows that belong to it, or by the aliases if there are no rows. Returns
+ * 0 if there are none, 1 if all have the same code, and more if they have not; then `other` is one of the
+ * other codes. */
 static int codes_of(const struct cpu_events *cpu, const char *event, __u64 *code, __u64 *other)
 {
+	bool rows = false;
 	int found = 0;
 
 	for (size_t i = 0; i < cpu->nr_events + cpu->nr_aliases; i++) {
@@ -363,8 +365,9 @@ static int codes_of(const struct cpu_events *cpu, const char *event, __u64 *code
 		const char *name = alias ? cpu->aliases[i - cpu->nr_events].name : cpu->events[i].name;
 		const struct known_event *row;
 
-		if (!is_of(name, event))
+		if (!is_of(name, event) || (alias && rows))
 			continue;
+		rows |= !alias;
 		row = alias ? known_event_find(cpu, name) : &cpu->events[i];
 		if (!found || (row->config & 0xff) != *code) {
 			*(found ? other : code) = row->config & 0xff;
