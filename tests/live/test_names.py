@@ -549,11 +549,6 @@ def test_loads_are_named_as_well(nhmtap, tmp_path):
     assert (entry["samples"], entry["offset"]) == (200, 0)
 
 
-def test_names_in_a_stream_are_refused(nhmtap):
-    result = nhmtap("mem", *FAULTS, "--by", "symbol", "--stream", "--", "true")
-    assert result.status == 1 and "ip,pid" in result.one("error")["remedy"]
-
-
 def test_each_interval_has_its_own_entries_and_none_is_lost(nhmtap, tmp_path):
     steps = [step for i in range(8) for step in ("here=50", "clock=40")]
     result = by_symbol(nhmtap, tmp_path, NAMES, *steps, options=["-I", "50"])
