@@ -157,7 +157,10 @@ static __noinline int left_out(struct bpf_perf_event_data *ctx, struct generatio
 {
 	struct where_sample sample = {.ip = ctx->regs.rip, .period = period};
 
-	return where_leaves_out(&sample, generation);
+	if (!where_leaves_out(&sample))
+		return 0;
+	where_count(generation, period);
+	return 1;
 }
 
 static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table, __u32 which,

@@ -232,17 +232,18 @@ static __always_inline void add_latency(struct value *value, __u64 latency, __u6
 	value->latency_histogram_period[bucket] += period;
 }
 
-/* Not inlined, for the stack: see take_with_stack(). */
-static __noinline int left_out(struct bpf_perf_event_data *ctx, struct generation_head *generation,
-			       const struct load *load, __u64 period)
+/* Not inlined, for the stack: see take_with_stack(). Takes the members of a load, which has no address then
+ * and can stay in registers. */
+static __noinline int left_out(struct bpf_perf_event_data *ctx, struct table *table, __u64 address,
+			       __u64 latency, __u64 source)
 {
 	struct where_sample sample = {.ip = ctx->regs.rip,
-				      .period = period,
-				      .address = load->address,
-				      .latency = load->latency,
-				      .source = load->source};
+				      .period = table->head.period,
+				      .address = address,
+				      .latency = latency,
+				      .source = source};
 
-	return where_leaves_out(&sample, generation);
+	return where_leaves_out(&sample);
 }
 
 static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table, __u32 which,
@@ -258,8 +259,13 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	 * event. */
 	if (load.interrupts == MAX_INTERRUPTS)
 		table->generations[which].throttled++;
-	if (nr_where && left_out(ctx, &table->generations[which & 1], &load, period))
-		return;
+	if (nr_where) {
+		table->head.period = period;
+		if (left_out(ctx, table, load.address, load.latency, load.source)) {
+			where_count(&table->generations[which], period);
+			return;
+		}
+	}
 	hash = location_in_key(&key, &load, ctx->regs.rip);
 	hash = task_in_key(&key, hash);
 	if (by_stack) {

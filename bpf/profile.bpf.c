@@ -37,7 +37,10 @@ static __noinline int left_out(struct bpf_perf_event_data *ctx, struct table *ta
 		.ip = ctx->regs.rip, .period = period_of(ctx, table), .address = ctx->addr};
 
 	table->head.period = sample.period;
-	return where_leaves_out(&sample, &table->generations[which & 1]);
+	if (!where_leaves_out(&sample))
+		return 0;
+	where_count(&table->generations[which & 1], sample.period);
+	return 1;
 }
 
 /* The table then has one entry, of all samples. */

@@ -67,8 +67,8 @@ static __always_inline int where_holds(const volatile struct where_term *term,
 	}
 }
 
-/* Returns whether the sample is unwanted, and counts it then. */
-static __noinline int where_leaves_out(const struct where_sample *sample, struct generation_head *generation)
+/* Returns whether the sample is unwanted. */
+static __noinline int where_leaves_out(const struct where_sample *sample)
 {
 	__u32 next = 0;
 
@@ -76,11 +76,14 @@ static __noinline int where_leaves_out(const struct where_sample *sample, struct
 	for (__u32 i = 0; i < WHERE_TERMS; i++)
 		if (i < nr_where && next == i)
 			next = where_holds(&where[i], sample) ? where[i].yes : where[i].no;
-	if (next != WHERE_UNWANTED)
-		return 0;
+	return next == WHERE_UNWANTED;
+}
+
+/* Counts an unwanted sample. */
+static __always_inline void where_count(struct generation_head *generation, __u64 period)
+{
 	generation->filtered++;
-	generation->period_of_filtered += sample->period;
-	return 1;
+	generation->period_of_filtered += period;
 }
 
 #endif
