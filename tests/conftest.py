@@ -27,7 +27,7 @@ from sessions import Control
 
 # Whoever started the tests may ignore signals (nohup, a background job). Programs inherit that, and
 # nhmtap respects it. The tests need the default.
-for ending in (signal.SIGINT, signal.SIGHUP):
+for ending in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
     if signal.getsignal(ending) == signal.SIG_IGN:
         signal.signal(ending, signal.SIG_DFL)
 

@@ -376,7 +376,7 @@ def test_a_reader_that_goes_is_noticed_without_intervals(nhmtap):
 def test_a_reader_that_goes_leaves_the_command_running_and_its_status_passed_on(nhmtap, tmp_path):
     go = tmp_path / "go"
     process = nhmtap.start("profile", "-e", "cs", "-c", "1", "-I", "20", *SHELL,
-                           f"exec >/dev/null; while [ ! -e {go} ]; do sleep 0.05; done; exit 9")
+                           f"exec >/dev/null; sleep 0.05; while [ ! -e {go} ]; do sleep 0.05; done; exit 9")
     process.stdout.readline()
     process.stdout.close()
     go.touch()

@@ -373,14 +373,25 @@ static int take(struct streaming *streaming, struct flow *flow, __u64 now)
 	return streaming->nr == WAITING_MOST ? write_waiting(streaming, now, NO_LONGER) : 0;
 }
 
+/* The clocks' difference changes when the system's clock is set or slewed. Smaller changes are those of
+ * reading them, and would put samples out of order. */
+#define CLOCK_SET_NS 1000000
+
+static void see_clock(struct streaming *streaming)
+{
+	__s64 now = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC), change = now - streaming->realtime;
+
+	if (change > CLOCK_SET_NS || change < -CLOCK_SET_NS)
+		streaming->realtime = now;
+}
+
 int streaming_drain(struct streaming *streaming, __u64 before, bool all)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
 	struct flow *flow;
 	int err = 0;
 
-	/* The clocks' difference changes when the system's clock is set. */
-	streaming->realtime = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	see_clock(streaming);
 	if (streaming->waiting)
 		reader_take(streaming->activity->reader, all);
 	while (!err && (flow = oldest(streaming, before))) {

@@ -309,12 +309,6 @@ static int take_count(void *context, const struct row *row)
 	return 0;
 }
 
-/* Each of its samples is a record; only their account is a number. */
-static int take_no_row(void *context, const struct row *row)
-{
-	return 0;
-}
-
 /* Takes the value of a metric. A metric without a value is left out. */
 static int take_metric(void *context, const struct row *row)
 {
@@ -488,18 +482,19 @@ bool meters_take(struct meters *meters, const char *activity, const struct calls
 {
 	static const struct {
 		const char *type;
-		int (*take)(void *context, const struct row *row);
+		int (*take)(void *context, const struct row *row); /* NULL: only its account is a number */
 	} rows[] = {
 		{"count", take_count},	  {"metric", take_metric}, {"offcore", take_cell},
 		{"profile", take_entry},  {"mem", take_entry},	   {"branch", take_entry},
-		{"analysis", take_share}, {"stream", take_no_row},
+		{"analysis", take_share}, {"stream", NULL},
 	};
 	struct taking taking = {meters, activity, record};
 	const char *type = string(record, "type");
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (!strcmp(rows[i].type, type)) {
-			flatten(record, calls, false, rows[i].take, &taking);
+			if (rows[i].take)
+				flatten(record, calls, false, rows[i].take, &taking);
 			take_latencies(&taking);
 			take_samples(&taking);
 			return true;
