@@ -80,7 +80,9 @@ def closes(stream, executed, distance):
     assert sum(r.get("value", 0) for r in whole) == executed
     account = end["samples"]
     assert not any(account["lost"].values()) and account["uncertainty"] == 1
-    assert account["expected"] == account["aggregated"] == executed // distance
+    # In some alignments a period is begun anew, and the sample that it would have given is the account's uncertainty.
+    assert account["expected"] == account["aggregated"]
+    assert 0 <= executed // distance - account["aggregated"] <= account["uncertainty"]
     if start["command"] != "branch":
         entries = [e for r in whole for e in r["entries"]]
         assert all(e["period"] == e["samples"] * distance for e in entries)
