@@ -27,6 +27,13 @@ void activity_add_interval(const struct activity *activity, struct fields *field
 		fields_number(fields, "merged", activity->merged);
 }
 
+void activity_add_event(struct fields *fields, const struct event *event, const json_t *name)
+{
+	fields_text(fields, "event", json_string_value(name), json_string_length(name));
+	if (event->nth > 1)
+		fields_number(fields, "nth", event->nth);
+}
+
 void activity_put_event(json_t *record, const struct event *event)
 {
 	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));

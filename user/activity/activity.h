@@ -150,6 +150,8 @@ double activity_share(const struct activity *activity);
 void activity_put_interval(const struct activity *activity, json_t *record);
 /* Adds the name of an event, and which of this name it is, if not the first. */
 void activity_put_event(json_t *record, const struct event *event);
+/* The same for a list of members. `name` is the event's as text that is valid JSON, and outlives the list. */
+void activity_add_event(struct fields *fields, const struct event *event, const json_t *name);
 
 /* The same for a list of members. `start_time` is interval_began_at as text. */
 void activity_add_interval(const struct activity *activity, struct fields *fields, const char *start_time);

@@ -74,11 +74,6 @@ struct streaming {
 	__u64 written, unwritten, lost;
 };
 
-static const struct member *member_named(const struct layout *layout, const char *name)
-{
-	return layout_key(layout, name, strlen(name));
-}
-
 struct streaming *streaming_new(struct activity *activity, const char *shows)
 {
 	struct streaming *streaming = xcalloc(1, sizeof(*streaming));
@@ -96,9 +91,9 @@ static void begin_waiting(struct streaming *streaming)
 {
 	const struct layout *layout = streaming->layout;
 
-	streaming->ip = member_named(layout, "ip");
-	streaming->pid = member_named(layout, "pid");
-	streaming->cgroup = member_named(layout, "cgroup");
+	streaming->ip = layout_key_named(layout, "ip");
+	streaming->pid = layout_key_named(layout, "pid");
+	streaming->cgroup = layout_key_named(layout, "cgroup");
 	if (!streaming->activity->keys.detail)
 		return;
 	streaming->waiting = xcalloc(WAITING_MOST, sizeof(*streaming->waiting));
@@ -107,16 +102,14 @@ static void begin_waiting(struct streaming *streaming)
 
 void streaming_add(struct streaming *streaming, const struct event *event, struct aggregation *aggregation)
 {
-	size_t i = streaming->nr_flows++;
-
 	if (!streaming->source)
 		aggregation_conceal(aggregation, "source");
 	aggregation_stream(aggregation);
-	streaming->flows = xrealloc(streaming->flows, streaming->nr_flows * sizeof(*streaming->flows));
-	streaming->flows[i] = (struct flow){.event = event,
-					    .name = value_text(event->name, sizeof(event->name)),
-					    .aggregation = aggregation};
-	if (i)
+	*xappend(streaming->flows, streaming->nr_flows) =
+		(struct flow){.event = event,
+			      .name = value_text(event->name, sizeof(event->name)),
+			      .aggregation = aggregation};
+	if (streaming->layout)
 		return;
 	streaming->layout = aggregation_layout(aggregation);
 	begin_waiting(streaming);
@@ -154,23 +147,13 @@ static char *time_of(const struct streaming *streaming, __u64 monotonic, char te
 	return time_text(&at, text);
 }
 
-static void add_event(const struct flow *flow, struct fields *fields)
-{
-	fields_value(fields, "event", json_incref(flow->name));
-	if (flow->event->nth > 1)
-		fields_number(fields, "nth", flow->event->nth);
-}
-
 static json_t *code_of(struct streaming *streaming, __u32 number)
 {
-	if (number >= streaming->nr_codes) {
-		size_t nr = 2 * (number + 128);
+	size_t before = streaming->nr_codes;
 
-		streaming->codes = xrealloc(streaming->codes, nr * sizeof(*streaming->codes));
-		memset(streaming->codes + streaming->nr_codes, 0,
-		       (nr - streaming->nr_codes) * sizeof(*streaming->codes));
-		streaming->nr_codes = nr;
-	}
+	streaming->codes =
+		xfit(streaming->codes, number + 1, &streaming->nr_codes, sizeof(*streaming->codes));
+	memset(streaming->codes + before, 0, (streaming->nr_codes - before) * sizeof(*streaming->codes));
 	if (!streaming->codes[number])
 		streaming->codes[number] =
 			code_value(codes_at(reader_codes_early(streaming->activity->reader, 0), number));
@@ -210,7 +193,7 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 		streaming->unwritten++;
 		return err;
 	}
-	add_event(flow, &fields);
+	activity_add_event(&fields, flow->event, flow->name);
 	fields_text(&fields, "sample_time", time_of(streaming, sample->time, time), TIME_TEXT - 1);
 	if (streaming->address)
 		fields_value(&fields, "address", value_hex(sample->address));
@@ -234,7 +217,7 @@ static int write_loss(struct streaming *streaming, struct flow *flow)
 
 	flow->loss = (struct ring_loss){0};
 	streaming->lost += loss.samples;
-	add_event(flow, &fields);
+	activity_add_event(&fields, flow->event, flow->name);
 	fields_text(&fields, "cause", "ring_full", strlen("ring_full"));
 	if (loss.since)
 		fields_text(&fields, "since", time_of(streaming, loss.since, since), TIME_TEXT - 1);
@@ -244,22 +227,6 @@ static int write_loss(struct streaming *streaming, struct flow *flow)
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
-
-static __u64 address_in(const struct streaming *streaming, const void *key)
-{
-	__u64 address;
-
-	memcpy(&address, (const char *)key + streaming->ip->offset, sizeof(address));
-	return address;
-}
-
-static pid_t pid_in(const struct streaming *streaming, const void *key)
-{
-	__u32 pid;
-
-	memcpy(&pid, (const char *)key + streaming->pid->offset, sizeof(pid));
-	return pid;
-}
 
 /* Whether a sample waits for the name of its code: as long as a lookup takes now, as the interval's names
  * may, or not at all. */
@@ -274,8 +241,8 @@ static bool name(struct streaming *streaming, const void *key, enum patience pat
 				      ? reader_codes(reader)
 				      : reader_codes_early(reader, clock_ns(CLOCK_MONOTONIC) + LOOKUP_NS);
 	const char *comm = key_comm(streaming->layout, key);
-	__u64 address = address_in(streaming, key);
-	pid_t pid = pid_in(streaming, key);
+	__u64 address = member_number(streaming->ip, key);
+	pid_t pid = member_number(streaming->pid, key);
 	__u32 number;
 
 	if (patience != FOR_NOW)

@@ -66,7 +66,7 @@ int aggregation_open(struct aggregation **result, const char *name, const char *
 void aggregation_conceal(struct aggregation *aggregation, const char *name)
 {
 	struct layout *layout = &aggregation->layout;
-	struct member *key = layout_key(layout, name, strlen(name));
+	struct member *key = layout_key_named(layout, name);
 	size_t kept = 0;
 
 	if (key)

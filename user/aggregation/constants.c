@@ -156,7 +156,7 @@ static void note_choices(const struct constants *constants, struct layout *layou
 		const char *name = choice(constants, i);
 
 		if (name && constants->values[variable(constants, i)->offset] &&
-		    !layout_key(layout, name, strlen(name)))
+		    !layout_key_named(layout, name))
 			layout->by[layout->nr_by++] = name;
 	}
 }

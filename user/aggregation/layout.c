@@ -101,6 +101,11 @@ struct member *layout_key(const struct layout *layout, const char *name, size_t 
 	return NULL;
 }
 
+struct member *layout_key_named(const struct layout *layout, const char *name)
+{
+	return layout_key(layout, name, strlen(name));
+}
+
 const struct member *layout_key_of_type(const struct layout *layout, const char *type)
 {
 	for (size_t i = 0; i < layout->nr_keys; i++)

@@ -46,6 +46,8 @@ void layout_release(struct layout *layout);
 /* The key's member of this name, of the given length; NULL if there is none. */
 struct member *layout_key(const struct layout *layout, const char *name, size_t length);
 
+struct member *layout_key_named(const struct layout *layout, const char *name);
+
 /* The key's first member of this type ("stack_id_t"); NULL if there is none. */
 const struct member *layout_key_of_type(const struct layout *layout, const char *type);
 

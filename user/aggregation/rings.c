@@ -35,11 +35,21 @@ static size_t nr_samples(int nr_cpus, size_t sample_size)
 	return nr;
 }
 
+static size_t ring_bytes(size_t nr_samples, size_t sample_size)
+{
+	return sizeof(struct ring_head) + nr_samples * sample_size;
+}
+
 size_t rings_bytes(int nr_cpus, size_t key_size)
 {
 	size_t sample_size = sizeof(struct sample_head) + key_size;
 
-	return sizeof(struct ring_head) + nr_samples(nr_cpus, sample_size) * sample_size;
+	return ring_bytes(nr_samples(nr_cpus, sample_size), sample_size);
+}
+
+static size_t ring_size(const struct rings *rings)
+{
+	return ring_bytes(rings->nr_samples, rings->sample_size);
 }
 
 struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size)
@@ -54,7 +64,7 @@ struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_s
 	rings->times = xcalloc(nr_cpus, sizeof(*rings->times));
 	rings->sample = xmalloc(rings->sample_size);
 	constants_set(object, "ring_mask", rings->nr_samples - 1);
-	bpf_map__set_value_size(rings->map, rings_bytes(nr_cpus, key_size));
+	bpf_map__set_value_size(rings->map, ring_size(rings));
 	bpf_map__set_max_entries(rings->map, nr_cpus);
 	return rings;
 }
@@ -65,11 +75,6 @@ void rings_leave_out(struct bpf_object *object)
 
 	if (map)
 		bpf_map__set_autocreate(map, false);
-}
-
-static size_t ring_size(const struct rings *rings)
-{
-	return sizeof(struct ring_head) + rings->nr_samples * rings->sample_size;
 }
 
 int rings_map(struct rings *rings)

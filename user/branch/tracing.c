@@ -54,14 +54,6 @@ struct state {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static const struct member *key_of(const struct layout *layout, const char *name)
-{
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		if (!strcmp(layout->keys[i].name, name))
-			return &layout->keys[i];
-	return NULL;
-}
-
 static bool has(const struct layout *layout, const char *name)
 {
 	for (size_t i = 0; i < layout->nr_by; i++)
@@ -77,11 +69,11 @@ static void read_layout(struct state *state)
 	state->layout = layout;
 	state->by_edge = has(layout, "edge");
 	state->by_range = has(layout, "range");
-	state->kind = key_of(layout, "kind");
-	state->pid = key_of(layout, "pid");
-	state->from = key_of(layout, "from");
-	state->to = key_of(layout, "to");
-	state->comm = key_of(layout, "comm");
+	state->kind = layout_key_named(layout, "kind");
+	state->pid = layout_key_named(layout, "pid");
+	state->from = layout_key_named(layout, "from");
+	state->to = layout_key_named(layout, "to");
+	state->comm = layout_key_named(layout, "comm");
 	interned_init(&state->keys, layout->key_size);
 }
 

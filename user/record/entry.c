@@ -24,8 +24,7 @@ void add_streamed(struct fields *fields, const struct host *host, const struct l
 		if (!member->streamed)
 			continue;
 		if (!strcmp(member->type, "number_t"))
-			fields_number(fields, member->name,
-				      *(const __u32 *)((const char *)key + member->offset));
+			fields_number(fields, member->name, member_number(member, key));
 		else
 			fields_value(fields, member->name, member_value(host, member, key));
 	}
@@ -67,13 +66,9 @@ void values_add(const struct layout *layout, __u64 *sum, const __u64 *values)
 
 __u64 key_number(const struct layout *layout, const struct entry *entry, const char *name)
 {
-	__u64 number = 0;
+	const struct member *member = layout_key_named(layout, name);
 
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		if (!strcmp(layout->keys[i].name, name)) /* little endian: the lower bytes come first */
-			memcpy(&number, (const char *)entry->key + layout->keys[i].offset,
-			       layout->keys[i].size);
-	return number;
+	return member ? member_number(member, entry->key) : 0;
 }
 
 int entry_compare(const struct entry *a, const struct entry *b)

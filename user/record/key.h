@@ -13,6 +13,9 @@
  * get their names from the host. Returns a new reference. */
 json_t *member_value(const struct host *host, const struct member *member, const void *base);
 
+/* The number of the key's member of up to 8 bytes. */
+__u64 member_number(const struct member *member, const void *key);
+
 /* The comm in an entry's key, of 16 bytes; NULL if it is not one of this run's keys. */
 const char *key_comm(const struct layout *layout, const void *key);
 

@@ -111,9 +111,7 @@ static int report_count(struct activity *activity, size_t i, const struct tally_
 	char text[WHY_SIZE];
 	const char *why;
 
-	put_string(&fields, "event", stat->names[i]);
-	if (event->nth > 1)
-		fields_number(&fields, "nth", event->nth);
+	activity_add_event(&fields, event, stat->names[i]);
 	if (metric)
 		fields_text(&fields, "explained_by", metric->name, strlen(metric->name));
 	tally_add(&fields, &stat->tally, row);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arguments.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
@@ -24,25 +25,6 @@
 
 /* --- what is started -------------------------------------------------------------------------- */
 
-struct words {
-	char **list;
-	size_t nr, room;
-};
-
-static void add_word(struct words *words, char *word)
-{
-	words->list = xroom(words->list, words->nr, &words->room, sizeof(*words->list));
-	words->list[words->nr++] = word;
-}
-
-static void add_pair(struct words *words, const char *option, const char *value)
-{
-	if (!value)
-		return;
-	add_word(words, xstrdup(option));
-	add_word(words, xstrdup(value));
-}
-
 /* Whether the arguments of an activity say how long an interval is, or that there is one of another kind. */
 static bool have_interval(const struct feed_wanted *wanted)
 {
@@ -53,31 +35,34 @@ static bool have_interval(const struct feed_wanted *wanted)
 	return false;
 }
 
-static void add_activity(struct words *words, const struct feed_wanted *wanted, const char *fifo)
+static void add_output(struct arguments *line, const char *path)
+{
+	char *place = xasprintf("json=%s", path);
+
+	arguments_add_option(line, "-o", place);
+	free(place);
+}
+
+static void add_activity(struct arguments *line, const struct feed_wanted *wanted, const char *fifo)
 {
 	const struct options *options = wanted->options;
 
-	add_word(words, xstrdup(wanted->words[0]));
-	if (!have_interval(wanted)) {
-		add_word(words, xstrdup("-I"));
-		add_word(words, xasprintf("%llu", options->interval_ms ?: INTERVAL_MS));
-	}
-	add_word(words, xstrdup("-o"));
-	add_word(words, xasprintf("json=%s", fifo));
-	if (wanted->record) {
-		add_word(words, xstrdup("-o"));
-		add_word(words, xasprintf("json=%s", wanted->record));
-	}
-	add_pair(words, "-e", options->events);
-	add_pair(words, "-p", options->pids);
-	add_pair(words, "-t", options->tids);
-	add_pair(words, "-G", options->cgroups);
-	add_pair(words, "--container", options->containers);
-	add_pair(words, "-C", options->cpus);
+	arguments_add(line, wanted->words[0]);
+	if (!have_interval(wanted))
+		arguments_add_number(line, "-I", options->interval_ms ?: INTERVAL_MS);
+	add_output(line, fifo);
+	if (wanted->record)
+		add_output(line, wanted->record);
+	arguments_add_option(line, "-e", options->events);
+	arguments_add_option(line, "-p", options->pids);
+	arguments_add_option(line, "-t", options->tids);
+	arguments_add_option(line, "-G", options->cgroups);
+	arguments_add_option(line, "--container", options->containers);
+	arguments_add_option(line, "-C", options->cpus);
 	if (options->all_cpus)
-		add_word(words, xstrdup("-a"));
+		arguments_add(line, "-a");
 	for (int i = 1; i < wanted->nr_words; i++)
-		add_word(words, xstrdup(wanted->words[i]));
+		arguments_add(line, wanted->words[i]);
 }
 
 static void set_text(json_t *object, const char *member, const char *value)
@@ -141,22 +126,20 @@ static int write_config(const struct feed_wanted *wanted, const char *path, cons
 	return err;
 }
 
-static int add_run(struct words *words, const struct feed_wanted *wanted, const char *folder,
+static int add_run(struct arguments *line, const struct feed_wanted *wanted, const char *folder,
 		   const char *fifo)
 {
 	char *path = xasprintf("%s/" CONFIG, folder);
+	int err = write_config(wanted, path, fifo);
 
-	if (write_config(wanted, path, fifo)) {
-		free(path);
-		return -1;
-	}
-	add_word(words, xstrdup("run"));
-	add_word(words, path);
+	arguments_add(line, "run");
+	arguments_add(line, path);
+	free(path);
 	if (wanted->nr_words)
-		add_word(words, xstrdup("--"));
+		arguments_add(line, "--");
 	for (int i = 0; i < wanted->nr_words; i++)
-		add_word(words, xstrdup(wanted->words[i]));
-	return 0;
+		arguments_add(line, wanted->words[i]);
+	return err;
 }
 
 /* --- starting --------------------------------------------------------------------------------- */
@@ -190,17 +173,16 @@ static void become(char **words, int said)
 	_exit(127);
 }
 
-static int fork_feed(struct feed *feed, struct words *words, const char *fifo)
+static int fork_feed(struct feed *feed, const struct arguments *line, const char *fifo)
 {
 	int said[2];
 
 	feed->records = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (feed->records < 0 || pipe2(said, O_CLOEXEC))
 		return -1;
-	add_word(words, NULL);
 	feed->pid = fork();
 	if (!feed->pid)
-		become(words->list, said[1]);
+		become(line->words, said[1]);
 	close(said[1]);
 	feed->said = said[0];
 	fcntl(feed->said, F_SETFL, O_NONBLOCK);
@@ -210,20 +192,18 @@ static int fork_feed(struct feed *feed, struct words *words, const char *fifo)
 static int start_in(struct feed *feed, const struct feed_wanted *wanted)
 {
 	char *fifo = xasprintf("%s/" FIFO, feed->folder);
-	struct words words = {0};
+	struct arguments line = {0};
 	int err = mkfifo(fifo, 0600);
 
-	add_word(&words, xstrdup("nhmtap"));
+	arguments_add(&line, "nhmtap");
 	if (!err && wanted->activity)
-		add_activity(&words, wanted, fifo);
+		add_activity(&line, wanted, fifo);
 	else if (!err)
-		err = add_run(&words, wanted, feed->folder, fifo);
+		err = add_run(&line, wanted, feed->folder, fifo);
 	if (!err)
-		err = fork_feed(feed, &words, fifo);
+		err = fork_feed(feed, &line, fifo);
 	err = err ? errno : 0;
-	for (size_t i = 0; i < words.nr; i++)
-		free(words.list[i]);
-	free(words.list);
+	arguments_release(&line);
 	free(fifo);
 	return err;
 }
