@@ -35,5 +35,7 @@ class Mount:
 
     def end(self):
         self.kill()
-        if f" {self.folder} " in open("/proc/self/mountinfo", encoding="utf-8").read():
+        # Blanks in a path are octal numbers there.
+        folder = str(self.folder).replace(" ", "\\040")
+        if f" {folder} " in open("/proc/self/mountinfo", encoding="utf-8").read():
             self.unmount()
