@@ -144,6 +144,21 @@ def pytest_runtest_makereport(item, call):
             report.sections.append((f"{name} of {error.cmd}", said if isinstance(said, str) else said.decode(errors="replace")))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """A test that is run again makes anew what its module's tests share. Otherwise it would read
+    the same run a second time."""
+    if getattr(item, "execution_count", 1) < 2:
+        return
+    for fixtures in item._fixtureinfo.name2fixturedefs.values():
+        for fixture in fixtures:
+            if fixture.scope in ("class", "module"):
+                fixture.finish(item._request)
+    for value in vars(item.module).values():
+        if hasattr(value, "cache_clear"):
+            value.cache_clear()
+
+
 def pytest_terminal_summary(terminalreporter):
     """Shows why a test that passed when it was run again had failed the first time."""
     for report in terminalreporter.stats.get("rerun", ()):

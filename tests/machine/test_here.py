@@ -584,7 +584,12 @@ def run_bounded(folder):
         exec setpriv --reuid 65534 --regid 65534 --clear-groups {machine} {shlex.quote(script)}"""
     env = dict(os.environ, TMPDIR=str(folder / "scratch"), HOME="/")
     command = ["unshare", "-m", "sh", "-c", outside]
-    return subprocess.run(command, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    result = subprocess.run(command, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    # The machine's notes are written whole, but a command that writes its line in parts may have one
+    # between them.
+    notes = re.findall(r"machine: .*\n", result.stderr)
+    said = re.sub(r"machine: .*\n", "", result.stderr)
+    return subprocess.CompletedProcess(command, result.returncode, result.stdout, "".join([said, *notes]))
 
 
 @in_one_worker
