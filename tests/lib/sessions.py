@@ -77,7 +77,7 @@ class Control:
 class Session:
     """A running session. Use it in a with statement. Records go to its file `out`, unless CONFIG has outputs."""
 
-    def __init__(self, nhmtap, folder, activities, *command, before=(), **members):
+    def __init__(self, nhmtap, folder, activities, *command, before=(), options=(), **members):
         self.folder, self.config, self.out = folder, folder / "config.json", folder / "out"
         self.control = Control(folder)
         self.members = {"control": self.control.place, **members}
@@ -85,7 +85,7 @@ class Session:
         config_schema().validate(json.loads(self.config.read_text()))
         with open(self.out, "w") as out, open(folder / "err", "w") as err:
             self.process = subprocess.Popen(
-                [*before, *nhmtap.command("run", self.config, *(["--", *command] if command else []))],
+                [*before, *nhmtap.command("run", *options, self.config, *(["--", *command] if command else []))],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         self.do("ping")  # from now on it counts
 

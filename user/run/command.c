@@ -6,16 +6,19 @@
 #include "base/visible.h"
 #include "option/command.h"
 #include "run/config.h"
+#include "run/watch.h"
 
 /* Options of `run` alone. */
 struct run_options {
 	bool check; /* --check */
+	bool watch; /* --watch */
 };
 
 static int run(const struct options *options, struct refusal *refusal)
 {
 	const struct run_options *own = options->own;
 	struct request request = {0};
+	struct apart watcher = {.socket = -1};
 	int status;
 
 	if (!options->nr_rest) {
@@ -30,10 +33,13 @@ static int run(const struct options *options, struct refusal *refusal)
 		instead(refusal, "options come before CONFIG, a command behind it: -- COMMAND");
 		return STATUS_USAGE;
 	}
+	if (own->watch && !own->check && !watch_begin(&watcher, options->rest[0]))
+		say("nhmtap: there can be no process that watches CONFIG; SIGHUP reads it again");
 	if (config_read(&request, options->rest[0], options->nr_rest > 2 ? options->rest + 2 : NULL,
 			own->check, refusal)) {
 		status = refusal->status;
 	} else {
+		request.watcher = &watcher;
 		request.host_root = options->host_root;
 		request.verbose = own->check || options->verbose;
 		request.quiet = options->quiet;
@@ -42,6 +48,7 @@ static int run(const struct options *options, struct refusal *refusal)
 	}
 	for (size_t i = 0; i < request.nr_found; i++)
 		say_refusal(&request.found[i]);
+	apart_leave(&watcher);
 	request_release(&request);
 	return status;
 }
@@ -49,6 +56,8 @@ static int run(const struct options *options, struct refusal *refusal)
 static const struct option_row rows[] = {
 	{0, "check", NULL, OPTION_FLAG, OWN(struct run_options, check),
 	 .help = "check CONFIG and show what would be opened; opens nothing and needs no privileges"},
+	{0, "watch", NULL, OPTION_FLAG, OWN(struct run_options, watch),
+	 .help = "read CONFIG again when it has changed, as on SIGHUP"},
 	{0},
 };
 

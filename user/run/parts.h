@@ -29,6 +29,8 @@ struct run {
 	size_t nr;
 	int signal_fd;
 	struct source *signals, *control, *grace, *progress;
+	const struct apart *watcher;	     /* the request's, which a reload replaces */
+	struct source *watched;		     /* CONFIG, which a process watches; NULL: it isn't watched */
 	struct source *heartbeat, *watchdog; /* NULL: not requested */
 	struct source *leaving;		     /* timer for streams that were removed; NULL: there are none */
 	__u64 heartbeat_ns;
@@ -185,6 +187,9 @@ int refuse_to_wait(struct refusal *refusal, int error, const char *what);
 /* Starts and stops reading signals by the loop. */
 void listen_to_signals(struct run *run);
 void listen_no_more(struct run *run);
+
+/* Starts to read CONFIG again when it has changed, if it is watched. */
+void listen_to_changes(struct run *run);
 
 /* Called by the loop when a command may have come in (--control). */
 void on_control(void *context, short events);

@@ -114,6 +114,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 	int err = 0;
 
 	listen_to_signals(run);
+	listen_to_changes(run);
 	if (session->control.fd >= 0)
 		run->control = loop_watch(session->loop, session->control.fd, POLLIN, on_control, run);
 	watch_outputs(run);
@@ -135,6 +136,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 	end_service(run);
 	unwatch_outputs(run);
 	loop_remove(session->loop, &run->control);
+	loop_remove(session->loop, &run->watched);
 	loop_remove(session->loop, &run->beginning);
 	/* Its end may be noticed before the reason. */
 	if (!run->unexecuted.asked[0] && session->command)

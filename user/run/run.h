@@ -30,8 +30,9 @@ struct request {
 	__u64 heartbeat_s;   /* longest time that a stream is silent; 0: no limit */
 	const char *listen;  /* see listen_open() */
 	const char *events_dir, *pmu_events, *host_root;
-	const char *config; /* CONFIG's path; NULL: one activity from the command line */
-	json_t *document;   /* CONFIG's content, with variables expanded; owns what entries point to */
+	const struct apart *watcher; /* watches CONFIG: see watch_begin(); NULL, or no process: nobody does */
+	const char *config;	     /* CONFIG's path; NULL: one activity from the command line */
+	json_t *document; /* CONFIG's content, with variables expanded; owns what entries point to */
 	bool verbose, quiet, live;
 	bool check;	       /* opens nothing: start records on stdout show what would be opened */
 	struct refusal *found; /* with `check`: mistakes that were found and passed over */

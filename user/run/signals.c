@@ -17,6 +17,7 @@
 #include "base/visible.h"
 #include "collection/msr_counters.h"
 #include "host/privileges.h"
+#include "run/watch.h"
 
 static void quit(int number)
 {
@@ -129,6 +130,27 @@ static void on_signal(void *context, short events)
 		end_session(run, info.ssi_signo == SIGINT ? "interrupted" : "terminated",
 			    info.ssi_code == SI_KERNEL ? 0 : info.ssi_signo);
 	}
+}
+
+static void on_change(void *context, short events)
+{
+	struct run *run = context;
+	int changed = watch_take(run->watcher);
+
+	if (changed > 0) {
+		note("CONFIG has changed");
+		on_hangup(run);
+	} else if (changed < 0) {
+		say("nhmtap: the process that watches CONFIG has ended; SIGHUP reads it again");
+		loop_remove(run->session.loop, &run->watched);
+	}
+}
+
+void listen_to_changes(struct run *run)
+{
+	run->watcher = run->request->watcher;
+	if (run->again && run->watcher && run->watcher->pid)
+		run->watched = loop_watch(run->session.loop, run->watcher->socket, POLLIN, on_change, run);
 }
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
