@@ -12,7 +12,18 @@
 struct run_options {
 	bool check; /* --check */
 	bool watch; /* --watch */
+	bool print; /* --print-config */
 };
+
+static int print(const struct request *request)
+{
+	json_t *document = config_filled(request);
+
+	json_dumpf(document, stdout, JSON_INDENT(2)); /* main() notices what could not be written */
+	putchar('\n');
+	json_decref(document);
+	return STATUS_DONE;
+}
 
 static int run(const struct options *options, struct refusal *refusal)
 {
@@ -33,11 +44,13 @@ static int run(const struct options *options, struct refusal *refusal)
 		instead(refusal, "options come before CONFIG, a command behind it: -- COMMAND");
 		return STATUS_USAGE;
 	}
-	if (own->watch && !own->check && !watch_begin(&watcher, options->rest[0]))
+	if (own->watch && !own->check && !own->print && !watch_begin(&watcher, options->rest[0]))
 		say("nhmtap: there can be no process that watches CONFIG; SIGHUP reads it again");
 	if (config_read(&request, options->rest[0], options->nr_rest > 2 ? options->rest + 2 : NULL,
 			own->check, refusal)) {
 		status = refusal->status;
+	} else if (own->print) {
+		status = print(&request);
 	} else {
 		request.watcher = &watcher;
 		request.host_root = options->host_root;
@@ -56,6 +69,9 @@ static int run(const struct options *options, struct refusal *refusal)
 static const struct option_row rows[] = {
 	{0, "check", NULL, OPTION_FLAG, OWN(struct run_options, check),
 	 .help = "check CONFIG and show what would be opened; opens nothing and needs no privileges"},
+	{0, "print-config", NULL, OPTION_FLAG, OWN(struct run_options, print),
+	 .help = "print CONFIG as it is taken, with variables replaced and defaults filled in; opens "
+		 "nothing"},
 	{0, "watch", NULL, OPTION_FLAG, OWN(struct run_options, watch),
 	 .help = "read CONFIG again when it has changed, as on SIGHUP"},
 	{0},

@@ -161,22 +161,44 @@ static json_t *expanded_text(const json_t *value, const char *pointer, struct re
 	return expanded;
 }
 
-/* Returns a new reference to the value with all texts expanded; NULL with the refusal. */
-static json_t *expand_all(json_t *value, const char *pointer, struct refusal *refusal)
+/* Returns the text with each "${" written so that expand() gives it back. */
+static json_t *escaped_text(const json_t *value, const char *pointer, struct refusal *refusal)
 {
-	json_t *result, *element, *expanded;
+	const char *text = json_string_value(value);
+	char *escaped = NULL;
+	size_t size;
+	FILE *file = xopen_memstream(&escaped, &size);
+	json_t *result;
+
+	for (const char *at = text; *at; at++) {
+		if (!strncmp(at, "${", 2))
+			fputc('$', file);
+		fputc(*at, file);
+	}
+	xclose_memstream(file);
+	result = json_string(escaped);
+	free(escaped);
+	return result;
+}
+
+typedef json_t *(*text_fn)(const json_t *value, const char *pointer, struct refusal *refusal);
+
+/* Returns a new reference to the value with what `other` makes of each text; NULL with its refusal. */
+static json_t *with_texts(json_t *value, text_fn other, const char *pointer, struct refusal *refusal)
+{
+	json_t *result, *element, *made;
 	char path[POINTER_MOST], number[24];
 	const char *member;
 	size_t i;
 
 	if (json_is_string(value))
-		return expanded_text(value, pointer, refusal);
+		return other(value, pointer, refusal);
 	if (json_is_object(value)) {
 		result = json_object();
 		json_object_foreach(value, member, element) {
-			expanded = expand_all(
-				element, json_pointer_below(path, sizeof(path), pointer, member), refusal);
-			if (json_object_set_new(result, member, expanded))
+			json_pointer_below(path, sizeof(path), pointer, member);
+			made = with_texts(element, other, path, refusal);
+			if (json_object_set_new(result, member, made))
 				goto refused;
 		}
 		return result;
@@ -186,9 +208,9 @@ static json_t *expand_all(json_t *value, const char *pointer, struct refusal *re
 	result = json_array();
 	json_array_foreach(value, i, element) {
 		snprintf(number, sizeof(number), "%zu", i);
-		expanded =
-			expand_all(element, json_pointer_below(path, sizeof(path), pointer, number), refusal);
-		if (json_array_append_new(result, expanded))
+		json_pointer_below(path, sizeof(path), pointer, number);
+		made = with_texts(element, other, path, refusal);
+		if (json_array_append_new(result, made))
 			goto refused;
 	}
 	return result;
@@ -511,7 +533,7 @@ static int read_within(struct request *request, const char *path, char **command
 	*request = (struct request){.config = path, .command = command, .check = check, .host_root = ""};
 	if (!document)
 		return -1;
-	request->document = expand_all(document, "", refusal);
+	request->document = with_texts(document, expanded_text, "", refusal);
 	json_decref(document);
 	return request->document ? judge(request, refusal) : -1;
 }
@@ -559,6 +581,11 @@ int config_read_again(struct request *request, const struct request *before, str
 			       check_same(request, before, refusal)
 		       ? -1
 		       : 0;
+}
+
+json_t *config_escaped(const struct request *request)
+{
+	return with_texts(request->document, escaped_text, "", NULL);
 }
 
 /* --- the schema ------------------------------------------------------------------------------- */

@@ -22,6 +22,14 @@ int config_read(struct request *request, const char *path, char **command, bool 
  * and outputs. */
 int config_read_again(struct request *request, const struct request *before, struct refusal *refusal);
 
+/* Returns a copy of CONFIG with its variables replaced; to be read as CONFIG again, it has $${ for each ${.
+ * The caller owns it. */
+json_t *config_escaped(const struct request *request);
+
+/* Returns CONFIG as it was taken: variables are replaced, and members that were left out have the default
+ * that depends on nothing else. The caller owns it. */
+json_t *config_filled(const struct request *request);
+
 /* Completes the JSON Schema of CONFIG: adds the members for options to `frame`, the rest of it. */
 void config_complete_schema(json_t *frame);
 
