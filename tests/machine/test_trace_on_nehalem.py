@@ -150,6 +150,18 @@ def test_a_stream_has_each_branch_in_its_order(guest):
     assert all(int(a["offset"], 16) <= int(b["offset"], 16) for a, b in pairs if "offset" in a)
 
 
+def test_a_stream_tells_the_loss_at_its_place(guest):
+    # kinds fills more than a buffer before the reader runs.
+    result = trace(guest, "kinds", "--stream")
+    end, lost, dropped = result.one("end"), result.of("lost"), sum(r["types"].get("traced", 0) for r in result.of("gap"))
+    assert len(lost) == end["stream"]["gaps"] == end["trace"]["lost"]["buffer_full"] >= 1
+    traced = result.of("traced")
+    assert len(traced) == end["stream"]["branches"] and len(traced) + dropped == end["trace"]["records"]
+    for record in lost:
+        assert record["cause"] == "buffer_full" and record["tid"] == traced[0]["tid"]
+        assert all((t["number"] >= record["number"]) == (t["seq"] > record["seq"]) for t in traced)
+
+
 def test_intervals_sum_up_to_the_run(guest):
     result = trace(guest, "paced", "-I 50")
     firsts = [r for r in result.of("branch") if "trace" in r]

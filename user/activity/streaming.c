@@ -72,6 +72,7 @@ struct streaming {
 
 	__s64 realtime; /* CLOCK_REALTIME minus CLOCK_MONOTONIC, ns */
 	__u64 written, unwritten, lost;
+	bool traces; /* `lost` counts the places where branches are missing */
 };
 
 struct streaming *streaming_new(struct activity *activity, const char *shows)
@@ -113,6 +114,13 @@ void streaming_add(struct streaming *streaming, const struct event *event, struc
 		return;
 	streaming->layout = aggregation_layout(aggregation);
 	begin_waiting(streaming);
+}
+
+void streaming_add_trace(struct streaming *streaming, const struct event *event)
+{
+	streaming->traces = true;
+	*xappend(streaming->flows, streaming->nr_flows) =
+		(struct flow){.event = event, .name = value_text(event->name, sizeof(event->name))};
 }
 
 static void forget_codes(struct streaming *streaming)
@@ -168,15 +176,16 @@ static void add_owner(const struct streaming *streaming, struct fields *fields, 
 	json_decref(cgroup);
 }
 
-/* Whether there is room for a sample in the queues, perhaps once what waits there has been written. */
-static bool has_room(const struct activity *activity, int *err)
+/* Whether there is room for a sample or branch in the queues, perhaps once what waits there has been written.
+ */
+static bool has_room(const struct activity *activity, const char *type, int *err)
 {
 	struct session *session = activity->session;
 
 	if (session_has_room(session, activity->name))
 		return true;
 	*err = session_flush(session);
-	return !*err && session_takes_single(session, "sample", activity->name);
+	return !*err && session_takes_single(session, type, activity->name);
 }
 
 /* `code` is taken over; NULL: none is shown. */
@@ -188,7 +197,7 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 	char time[TIME_TEXT];
 	int err = 0;
 
-	if (!has_room(streaming->activity, &err)) {
+	if (!has_room(streaming->activity, "sample", &err)) {
 		json_decref(code);
 		streaming->unwritten++;
 		return err;
@@ -372,9 +381,70 @@ int streaming_drain(struct streaming *streaming, __u64 before, bool all)
 	return err;
 }
 
+/* --- traces ----------------------------------------------------------------------------------- */
+
+static json_t *place_of(struct streaming *streaming, pid_t pid, __u64 address)
+{
+	struct codes *codes = reader_codes(streaming->activity->reader);
+
+	return code_of(streaming, codes_number(codes, CODE_PLACE, pid, NULL, address, 1));
+}
+
+static int write_branch(struct streaming *streaming, const struct traced *traced,
+			const struct trace_record *record, __u64 number)
+{
+	struct fields fields = {.nr = 0};
+	int err = 0;
+
+	if (!has_room(streaming->activity, "traced", &err)) {
+		streaming->unwritten++;
+		return err;
+	}
+	activity_add_event(&fields, streaming->flows->event, streaming->flows->name);
+	fields_number(&fields, "pid", traced->pid);
+	fields_number(&fields, "tid", traced->tid);
+	fields_number(&fields, "number", number);
+	fields_value(&fields, "from", place_of(streaming, traced->pid, record->from));
+	fields_value(&fields, "to", place_of(streaming, traced->pid, record->to));
+	fields_value(&fields, "mispredicted", json_boolean(trace_missed(record)));
+	streaming->written++;
+	return activity_write_fields(streaming->activity, "traced", &fields);
+}
+
+/* The kernel does not say how many branches are missing, nor when they were taken. */
+static int write_gap(struct streaming *streaming, const struct traced *traced, __u64 number)
+{
+	struct fields fields = {.nr = 0};
+	char until[TIME_TEXT];
+
+	streaming->lost++;
+	activity_add_event(&fields, streaming->flows->event, streaming->flows->name);
+	fields_text(&fields, "cause", traced->cause, strlen(traced->cause));
+	fields_text(&fields, "until", time_of(streaming, clock_ns(CLOCK_MONOTONIC), until), TIME_TEXT - 1);
+	fields_number(&fields, "pid", traced->pid);
+	fields_number(&fields, "tid", traced->tid);
+	fields_number(&fields, "number", number);
+	return activity_write_fields(streaming->activity, "lost", &fields);
+}
+
+int streaming_branches(struct streaming *streaming, const struct traced *traced, __u64 first)
+{
+	int err = 0;
+
+	see_clock(streaming);
+	if (!traced->nr)
+		return write_gap(streaming, traced, first);
+	for (size_t i = 0; i < traced->nr && !err; i++)
+		err = write_branch(streaming, traced, &traced->records[i], first + i);
+	/* What is named early gives codes other numbers. */
+	forget_codes(streaming);
+	return err;
+}
+
 json_t *streaming_value(const struct streaming *streaming)
 {
-	json_t *value = json_pack("{s:I, s:I}", "samples", (json_int_t)streaming->written, "ring_lost",
+	json_t *value = json_pack("{s:I, s:I}", streaming->traces ? "branches" : "samples",
+				  (json_int_t)streaming->written, streaming->traces ? "gaps" : "ring_lost",
 				  (json_int_t)streaming->lost);
 
 	if (streaming->unwritten)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity/streaming.h"
 #include "aggregation/aggregation.h"
 #include "aggregation/pairs.h"
 #include "base/clock.h"
@@ -14,7 +15,6 @@
 #include "collection/trace.h"
 #include "host/processes.h"
 #include "plan/denial.h"
-#include "record/code.h"
 #include "record/record.h"
 #include "session/names.h"
 #include "shared.h"
@@ -49,6 +49,7 @@ struct state {
 	__u64 records_before;
 	struct trace_loss before;
 	struct count counts_before[2];
+	struct streaming *stream; /* NULL: none was asked for */
 	int sink_error;
 };
 
@@ -148,56 +149,18 @@ static void add_range(struct thread *thread, __u64 begin, __u64 end)
 		thread->broken++;
 }
 
-static bool mispredicted(const struct trace_record *record)
-{
-	return !(record->flags & TRACE_PREDICTED);
-}
-
 static void count(const struct state *state, struct thread *thread, const struct traced *traced)
 {
 	for (size_t i = 0; i < traced->nr; i++) {
 		const struct trace_record *record = &traced->records[i];
 
 		if (state->by_edge)
-			pairs_add(&thread->edges, record->from, record->to, mispredicted(record));
+			pairs_add(&thread->edges, record->from, record->to, trace_missed(record));
 		if (state->by_range && thread->arrived)
 			add_range(thread, thread->arrived, record->from);
 		thread->arrived = record->to;
 	}
 	thread->records += traced->nr;
-}
-
-static json_t *place_value(const struct state *state, pid_t pid, __u64 address)
-{
-	struct codes *codes = reader_codes(state->activity->reader);
-
-	return code_value(codes_at(codes, codes_number(codes, CODE_PLACE, pid, NULL, address, 1)));
-}
-
-static json_t *branch_record(const struct state *state, const struct traced *traced,
-			     const struct trace_record *record)
-{
-	const struct event *event = &state->activity->plan.events.list[TRACE];
-	json_t *value = json_pack("{s:s}", "type", "traced");
-
-	json_object_set_new(value, "event", value_text(event->name, sizeof(event->name)));
-	json_object_set_new(value, "pid", json_integer(traced->pid));
-	json_object_set_new(value, "tid", json_integer(traced->tid));
-	json_object_set_new(value, "number", json_integer(state->threads[traced->place].number));
-	json_object_set_new(value, "from", place_value(state, traced->pid, record->from));
-	json_object_set_new(value, "to", place_value(state, traced->pid, record->to));
-	json_object_set_new(value, "mispredicted", json_boolean(mispredicted(record)));
-	return value;
-}
-
-static void stream(struct state *state, struct thread *thread, const struct traced *traced)
-{
-	const struct activity *activity = state->activity;
-
-	for (size_t i = 0; i < traced->nr && !state->sink_error; i++, thread->number++)
-		if (session_takes_single(activity->session, "traced", activity->name))
-			state->sink_error = activity_write(state->activity,
-							   branch_record(state, traced, &traced->records[i]));
 }
 
 /* A thread's name may change at each exec. After its end it keeps the last name. */
@@ -233,8 +196,9 @@ static void take(void *context, const struct traced *traced)
 		read_comm(state, thread);
 	count(state, thread, traced);
 	state->records += traced->nr;
-	if (state->activity->streams)
-		stream(state, thread, traced);
+	if (state->stream && !state->sink_error)
+		state->sink_error = streaming_branches(state->stream, traced, thread->number);
+	thread->number += traced->nr;
 }
 
 static void settle_all(struct state *state)
@@ -439,6 +403,8 @@ static int tracing_finish(struct activity *activity, json_t *end)
 	json_object_set_new(end, "trace",
 			    account_value(state->records, &state->before, state->counts_before[CLOCK].value,
 					  state->counts_before[TRACE].running_ns));
+	if (state->stream)
+		json_object_set_new(end, "stream", streaming_value(state->stream));
 	return 0;
 }
 
@@ -455,6 +421,10 @@ static int tracing_check(struct activity *activity, struct refusal *refusal)
 	if (keys_open(&state->aggregation, "branch", &activity->keys, refusal))
 		return -1;
 	read_layout(state);
+	if (activity->streams) {
+		state->stream = streaming_new(activity, NULL);
+		streaming_add_trace(state->stream, &activity->plan.events.list[TRACE]);
+	}
 	return 0;
 }
 
@@ -514,6 +484,7 @@ static void tracing_release(struct activity *activity)
 	if (state->layout)
 		interned_release(&state->keys);
 	aggregation_close(state->aggregation);
+	streaming_release(state->stream);
 	free(state->counts);
 	free(state);
 }

@@ -201,7 +201,15 @@ struct trace_reader {
 static void give(const struct trace_reader *reader, const struct trace_record *records, size_t nr)
 {
 	const struct buffer *buffer = reader->buffer;
-	struct traced traced = {buffer->pid, buffer->tid, buffer->place, records, nr};
+	struct traced traced = {buffer->pid, buffer->tid, buffer->place, records, nr, NULL};
+
+	reader->take(reader->context, &traced);
+}
+
+static void give_loss(const struct trace_reader *reader, const char *cause)
+{
+	const struct buffer *buffer = reader->buffer;
+	struct traced traced = {buffer->pid, buffer->tid, buffer->place, NULL, 0, cause};
 
 	reader->take(reader->context, &traced);
 }
@@ -219,7 +227,7 @@ static void take_piece(struct trace_reader *reader, const struct notice *notice)
 	if (!(notice->piece.flags & INCOMPLETE))
 		return;
 	reader->trace->loss.buffer_full++;
-	give(reader, NULL, 0);
+	give_loss(reader, "buffer_full");
 }
 
 static void take_start(struct trace_reader *reader, const struct notice *notice)
@@ -231,7 +239,7 @@ static void take_start(struct trace_reader *reader, const struct notice *notice)
 static void take_lost(struct trace_reader *reader, const struct notice *notice)
 {
 	reader->trace->loss.notices_lost += notice->lost.lost;
-	give(reader, NULL, 0);
+	give_loss(reader, "notices_lost");
 }
 
 static const struct {
@@ -281,7 +289,7 @@ static void read_buffer(struct trace_reader *reader)
 	}
 	if (reader->buffer->full && full == reader->trace->loss.buffer_full) {
 		reader->trace->loss.buffer_full++;
-		give(reader, NULL, 0);
+		give_loss(reader, "buffer_full");
 	}
 	__atomic_store_n(&page->data_tail, end, __ATOMIC_RELEASE);
 	__atomic_store_n(&page->aux_tail, head, __ATOMIC_RELEASE);

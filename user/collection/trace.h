@@ -21,6 +21,11 @@ struct trace_record {
 };
 #define TRACE_PREDICTED (1 << 4)
 
+static inline bool trace_missed(const struct trace_record *record)
+{
+	return !(record->flags & TRACE_PREDICTED);
+}
+
 struct trace;
 
 /*
@@ -39,12 +44,13 @@ size_t trace_buffer_size(const struct trace *trace);
 __u64 trace_bytes(const struct trace *trace);
 
 /* A thread, and branches that it took one after the other, valid during the call. nr = 0: branches are
- * missing between the previous ones and the next. */
+ * missing between the previous ones and the next, and `cause` says why: a member of struct trace_loss. */
 struct traced {
 	pid_t pid, tid;
 	size_t place; /* of the event: see counters_places() */
 	const struct trace_record *records;
 	size_t nr;
+	const char *cause; /* constant */
 };
 
 /* Reads all that there is, calling `take` for each piece, and frees the buffers for new branches. */

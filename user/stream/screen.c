@@ -42,9 +42,14 @@ static void sample_table(struct text *text, const struct stream *stream, const j
 
 static void lost_table(struct text *text, const struct stream *stream, const json_t *record)
 {
-	text_add(text, "%.15s  %s  %lld samples are missing here: they came faster than they were read\n",
-		 string(record, "until") + 11, string(record, "event"),
-		 (long long)integer(record, "missing"));
+	text_add(text, "%.15s  %s  ", string(record, "until") + 11, string(record, "event"));
+	if (json_object_get(record, "missing"))
+		text_add(text, "%lld samples are missing here: they came faster than they were read\n",
+			 (long long)integer(record, "missing"));
+	else
+		text_add(text,
+			 "branches of thread %lld are missing here: they came faster than they were read\n",
+			 (long long)integer(record, "tid"));
 }
 
 static void stream_table(struct text *text, const struct stream *stream, const json_t *record)
