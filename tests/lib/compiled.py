@@ -1,19 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Builds the small programs of tests/pure that test single files of user/, with gcc's
-sanitizers."""
+"""Builds the small programs of tests/pure that test single files of user/, with gcc's sanitizers, or for
+`make coverage` as the program is built there."""
+import itertools
 import os
 import subprocess
 
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
+NUMBERS = itertools.count()
+
+
+SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+
+
+def checked(program):
+    """Flags of gcc. NHMTAP_COVERAGE is the folder for what the runs reach."""
+    coverage = os.environ.get("NHMTAP_COVERAGE")
+    if not coverage:
+        return SANITIZED
+    notes = os.path.join(coverage, "pure", f"{program}-{os.getpid()}-{next(NUMBERS)}")
+    os.makedirs(notes)
+    return ["-O0", "--coverage", "-dumpdir", notes + "/"]
 
 
 def compiled(folder, program, *sources, libraries=()):
     """Builds the program. Returns a function that runs it with a text as its input and returns its
     output."""
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
-                    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
+                    *checked(program), "-I", USER,
                     "-o", folder / program, os.path.join(HERE, "pure", f"{program}.c"),
                     *(os.path.join(USER, source) for source in sources), *libraries], check=True)
     return lambda text: subprocess.run([folder / program], input=text, text=True, stdout=subprocess.PIPE,

@@ -24,6 +24,7 @@ SEARCHES = {
     "random_ends": "NHMTAP_SEED={seed} NHMTAP_RUNS=200 {make} test T='tests/live/test_random_ends.py --reruns 0'",
     "faults": "NHMTAP_SEED={seed} {make} test T='tests/live/test_faults.py --reruns 0'",
     "memory": "NHMTAP_SEED={seed} {make} test T='tests/live/test_memory.py -k without_memory --reruns 0'",
+    "seeded": "NHMTAP_SEED={seed} {make} test T='tests/live/test_seeded_sessions.py --reruns 0'",
     "spellings": "NHMTAP_SEED={seed} {make} test T='tests/events/test_spellings.py -k 500 --reruns 0'",
     "attributes": "NHMTAP_SEED={seed} {make} test T='tests/live/test_attr_as_perf.py --reruns 0'",
     "option_values": "NHMTAP_SEED={seed} {make} test T='tests/live/test_option_values.py --reruns 0'",

@@ -23,7 +23,7 @@ class Tree:
             ".git", "build", "build-*", "__pycache__", ".hypothesis", ".pytest_cache"))
         if inside:
             shutil.copytree(BUILD, path / self.folder, symlinks=True,
-                            ignore=shutil.ignore_patterns("libperf", "machine", "sanitize", "coverage", "gcda", "deb"))
+                            ignore=shutil.ignore_patterns("libperf", "machine", "sanitize", "coverage", "gcda", "deb", "minimal"))
         self.make("all")
 
     def run(self, *arguments, environment=(), timeout=300, **options):

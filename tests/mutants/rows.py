@@ -281,6 +281,26 @@ MUTANTS = [
         "live/test_accounting.py::test_a_full_table_counts_what_it_has_no_slot_for",
     ),
     Mutant(
+        "uncertainty-taken-for-lost",
+        "user/record/samples.c", "counted - read->runs - read->contexts : 0;", "counted - read->runs : 0;",
+        "pure/test_samples.py::test_what_lacks_beyond_the_uncertainty_is_missed",
+    ),
+    Mutant(
+        "missed-shrinks",
+        "user/record/samples.c", "lack > before->missed ? lack : before->missed,", "lack,",
+        "pure/test_samples.py::test_what_was_missed_once_stays_missed_and_is_new_once",
+    ),
+    Mutant(
+        "changed-period-from-the-beginning",
+        "user/record/samples.c", "read->samples_before + (read->count - read->count_before)", "read->samples_before + read->count",
+        "pure/test_samples.py::test_a_changed_period_counts_from_its_change",
+    ),
+    Mutant(
+        "missed-beyond-uncounted",
+        "user/record/samples.c", "(recorded ? account->missed : 0)", "0",
+        "pure/test_samples.py::test_what_the_counter_lacks_is_beyond_the_period_of_each_sample",
+    ),
+    Mutant(
         "rest-forgotten",
         "user/activity/sampling.c", "if (top < nr || nr_shed)", "if (nr_shed)",
         "live/test_profile.py::test_top_keeps_the_largest_and_sums_up_the_rest",
@@ -477,6 +497,85 @@ MUTANTS = [
         "\trun->address += by * run->cie->code_factor;\n\tadd_row(run);",
         "pure/test_unwind_tables.py::test_each_row_of_a_file_is_what_libdw_says",
     ),
+    Mutant(
+        "weak-names-preferred",
+        "user/naming/symbols.c", "return a->weak - b->weak;", "return b->weak - a->weak;",
+        "pure/test_naming.py::test_of_names_at_one_address_the_best_known_is_shown",
+    ),
+    Mutant(
+        "labels-hide-their-function",
+        "user/naming/symbols.c", "\t\tif (inside(&best, reach))\n\t\t\tcontinue;\n", "",
+        "pure/test_naming.py::test_a_label_in_a_function_of_assembly_does_not_hide_it",
+    ),
+    Mutant(
+        "what-is-between-functions-is-the-former",
+        "user/naming/spans.c", "while (sweep.active && sweep.heap[0]->high <= low)", "while (sweep.active && sweep.heap[0]->high < low)",
+        "pure/test_naming.py::test_what_is_between_functions_has_no_name",
+    ),
+    Mutant(
+        "checksum-of-debug-link-ignored",
+        "user/naming/debug_file.c", "return sum == expected;", "return true;",
+        "pure/test_naming.py::test_a_debug_link_with_another_checksum_is_not_followed",
+    ),
+    Mutant(
+        "build-id-of-debug-file-ignored",
+        "user/naming/debug_file.c", "return !strcmp(own, build_id);", "return true;",
+        "pure/test_naming.py::test_a_debug_file_with_another_build_id_is_not_taken",
+    ),
+    Mutant(
+        "needed-table-given-back",
+        "user/unwind/cache.c", "file->state == FILE_READY && !file->users &&", "file->state == FILE_READY &&",
+        "pure/test_unwind_tables.py::test_a_table_that_is_needed_stays",
+    ),
+    Mutant(
+        "interpreter-of-a-script-not-needed",
+        "user/unwind/needed.c", 'if (!strncmp(begin, "#!", 2)) {', 'if (!strncmp(begin, "#!", 3)) {',
+        "pure/test_needed.py::test_a_script_needs_its_interpreter_and_an_argument_its_own",
+    ),
+    Mutant(
+        "folders-before-the-run-path",
+        "user/unwind/needed.c", "if (cached)\n\t\tlook(search, cached);", "if (!cached)\n\t\tlook(search, cached);",
+        "pure/test_needed.py::test_a_programs_libraries_are_those_that_the_dynamic_linker_finds",
+    ),
+
+    # --- this machine, and what is asked of it -----------------------------------------------------
+    Mutant(
+        "two-stars-fit-the-cgroup-itself",
+        "user/host/cgroup_pattern.c", "return *path;", "return true;",
+        "pure/test_cgroup_patterns.py::test_a_pattern_fits_what_it_says",
+    ),
+    Mutant(
+        "last-form-of-a-container-counts",
+        "user/host/cgroup_owner.c", "if (found.at > id.at) {", "if (found.at >= id.at) {",
+        "pure/test_cgroup_owners.py::test_containers",
+    ),
+    Mutant(
+        "extended-model-left-out",
+        "user/host/processor.c", ".extended_model = eax >> 16 & 0xf,", ".extended_model = 0,",
+        "pure/test_doctor_facts.py::test_the_signature_is_decoded_as_the_guide_has_it",
+    ),
+    Mutant(
+        "command-s-options-taken",
+        "user/option/option.c", 'sprintf(shorts, "%s:", stops ? "+" : "");', 'sprintf(shorts, "%s:", stops ? "" : "");',
+        "live/test_targets.py::test_options_behind_the_command_are_the_commands",
+    ),
+    Mutant(
+        "counterpart-of-perf-not-told",
+        "user/option/meant.c", "if (counterpart)\n\t\treturn", "if (!counterpart)\n\t\treturn",
+        "pure/test_plan.py::test_a_command_or_option_that_does_not_exist_gets_what_may_be_meant",
+    ),
+    Mutant(
+        "kernels-of-other-boots-named",
+        "user/command/symbolize.c", "if (boot && id && !strcmp(boot, symbolizing->boot_id))", "if (boot && id)",
+        "pure/test_symbolize.py::test_kernel_addresses_of_another_boot_are_not",
+    ),
+    Mutant(
+        "newer-records-read",
+        "user/command/symbolize.c", "return atoi(text_of(record, \"schema_version\")) <= atoi(SCHEMA_VERSION);", "return true;",
+        "pure/test_symbolize.py::test_records_of_another_major_version_pass_and_are_counted",
+    ),
+
+    # --- profile and mem ---------------------------------------------------------------------------
     Mutant(
         "where-less-is-at-most",
         "bpf/where.bpf.h", "return value < term->value;", "return value <= term->value;",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from compiled import checked
+
 ROOT = Path(__file__).parents[2]
 CAUSES = {"near": ("memory", 6, 6, 8), "middle": ("memory", 30, 36, 40), "far": ("memory", 140, 180, 220),
           "walks": ("memory", 14, 15, 40), "branches": ("paths", 6, 15, 17), "divisions": ("core", 0, 1, 1)}
@@ -17,8 +19,8 @@ def accounts(tmp_path_factory):
     """A function that returns the accounts of trees: for each {share: (share, low, high, serial)} and the verdict."""
     program = tmp_path_factory.mktemp("accounts") / "accounts"
     user = ROOT / "user"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-fsanitize=address,undefined",
-                    "-fno-sanitize-recover=all", "-I", user, "-o", program, ROOT / "tests/pure/accounts.c",
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", *checked("accounts"),
+                    "-I", user, "-o", program, ROOT / "tests/pure/accounts.c",
                     user / "analyze/account.c", user / "base/memory.c", "-lm"], check=True)
 
     def run(trees):

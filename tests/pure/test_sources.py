@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from compiled import checked
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
@@ -15,7 +16,7 @@ def named(tmp_path_factory):
     """What sources.c prints for each value: source, words, TLB, lock, marks."""
     path = tmp_path_factory.mktemp("sources") / "sources"
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
-                    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
+                    *checked("sources"), "-I", USER,
                     "-I", os.path.join(HERE, "..", "bpf"), "-o", path,
                     os.path.join(HERE, "pure", "sources.c"),
                     os.path.join(USER, "base/memory.c"),
