@@ -7,29 +7,18 @@ import shutil
 import subprocess
 
 import pytest
+from idle_machine import idle_machine
 from records import NHMTAP
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PROGRAM = os.environ.get("NHMTAP_FILE", NHMTAP)  # of a caller that is not root: callers.py
 COMMANDS = ["stat", "profile", "mem", "offcore", "branch", "analyze", "run", "list", "explain", "doctor"]
-DRIVER = """#!/bin/sh
-printf '%s\\n' "$NHM_BUILD" "$PWD" "$@"
-exit 42
-"""
 
 
 @pytest.fixture
 def machine(tmp_path):
     """The folder of a machine with such a driver."""
-    folder = tmp_path / "machine"
-    (folder / "built" / "kernel" / "6.1").mkdir(parents=True)
-    (folder / "built" / "kernel" / "6.1" / "boot.json").write_text("{}")
-    (folder / "built" / "kernel" / "unfinished").mkdir()
-    for path, text in ((folder / "run", DRIVER), *((folder / "built" / name, "") for name in ("nhm-bochs", "nhm-restore", "here", "base.cpio", "boot.img",
-                                                                                             "BIOS-bochs-latest", "vgabios-stdvga.bin"))):
-        path.write_text(text)
-        path.chmod(0o755)
-    return folder
+    return idle_machine(tmp_path / "machine", 42)
 
 
 @pytest.fixture
@@ -132,7 +121,7 @@ def test_an_installed_program_finds_an_installed_machine(nhmtap, machine, tmp_pa
     shutil.copy(PROGRAM, tmp_path / "to" / "usr" / "bin" / "nhmtap")
     driver = tmp_path / "to" / "usr" / "lib" / "nhmtap" / "machine" / "run"
     assert driver.read_bytes() == open(f"{ROOT}/user/machine/run", "rb").read()
-    driver.write_text(DRIVER)
+    driver.write_text((machine / "run").read_text())
     said = subprocess.run([tmp_path / "to" / "usr" / "bin" / "nhmtap", "machine", "true"], env=environment, check=False,
                           capture_output=True, text=True)
     assert said.stdout.split("\n")[0] == f"{driver.parent}/built", said.stderr

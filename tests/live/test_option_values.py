@@ -10,6 +10,7 @@ import subprocess
 import unicodedata
 
 import pytest
+from idle_machine import idle_machine
 from records import NHMTAP, SANITIZED, check_stream, parse
 from sessions import config_schema, write
 
@@ -31,8 +32,12 @@ TEXTS = ["", " ", ",", ",,", "/", "//", ":", "=", "a=b", "-", "--", "%s%n%d", "a
 NOTHING = ["--", "/nonexistent/command"]
 PREFIXES = {"stat": ["-e", "cs"], "profile": ["-e", "page-faults"], "mem": ["-e", "page-faults"], "branch": [], "offcore": [],
             "analyze": []}
-# These would start machines.
-APART = {"machine"}
+
+
+@pytest.fixture(name="environment", scope="module")
+def fixture_environment(tmp_path_factory):
+    """Where values of `machine` and --machine are taken, no machine is started."""
+    return {**os.environ, "NHMTAP_MACHINE": str(idle_machine(tmp_path_factory.mktemp("machine") / "machine", 0))}
 
 
 @functools.cache
@@ -44,8 +49,6 @@ def options():
     """(command, option) of each row of --help that takes an argument; rows that commands share are one."""
     seen = {}
     for command in re.findall(r"^  nhmtap (\w+)", help_of(), re.M):
-        if command in APART:
-            continue
         for name, row in re.findall(r"^  (?:-\w, |    )--([a-z-]+)(?:\[=| )(\S.*)$", help_of(command), re.M):
             if re.match(r"[A-Z]|\w\|\w|fifo", row):  # an argument, and not the beginning of a sentence
                 seen.setdefault((name, row), (command, name))
@@ -71,14 +74,14 @@ def judge(done, value):
 
 
 @pytest.mark.parametrize("command, option", options())
-def test_a_value_is_taken_or_refused_with_a_sentence(tmp_path, command, option):
+def test_a_value_is_taken_or_refused_with_a_sentence(tmp_path, environment, command, option):
     chosen = random.Random(f"{SEED} {command} {option}")
     for value in [*chosen.sample(NUMBERS, AT_ONCE - AT_ONCE // 2), *chosen.sample(TEXTS, AT_ONCE // 2)]:
         value = value if isinstance(value, bytes) else value.encode()
         measures = command in PREFIXES
         words = [NHMTAP, command, *PREFIXES.get(command, []), *["--format", "json"] * (measures and option != "format"),
                  f"--{option}=".encode() + value, *(NOTHING if measures else [])]
-        judge(subprocess.run(words, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, timeout=120), value)
+        judge(subprocess.run(words, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=120), value)
 
 
 # --- CONFIG ---------------------------------------------------------------------------------------
