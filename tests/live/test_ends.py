@@ -400,12 +400,28 @@ def test_a_full_disk_is_an_error(nhmtap, command_):
     assert "/dev/full: No space left on device" in result.err
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["stat", "--help"], ["list", "--help"], ["schema"],
-                                       ["completion", "bash"]])
-def test_a_full_disk_behind_what_is_printed_is_an_error(nhmtap, arguments):
-    with open("/dev/full", "w", encoding="ascii") as full:
-        done = subprocess.run(nhmtap.command(*arguments), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 3 and "writing to stdout: No space left on device" in done.stderr
+PRINTED = [["--help"], ["--version"], ["--version", "-v"], ["--version", "--json"], ["help"], ["help", "--json"], ["schema"],
+           ["schema", "start"], ["completion", "bash"], ["list"], ["list", "--json"], ["explain", "cs"], ["doctor"], ["machine", "--list"],
+           ["show", "RECORDS"], ["symbolize", "RECORDS"], ["flamegraph", "RECORDS"], ["report", "RECORDS"],
+           *[[name, "--help"] for name in ("stat", "top", "run", "machine")]]
+
+
+@pytest.mark.parametrize("arguments", PRINTED, ids=" ".join)
+def test_what_cannot_be_printed_is_an_error_and_a_reader_that_goes_is_none(nhmtap, tmp_path, arguments):
+    """Whatever prints: a full disk, a file that was opened to be read, no stdout; and `head`, which reads no more."""
+    records = tmp_path / "records"
+    assert nhmtap("profile", "-e", "page-faults:u", "-c", "1", "-g", "-o", records, "--", "true").status == 0
+    words = nhmtap.command(*[str(records) if word == "RECORDS" else word for word in arguments])
+    ours, theirs = os.pipe()
+    os.close(ours)
+    for where, shell, status, told in ((theirs, '"$@"', 128 + signal.SIGPIPE, ""), (None, '"$@" > /dev/full', 3, "No space left on device"),
+                                       (None, '"$@" 1< /dev/null', 3, "Bad file descriptor"), (None, '"$@" >&-', 3, "Bad file descriptor")):
+        done = subprocess.run(["sh", "-c", f"{shell}; exit $?", "sh", *words], stdin=subprocess.DEVNULL, stdout=where, stderr=subprocess.PIPE,
+                              text=True, check=False, timeout=60)
+        said = "".join(line for line in done.stderr.splitlines() if "places have names" not in line)
+        assert (done.returncode, told in said and bool(said) == bool(told)) == (status, True), (shell, done)
+        assert not told or said.startswith("nhmtap: writing to stdout: "), said
+    os.close(theirs)
 
 
 def test_a_full_disk_behind_stdout_is_an_error(nhmtap):

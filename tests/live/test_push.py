@@ -527,3 +527,34 @@ def test_a_profile_goes_to_parca_as_its_store_takes_it(nhmtap, tmp_path, puppet)
     assert {"name": "__name__", "value": "nhmtap"} in series["labels"]["labels"]
     one, = series["samples"]
     assert samples(tmp_path / "x.pb.gz", base64.b64decode(one["rawProfile"], validate=True)) == 10
+
+
+PLACES = {"pprof": "/ingest?name=app", "pprof to Parca": "/profiles/writeraw", "pprof as it is": "/upload", "folded": "/ingest?name=app",
+          "callgrind": "/upload", "speedscope": "/upload", "firefox": "/upload", "otlp-profiles": "/v1development/profiles",
+          "otlp-profiles-json": "/v1development/profiles", "openmetrics": "/upload", "prometheus": "/upload"}
+
+
+def without_its_boundary(request):
+    """The body. A form's parts are separated by random text."""
+    return part_of(request)[1] if "multipart" in request.headers["Content-Type"] else request.body
+
+
+@pytest.mark.parametrize("form", PLACES)
+def test_every_form_is_sent_again_after_a_status_that_passes_and_dropped_after_one_that_stays(nhmtap, tmp_path, puppet, form):
+    """A redirect is not followed: the request would become a GET, or go to whom nobody named."""
+    stays = {413: "Next: a shorter interval", 308: "status 308", 400: "status 400"}
+    with Receiver((429, {"Retry-After": "1"}), (503, {"Retry-After": "0"}), (200, {}),
+                  *[(status, {"Location": "http://127.0.0.1:1/"}, b"because\nmore") for status in stays]) as receiver:
+        with profiling(nhmtap, tmp_path, puppet, form.split()[0], receiver.url(PLACES[form])) as session:
+            snapshots(session, puppet, 10)
+            same = [receiver.next() for _ in range(3)]
+            assert [request.status for request in same] == [429, 503, 200]
+            assert len({without_its_boundary(request) for request in same}) == 1
+            for status in stays:
+                snapshots(session, puppet, 10)
+                assert receiver.next().status == status
+            snapshots(session, puppet, 10)
+            assert receiver.next().status == 200
+            result = session.end()
+    for status, told in stays.items():
+        assert result.err.count(f"status {status} of HTTP: because; it is dropped, and counted") == 1 and told in result.err

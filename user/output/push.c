@@ -763,9 +763,13 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 
 		if (status != push->refused)
 			say("nhmtap: %s refuses what it is sent: status %ld of HTTP%s%s; it is dropped, and "
-			    "counted",
+			    "counted%s",
 			    push->url, status, push->answered ? ": " : "",
-			    first_line(push, line, sizeof(line)));
+			    first_line(push, line, sizeof(line)),
+			    status == TOO_LARGE
+				    ? ". Next: a shorter interval (-I), or fewer entries (--top), "
+				      "make smaller requests"
+				    : "");
 		documents->dropped += documents->first->records;
 		documents_pop(documents);
 		push->refused = status;
