@@ -3,6 +3,7 @@
 more privileges than the examples give."""
 import json
 import os
+import re
 import subprocess
 import tarfile
 import time
@@ -128,6 +129,22 @@ def test_the_runc_example_gives_the_least_privileges():
     assert set(spec["process"]["capabilities"]) == {"bounding", "effective", "permitted"}
     assert spec["root"]["readonly"] and spec["process"]["noNewPrivileges"]
     assert all("ro" in mount["options"] for mount in spec["mounts"] if mount["type"] in ("bind", "sysfs"))
+
+
+def test_the_seccomp_profile_allows_nothing_that_changes_others():
+    profile = json.loads(images.example("seccomp.json"))
+    assert profile["defaultAction"] == "SCMP_ACT_ERRNO" and json.loads(images.example("runc.json"))["linux"]["seccomp"] == profile
+    allowed = [name for group in profile["syscalls"] for name in group["names"]]
+    assert len(allowed) == len(set(allowed)) and {group["action"] for group in profile["syscalls"]} == {"SCMP_ACT_ALLOW"}
+    assert not {"ptrace", "process_vm_readv", "process_vm_writev", "mount", "umount2", "setns", "unshare", "init_module",
+                "finit_module", "kexec_load", "reboot", "chroot", "pivot_root", "keyctl", "mknod", "chmod", "chown"} & set(allowed)
+
+
+def test_the_apparmor_profile_gives_the_same_capabilities():
+    rules = [line.strip(" ,\n") for line in images.example("apparmor").splitlines() if not line.startswith("#")]
+    assert [f"CAP_{rule.split()[1].upper()}" for rule in rules if rule.startswith("capability ")] == CAPABILITIES
+    writable = [rule for rule in rules if re.search(r"(/\S+) \S*w", rule)]
+    assert all(rule.startswith("owner ") or rule == "/dev/null rw" for rule in writable), writable
 
 
 def test_the_systemd_unit_gives_the_same_capabilities():
@@ -434,7 +451,8 @@ def test_a_thousand_cgroups_leave_no_descriptor_and_no_memory_behind(tmp_path, c
             descriptors.append(len(os.listdir(f"/proc/{pid}/fd")))
             memory.append(anonymous_kib(pid))
         container.end()
-    # A descriptor may be open just now for a file that is being read. That is not a leak.
-    assert min(descriptors[-5:]) <= min(descriptors[:5]), descriptors
+    # A descriptor may be open just now for a file that is being read, and that of the hierarchy is opened when a
+    # cgroup's path is first looked up. Neither is a leak.
+    assert min(descriptors[-5:]) <= min(descriptors[:5]) + 1, descriptors
     settled = memory[len(memory) // 2:]
     assert sum(after > before for before, after in zip(settled, settled[1:])) <= 4, memory
