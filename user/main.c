@@ -115,7 +115,9 @@ int main(int argc, char **argv)
 	else if (options.machine.nr)
 		status = on_machine(&options, argc, argv, &refusal);
 	else
-		status = command->activity ? run_one(&options, &refusal) : command->run(&options, &refusal);
+		status = command->activity && !(command->reads && command->reads(&options))
+				 ? run_one(&options, &refusal)
+				 : command->run(&options, &refusal);
 	say_refusal(&refusal);
 	options_release(&options);
 	return status ? status : printed();

@@ -8,11 +8,6 @@
 #include "analyze/account.h"
 #include "analyze/measure.h"
 
-struct checked_identity {
-	enum agreement agreement;
-	double left, right;
-};
-
 /* Makes the record, except for what tells when and in what it was counted. `checked` has an element for each
  * identity of the tree. Returns a new reference. */
 json_t *analysis_record(const struct tree *tree, const struct account *account,

@@ -10,8 +10,8 @@
 #include "activity/tally.h"
 #include "analyze/analysis_record.h"
 #include "analyze/loads.h"
+#include "analyze/stored.h"
 #include "analyze/where.h"
-#include "base/list.h"
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/visible.h"
@@ -253,41 +253,6 @@ static void analyze_describe(struct activity *activity, json_t *start)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static const struct known_share *share_named(const struct tree *tree, const char *name)
-{
-	const struct known_share *share = tree->shares, *end = share + tree->nr_shares;
-
-	while (name && share && share < end && strcmp(share->name, name))
-		share++;
-	return name && share < end ? share : NULL;
-}
-
-static bool is_part_of(const struct tree *tree, const struct known_share *share, const char *name)
-{
-	while (share && strcmp(share->name, name))
-		share = share_named(tree, share->parent);
-	return share;
-}
-
-/* Withdraws the shares that depend on counts which contradict each other, and their parts. */
-static void withdraw_by(const struct tree *tree, size_t identity, struct measured_share *measured)
-{
-	const char *names = tree->identities[identity].withdraws;
-	char name[64];
-	size_t length;
-
-	for (const char *at = NULL; (at = list_next(names, at, &length));) {
-		snprintf(name, sizeof(name), "%.*s", (int)length, at);
-		for (size_t i = 0; i < tree->nr_shares; i++) {
-			if (!is_part_of(tree, &tree->shares[i], name))
-				continue;
-			measured[i].there = measured[i].none = false;
-			snprintf(measured[i].why, sizeof(measured[i].why),
-				 "counts that must agree do not: %s", tree->identities[identity].name);
-		}
-	}
-}
-
 static enum status status_of(enum outcome outcome)
 {
 	return outcome == MET ? STATUS_DONE : outcome == FAILED ? STATUS_UNEXPECTED : STATUS_PARTIAL;
@@ -469,13 +434,7 @@ static int write_account(struct activity *activity, const struct measured_run *c
 	struct account account;
 	int err;
 
-	for (size_t i = 0; i < tree->nr_shares; i++)
-		measure_share(counted, i, &measured[i]);
-	for (size_t i = 0; i < tree->nr_identities; i++) {
-		checked[i].agreement = measure_identity(counted, i, &checked[i].left, &checked[i].right);
-		if (checked[i].agreement == DISAGREES)
-			withdraw_by(tree, i, measured);
-	}
+	measure_all(counted, measured, checked);
 	account_make(&account, tree->shares, tree->nr_shares, measured);
 	if (again)
 		loads = measure_costs(activity, counted, &account, measured);
@@ -569,15 +528,20 @@ static void analyze_prepare(struct activity *activity)
 static int analyze_finish(struct activity *activity, json_t *end)
 {
 	struct analysis *analysis = activity->state;
+	struct counted_ratio *ratios;
 	struct measured_run counted;
+	int err;
 
 	if (!analysis || (!analysis->duration.n && !activity_partial(activity)))
 		return 0;
+	ratios = measure_ratios(analysis->ratios, analysis->all.nr);
 	counted = (struct measured_run){.tree = &analysis->tree,
-					.ratios = analysis->ratios,
+					.ratios = ratios,
 					.whole = analysis->whole.mean,
 					.partial = activity_partial(activity)};
-	return write_account(activity, &counted, NULL, true);
+	err = write_account(activity, &counted, NULL, true);
+	free(ratios);
+	return err;
 }
 
 /* The plan has all events again when it is released. */
@@ -634,13 +598,28 @@ static const struct option_row rows[] = {
 	{0},
 };
 
+static int analyze_stored(const struct options *options, struct refusal *refusal)
+{
+	const struct analyze_options *own = options->own;
+
+	if (!own->rounds && !own->once && !own->where)
+		return stored_analyze(options, &own->expect, refusal);
+	refuse(refusal, STATUS_USAGE, "option --%s", own->rounds ? "repeat" : own->once ? "once" : "where");
+	because(refusal, "the records of a file are measured already");
+	instead(refusal, "nhmtap analyze FILE, or -- COMMAND to run one");
+	return refusal->status;
+}
+
 static const struct command analyze = {
 	.name = "analyze",
-	.arguments = "[OPTIONS] [-- COMMAND …]",
-	.help = "tells where the cycles go, and how sure that is",
+	.arguments = "[OPTIONS] [FILE [FILE] | -- COMMAND …]",
+	.help = "tells where the cycles go, and how sure that is; of stored records too, and what two differ "
+		"in",
 	.options = {rows, target_rows, interval_rows, stream_rows, format_rows, screen_rows, plan_rows,
 		    table_rows, host_rows, machine_rows, help_rows},
 	.own_size = sizeof(struct analyze_options),
 	.activity = &type,
+	.reads = stored_asked,
+	.run = analyze_stored,
 };
 REGISTER_COMMAND(analyze);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/list.h"
 #include "base/memory.h"
 
 void measure_add(const struct tree *tree, const struct count *counts, struct moments *ratios)
@@ -40,6 +41,15 @@ static double half_of(const struct moments *moments)
 			      : quantile_of(moments->n - 1) * sqrt(moments_variance(moments) / moments->n);
 }
 
+struct counted_ratio *measure_ratios(const struct moments *ratios, size_t nr)
+{
+	struct counted_ratio *list = xcalloc(nr + 1, sizeof(*list));
+
+	for (size_t i = 0; ratios && i < nr; i++)
+		list[i] = (struct counted_ratio){ratios[i].n, ratios[i].mean, half_of(&ratios[i])};
+	return list;
+}
+
 /* Adds how far the formula moves if an input is as far off as it can be. */
 static double moved(const struct counted_formula *counted, double *inputs, size_t i, double half,
 		    double value)
@@ -54,21 +64,21 @@ static double moved(const struct counted_formula *counted, double *inputs, size_
 	return fabs(other - value);
 }
 
-static int by_executions(const struct measured_run *counted, const struct counted_formula *formula,
-			 double *value, struct bound *bound)
+static int by_ratios(const struct measured_run *counted, const struct counted_formula *formula, double *value,
+		     struct bound *bound)
 {
 	double inputs[formula->formula.nr_inputs + 1], half = 0;
 	char why[128];
 
 	for (size_t i = 0; i < formula->formula.nr_inputs; i++) {
-		if (!counted->ratios[formula->places[i]].n)
+		if (!counted->ratios[formula->places[i]].there)
 			return -1;
-		inputs[i] = counted->ratios[formula->places[i]].mean;
+		inputs[i] = counted->ratios[formula->places[i]].value;
 	}
 	if (formula_value(&formula->formula, inputs, value, why, sizeof(why)))
 		return -1;
 	for (size_t i = 0; i < formula->formula.nr_inputs; i++)
-		half += moved(formula, inputs, i, half_of(&counted->ratios[formula->places[i]]), *value);
+		half += moved(formula, inputs, i, counted->ratios[formula->places[i]].half, *value);
 	*bound = (struct bound){.low = *value - half, .high = *value + half};
 	return 0;
 }
@@ -106,7 +116,7 @@ static int by_turns(const struct measured_run *counted, const struct counted_for
 static int measure(const struct measured_run *counted, const struct counted_formula *formula, double *value,
 		   struct bound *bound)
 {
-	return counted->ratios ? by_executions(counted, formula, value, bound)
+	return counted->ratios ? by_ratios(counted, formula, value, bound)
 			       : by_turns(counted, formula, value, bound);
 }
 
@@ -118,7 +128,7 @@ double measure_event(const struct measured_run *counted, const char *name)
 	if (place < 0)
 		return 0;
 	if (counted->ratios)
-		return counted->ratios[place].n ? counted->whole * counted->ratios[place].mean : 0;
+		return counted->ratios[place].there ? counted->whole * counted->ratios[place].value : 0;
 	return tree_event(counted->tree, place, counted->counts, true, &ratio) ? 0 : counted->whole * ratio;
 }
 
@@ -140,9 +150,11 @@ void measure_share(const struct measured_run *counted, size_t share, struct meas
 	if (!measured->there)
 		snprintf(measured->why, sizeof(measured->why), "%s was not counted %s",
 			 formula->formula.inputs[formula->formula.nr_inputs - 1],
-			 counted->partial ? "before a signal ended the run"
-					  : "all the time: no counter was free for it, or the target did not "
-					    "run");
+			 counted->uncounted ? counted->uncounted
+			 : counted->partial
+				 ? "before a signal ended the run"
+				 : "all the time: no counter was free for it, or the target did not "
+				   "run");
 }
 
 enum agreement measure_identity(const struct measured_run *counted, size_t identity, double *left,
@@ -158,4 +170,55 @@ enum agreement measure_identity(const struct measured_run *counted, size_t ident
 	return bounds[0].low - allowed <= bounds[1].high && bounds[1].low - allowed <= bounds[0].high
 		       ? AGREES
 		       : DISAGREES;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static const struct known_share *share_named(const struct tree *tree, const char *name)
+{
+	const struct known_share *share = tree->shares, *end = share + tree->nr_shares;
+
+	while (name && share && share < end && strcmp(share->name, name))
+		share++;
+	return name && share < end ? share : NULL;
+}
+
+static bool is_part_of(const struct tree *tree, const struct known_share *share, const char *name)
+{
+	while (share && strcmp(share->name, name))
+		share = share_named(tree, share->parent);
+	return share;
+}
+
+/* Withdraws the shares that depend on counts which contradict each other, and their parts. */
+static void withdraw_by(const struct tree *tree, size_t identity, struct measured_share *measured)
+{
+	const char *names = tree->identities[identity].withdraws;
+	char name[64];
+	size_t length;
+
+	for (const char *at = NULL; (at = list_next(names, at, &length));) {
+		snprintf(name, sizeof(name), "%.*s", (int)length, at);
+		for (size_t i = 0; i < tree->nr_shares; i++) {
+			if (!is_part_of(tree, &tree->shares[i], name))
+				continue;
+			measured[i].there = measured[i].none = false;
+			snprintf(measured[i].why, sizeof(measured[i].why),
+				 "counts that must agree do not: %s", tree->identities[identity].name);
+		}
+	}
+}
+
+void measure_all(const struct measured_run *counted, struct measured_share *measured,
+		 struct checked_identity *checked)
+{
+	const struct tree *tree = counted->tree;
+
+	for (size_t i = 0; i < tree->nr_shares; i++)
+		measure_share(counted, i, &measured[i]);
+	for (size_t i = 0; i < tree->nr_identities; i++) {
+		checked[i].agreement = measure_identity(counted, i, &checked[i].left, &checked[i].right);
+		if (checked[i].agreement == DISAGREES)
+			withdraw_by(tree, i, measured);
+	}
 }

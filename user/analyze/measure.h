@@ -9,19 +9,31 @@
 #include "metric/bound.h"
 #include "metric/moments.h"
 
+/* An event's count as a share of the whole, which is within `half` of the value. */
+struct counted_ratio {
+	bool there;
+	double value, half;
+};
+
 /* Either `ratios` or `counts` and `turns`. */
 struct measured_run {
 	const struct tree *tree;
-	const struct moments
-		*ratios; /* per event: its share of the whole, over the executions that counted it */
-	const struct count *counts; /* per event, of one run */
-	const struct turns *turns;  /* the readings that they are the sums of */
-	bool partial;		    /* a signal ended the run before all executions */
-	double whole;		    /* the whole of a run, or of an execution on average; 0: not known */
+	const struct counted_ratio *ratios; /* per event */
+	const struct count *counts;	    /* per event, of one run */
+	const struct turns *turns;	    /* the readings that they are the sums of */
+	bool partial;			    /* a signal ended the run before all executions */
+	const char *uncounted; /* why an event may not be there; NULL: as in a run of this process */
+	double whole;	       /* the whole of a run, or of an execution on average; 0: not known */
 };
 
 /* Adds what an execution has counted: `counts` of all events, those of other groups with no time. */
 void measure_add(const struct tree *tree, const struct count *counts, struct moments *ratios);
+
+/* The shares of the whole by the executions that counted each event. The caller frees the list. */
+struct counted_ratio *measure_ratios(const struct moments *ratios, size_t nr);
+
+/* Why a share of stored records is not there. */
+#define NOT_IN_RECORDS "in these records"
 
 /* How often an event occurred in a run, or in an execution on average; 0: not known. */
 double measure_event(const struct measured_run *counted, const char *name);
@@ -35,5 +47,15 @@ enum agreement { AGREES, DISAGREES, UNKNOWN };
  * the whole, unless it is UNKNOWN. */
 enum agreement measure_identity(const struct measured_run *counted, size_t identity, double *left,
 				double *right);
+
+struct checked_identity {
+	enum agreement agreement;
+	double left, right;
+};
+
+/* Measures all shares, and withdraws those that depend on counts which disagree. Both lists have an element
+ * for each share and each identity of the tree. */
+void measure_all(const struct measured_run *counted, struct measured_share *measured,
+		 struct checked_identity *checked);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/measure.h"
 #include "output/rows.h"
 #include "output/table.h"
 
@@ -70,6 +71,44 @@ static bool is_small(const json_t *share)
 	       real_of(share, "high") < SHOWN_LEAST;
 }
 
+/* Stored records may have few of the events. */
+static bool is_not_in_records(const json_t *share)
+{
+	return strstr(string(share, "why"), NOT_IN_RECORDS);
+}
+
+/* Whether neither a share nor any part of it is in the records. */
+static bool is_unknown(const json_t *shares, const json_t *share)
+{
+	bool parts = false;
+	json_t *other;
+	size_t i;
+
+	if (json_object_get(share, "share") || is_not_in_records(share))
+		return !json_object_get(share, "share");
+	json_array_foreach(shares, i, other)
+		if (!strcmp(string(other, "parent"), string(share, "name"))) {
+			if (json_object_get(other, "share"))
+				return false;
+			parts |= is_not_in_records(other);
+		}
+	return parts;
+}
+
+static void add_unknown(struct text *text, const json_t *shares)
+{
+	const char *between = "not counted in these records: ";
+	json_t *share;
+	size_t i;
+
+	json_array_foreach(shares, i, share)
+		if (is_not_in_records(share)) {
+			text_add(text, "%s%s", between, string(share, "name"));
+			between = ", ";
+		}
+	text_add(text, *between == ',' ? "\n" : "");
+}
+
 /* Adds the parts of a share, and theirs. Returns how many were left out. */
 static size_t add_parts(struct text *text, const json_t *shares, const char *parent, bool beside, int depth)
 {
@@ -78,6 +117,8 @@ static size_t add_parts(struct text *text, const json_t *shares, const char *par
 
 	json_array_foreach(shares, i, share) {
 		if (strcmp(string(share, "parent"), parent) || !!json_object_get(share, "beside") != beside)
+			continue;
+		if (is_unknown(shares, share))
 			continue;
 		if (is_small(share) && depth > 1) {
 			left_out++;
@@ -196,14 +237,111 @@ static void add_identities(struct text *text, const json_t *record)
 				 real_of(identity, "right"));
 }
 
+/* --- two compared ----------------------------------------------------------------------------- */
+
+static bool is_compared(const json_t *shares)
+{
+	json_t *share;
+	size_t i;
+
+	json_array_foreach(shares, i, share)
+		if (json_object_get(share, "before"))
+			return true;
+	return false;
+}
+
+static int depth_of(const json_t *shares, const json_t *share)
+{
+	int depth = 0;
+
+	while (share && *string(share, "parent") && depth < 8) {
+		share = named(shares, string(share, "parent"));
+		depth++;
+	}
+	return depth ? depth - 1 : 0;
+}
+
+/* The difference, how far it is from at least to at most, and whether it may be none. */
+static void add_difference(struct text *text, const json_t *shares, const json_t *share)
+{
+	const json_t *before = json_object_get(share, "before");
+	int depth = depth_of(shares, share);
+
+	text_add(text, "%*s%-*s", 2 * depth, "", NAME_WIDTH - 2 * depth, string(share, "name"));
+	if (!before) {
+		text_add(text, " absent: %s\n",
+			 *string(share, "why") ? string(share, "why") : "the first file has no such share");
+		return;
+	}
+	text_add(text, " %6.1f%% %6.1f%% %+7.1f   %+.1f to %+.1f%s\n", 100 * real_of(before, "share"),
+		 100 * real_of(share, "share"), 100 * (real_of(share, "share") - real_of(before, "share")),
+		 100 * (real_of(share, "low") - real_of(before, "high")),
+		 100 * (real_of(share, "high") - real_of(before, "low")),
+		 json_is_true(json_object_get(share, "changed")) ? "" : "  ~ within the bounds");
+}
+
+static bool both_small(const json_t *share)
+{
+	const json_t *before = json_object_get(share, "before");
+
+	return before && is_small(share) && is_small(before);
+}
+
+static void add_changed(struct text *text, const json_t *shares)
+{
+	const char *between = "\nChanged by more than the bounds: ";
+	json_t *share;
+	size_t i;
+
+	json_array_foreach(shares, i, share) {
+		if (!json_is_true(json_object_get(share, "changed")))
+			continue;
+		text_add(text, "%s%s", between, string(share, "name"));
+		between = ", ";
+	}
+	text_add(text, *between == ',' ? ".\n" : "\nNo share has changed by more than the bounds.\n");
+}
+
+static void comparison_table(struct text *text, const json_t *record)
+{
+	const json_t *shares = json_object_get(record, "shares");
+	size_t left_out = 0, i;
+	json_t *share;
+
+	text_add(text, "what changed in where the %s go, in percentage points (~ it may be nothing):\n\n",
+		 string(record, "whole"));
+	text_add(text, "%-*s  before     now  change   at least to at most\n", NAME_WIDTH, "");
+	json_array_foreach(shares, i, share) {
+		if (!*string(share, "parent"))
+			continue;
+		if (both_small(share))
+			left_out++;
+		else if (!is_unknown(shares, share))
+			add_difference(text, shares, share);
+	}
+	if (left_out)
+		text_add(text, "%zu parts of less than %.1f%% are left out\n", left_out, 100 * SHOWN_LEAST);
+	add_unknown(text, shares);
+	add_changed(text, shares);
+}
+
 static void analysis_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *shares = json_object_get(record, "shares");
 	const char *whole = string(record, "whole");
 	size_t left_out;
+	char keys[256];
 
 	row_time(text, stream, record);
+	if (*row_name(record, keys, sizeof(keys)))
+		text_add(text, "%s:\n", keys);
+	if (is_compared(shares)) {
+		comparison_table(text, record);
+		return;
+	}
 	text_add(text, "where the %s go", whole);
+	if (*string(record, "side"))
+		text_add(text, ", in %s mode only", string(record, "side"));
 	if (json_object_get(record, "executions"))
 		text_add(text, ", over %lld executions", (long long)integer(record, "executions"));
 	text_add(text, " (# at least, + probably, - at most):\n\n");
@@ -212,6 +350,7 @@ static void analysis_table(struct text *text, const struct stream *stream, const
 	left_out += add_parts(text, shares, whole, true, 0);
 	if (left_out)
 		text_add(text, "%zu parts of less than %.1f%% are left out\n", left_out, 100 * SHOWN_LEAST);
+	add_unknown(text, shares);
 	add_identities(text, record);
 	add_verdict(text, record);
 	add_where(text, shares);

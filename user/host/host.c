@@ -722,14 +722,8 @@ static const struct cpu_events *named(const struct cpu_events *cpus, size_t nr, 
 	return NULL;
 }
 
-int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal)
+static void pretend(struct host *host, const struct cpu_events *cpu)
 {
-	const struct cpu_events *cpu = named(host->tables.cpus, host->tables.nr_cpus, name);
-
-	if (!cpu)
-		cpu = named(known_cpus, nr_known_cpus, name);
-	if (!cpu)
-		return refuse_cpu(name, refusal);
 	take_table(host, cpu);
 	host->events_missing = 0;
 	host->pretended = true;
@@ -742,7 +736,48 @@ int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusa
 	host->max_sample_rate = 100000; /* the kernel's default: kernel/events/core.c */
 	host->max_stack = 127;		/* likewise: PERF_MAX_STACK_DEPTH */
 	pretend_core_pmu(host);
+}
+
+int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal)
+{
+	const struct cpu_events *cpu = named(host->tables.cpus, host->tables.nr_cpus, name);
+
+	if (!cpu)
+		cpu = named(known_cpus, nr_known_cpus, name);
+	if (!cpu)
+		return refuse_cpu(name, refusal);
+	pretend(host, cpu);
 	return 0;
+}
+
+/* Of two tables of a model, one that is of processors of this name is used, or one that any processor of the
+ * model has. */
+static const struct cpu_events *modelled(const struct cpu_events *cpus, size_t nr,
+					 const struct processor_name *name)
+{
+	const struct cpu_events *found = NULL;
+
+	for (size_t i = 0; i < nr; i++)
+		for (size_t m = 0; m < cpus[i].nr_models && !strcmp(cpus[i].vendor, name->vendor); m++) {
+			bool called = is_called(&cpus[i], name->model_name);
+
+			if (cpus[i].models[m].family == name->family &&
+			    cpus[i].models[m].model == name->model &&
+			    (called || !cpus[i].third_level_cache) && (called || !found))
+				found = &cpus[i];
+		}
+	return found;
+}
+
+bool host_pretend_processor(struct host *host, const struct processor_name *name)
+{
+	const struct cpu_events *cpu = modelled(host->tables.cpus, host->tables.nr_cpus, name);
+
+	if (!cpu)
+		cpu = modelled(known_cpus, nr_known_cpus, name);
+	if (cpu)
+		pretend(host, cpu);
+	return cpu;
 }
 
 static int topology_number(const struct host *host, int cpu, const char *name)

@@ -152,6 +152,15 @@ int host_add_pmu_events(struct host *host, const char *path, struct refusal *ref
  */
 int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal);
 
+/* How a start record names a processor. Texts are borrowed. */
+struct processor_name {
+	const char *vendor, *model_name;
+	__u32 family, model;
+};
+
+/* As host_pretend_cpu(), by what a processor tells of itself. Returns false if there is no table of it. */
+bool host_pretend_processor(struct host *host, const struct processor_name *name);
+
 /* The type of the first PMU for which Linux has no driver; those of further ones follow. The kernel numbers
  * its own from 0. */
 #define PMU_TYPE_UNITS 0x4d535200

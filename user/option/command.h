@@ -23,6 +23,8 @@ struct command {
 	 * returns the exit status. If it leaves a refusal (`asked` is not empty), that is printed on
 	 * stderr. */
 	const struct activity_type *activity;
+	bool (*reads)(const struct options *options); /* a command that measures has run() as well, for
+							 options of which this is true; else NULL */
 	int (*run)(const struct options *options, struct refusal *refusal);
 };
 

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap analyze of stored records: counts that are made up, so that each share is known."""
+import json
+import subprocess
+
+import pytest
+from records import NHMTAP, parse
+
+CYCLES, STALLED, L2, DRAM = ("CPU_CLK_UNHALTED.THREAD", "UOPS_RETIRED.STALL_CYCLES", "MEM_LOAD_RETIRED.L2_HIT",
+                             "MEM_UNCORE_RETIRED.LOCAL_DRAM")
+# As the documents encode them: guide, Table A-1 and A-2. The kernel numbers its own event of cycles 0.
+ATTRS = {CYCLES: {"type": 4, "config": "0x3c"}, STALLED: {"type": 4, "config": "0x18001c2"},
+         L2: {"type": 4, "config": "0x2cb"}, DRAM: {"type": 4, "config": "0x200f"}, "cycles": {"type": 0, "config": "0x0"}}
+NEHALEM = {"vendor": "GenuineIntel", "family": 6, "model": 26, "stepping": 5, "model_name": "Intel(R) Xeon(R) CPU X5570"}
+
+
+RESOURCE = {"host.name": "there", "host.arch": "amd64", "os.type": "linux", "process.pid": 1, "process.executable.name": "nhmtap"}
+
+
+def record(number, **members):
+    return {"schema_version": "3.1.0", "time": f"2026-01-01T00:00:0{number}Z", "run_id": "0" * 32, "seq": number,
+            "activity": "stat", **members}
+
+
+def stream(tmp_path, name, counts, cpu=None, side="", keys=({},)):
+    """A file of records: of events with their counts, or (count, low, high)."""
+    sides = {"": {}, ":u": {"exclude_kernel": 1}}[side]
+    events = [{"name": event + side, "type": "PERF_TYPE_RAW", "attr": {"read_format": "0x3"} | ATTRS[event] | sides} for event in counts]
+    records = [record(0, type="start", version="0.1.0", command="stat", resource=RESOURCE, target={"cpus": "0-7"},
+                      host={"cpu": cpu or NEHALEM, "cpus_online": 8, "kernel": "6.1.0"}, events=events)]
+    for of in keys:
+        for event, count in counts.items():
+            value, *bound = count if isinstance(count, tuple) else (count,)
+            records.append(record(len(records), type="count", event=event + side, status="counted", scaled=value,
+                                  start_time="2026-01-01T00:00:00Z", duration_ns=10 ** 9,
+                                  **of, **({"bound": {"low": bound[0], "high": bound[1]}} if bound else {})))
+    path = tmp_path / name
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    return path
+
+
+def analysis(result):
+    assert result.status == 0, result.err
+    parts = [one for one in result.records if one["type"] == "analysis"]
+    return {**parts[0], "shares": {share["name"]: share for part in parts for share in part["shares"]}}
+
+
+COUNTS = {CYCLES: 1000, STALLED: 600, L2: 40}
+
+
+def test_counts_make_the_shares_whose_events_they_have(nhmtap, tmp_path):
+    shares = analysis(nhmtap("analyze", stream(tmp_path, "a", COUNTS)))["shares"]
+    assert (shares["stalled"]["share"], shares["retiring"]["share"]) == pytest.approx((0.6, 0.4))
+    # 40 loads at 6 cycles each: the cost of the table.
+    assert shares["l2_bound"]["serial" if "serial" in shares["l2_bound"] else "share"] == pytest.approx(0.24)
+    assert "not counted in these records" in shares["dram_bound"]["why"]
+
+
+def test_records_come_from_stdin_and_other_names_of_an_event_are_the_same(nhmtap, tmp_path):
+    path = stream(tmp_path, "a", {"cycles": 1000, STALLED: 250})
+    with open(path, encoding="utf-8") as file:
+        said = subprocess.run([NHMTAP, "analyze"], stdin=file, capture_output=True, text=True, check=True).stdout
+    assert next(share for one in parse(said) for share in one.get("shares", ())
+                if share["name"] == "stalled")["share"] == pytest.approx(0.25)
+
+
+def test_counts_of_one_side_are_told_as_such(nhmtap, tmp_path):
+    found = analysis(nhmtap("analyze", stream(tmp_path, "a", COUNTS, side=":u")))
+    assert found["side"] == "user" and found["shares"]["stalled"]["share"] == pytest.approx(0.6)
+
+
+def test_the_bounds_of_counts_are_those_of_shares(nhmtap, tmp_path):
+    path = stream(tmp_path, "a", {CYCLES: 1000, STALLED: (500, 400, 700)})
+    stalled = analysis(nhmtap("analyze", path))["shares"]["stalled"]
+    assert stalled["low"] <= 0.4 and stalled["high"] >= 0.7
+
+
+def test_intervals_are_added_up(nhmtap, tmp_path):
+    path = stream(tmp_path, "a", COUNTS)
+    start, *counts = map(json.loads, path.read_text().splitlines())
+    later = [one | {"seq": one["seq"] + 3, "start_time": "2026-01-01T00:00:01Z", "scaled": 3 * one["scaled"]} for one in counts]
+    later[1]["scaled"] = 0
+    path.write_text("".join(json.dumps(one) + "\n" for one in [start, *counts, *later]))
+    assert analysis(nhmtap("analyze", path))["shares"]["stalled"]["share"] == pytest.approx(600 / 4000)
+
+
+def test_each_row_has_an_account(nhmtap, tmp_path):
+    result = nhmtap("analyze", stream(tmp_path, "a", COUNTS, keys=({"cpu": 0}, {"cpu": 1})))
+    assert [one["cpu"] for one in result.records if one["type"] == "analysis" and one.get("part", 1) == 1] == [0, 1]
+
+
+@pytest.mark.parametrize("stalled, changed", [(610, True), ((610, 590, 630), False), ((700, 620, 780), True)])
+def test_a_difference_within_the_bounds_is_no_change(nhmtap, tmp_path, stalled, changed):
+    before = stream(tmp_path, "a", COUNTS)
+    now = stream(tmp_path, "b", COUNTS | {STALLED: stalled})
+    share = analysis(nhmtap("analyze", before, now))["shares"]["stalled"]
+    assert share["before"]["share"] == pytest.approx(0.6) and share["changed"] == changed
+    said = nhmtap("analyze", "--format", "table", before, now).out
+    assert ("stalled" in said.split("Changed by more than the bounds:")[-1] if changed
+            else "No share has changed by more than the bounds" in said)
+
+
+def test_an_analysis_that_was_stored_is_told_as_it_was(nhmtap, tmp_path):
+    path, stored = stream(tmp_path, "a", COUNTS), tmp_path / "stored"
+    stored.write_text(nhmtap("analyze", path).out)
+    once, twice = nhmtap("analyze", path), nhmtap("analyze", stored)
+    assert analysis(once)["shares"] == analysis(twice)["shares"] and analysis(once)["verdict"] == analysis(twice)["verdict"]
+
+
+def test_of_several_intervals_of_an_analysis_the_mean_is_told(nhmtap, tmp_path):
+    halves = [nhmtap("analyze", stream(tmp_path, name, COUNTS | {STALLED: stalled})).records
+              for name, stalled in (("a", 200), ("b", 800))]
+    path = tmp_path / "both"
+    start = halves[0][0] | {"run_id": "1" * 32, "seq": 0}
+    records = [start] + [one | {"run_id": "1" * 32, "seq": i, "start_time": f"2026-01-01T00:00:0{half}Z", "duration_ns": 10 ** 9}
+                         for half in range(2) for i, one in enumerate(halves[half][1:-1], 1 + half * len(halves[0]))]
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    found = analysis(nhmtap("analyze", path))
+    assert found["shares"]["stalled"]["share"] == pytest.approx(0.5) and found["duration_ns"] == 2 * 10 ** 9
+
+
+@pytest.mark.parametrize("limit, status", [("stalled<70%", 0), ("stalled<50%", 4), ("dram_bound<5%", 3)])
+def test_an_expectation_is_judged_by_stored_records(nhmtap, tmp_path, limit, status):
+    result = nhmtap("analyze", "--expect", limit, stream(tmp_path, "a", COUNTS))
+    assert result.status == status, result.err
+
+
+def said(result, status):
+    assert result.status == status and not result.out
+    return result.err
+
+
+def test_what_makes_no_account_is_refused_with_the_reason(nhmtap, tmp_path):
+    unknown = stream(tmp_path, "a", COUNTS, cpu=NEHALEM | {"model": 143, "model_name": "Xeon Platinum"})
+    assert "no tree of shares for the CPU of these records, Xeon Platinum" in said(nhmtap("analyze", unknown), 2)
+    partial = stream(tmp_path, "b", {STALLED: 5})
+    assert f"no count of {CYCLES}" in said(nhmtap("analyze", partial), 1)
+    empty = tmp_path / "empty"
+    empty.write_text("")
+    assert "no counts" in said(nhmtap("analyze", empty), 1)
+    good = stream(tmp_path, "c", COUNTS)
+    assert "compares the records of two files" in said(nhmtap("analyze", good, good, good), 1)
+    assert "measured already" in said(nhmtap("analyze", "-r", "3", good), 1)
+    assert "measured already" in said(nhmtap("analyze", "-I", "100", good), 1)

@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "analyze/stored_counts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analysis_record.h"
+#include "base/array.h"
+#include "base/memory.h"
+#include "command/host.h"
+#include "event/encoding.h"
+#include "event/event.h"
+#include "output/member.h"
+#include "output/rows.h"
+#include "record/record.h"
+#include "view/weights.h"
+
+/* What was counted of an event. */
+struct stored_count {
+	struct perf_event_attr attr;
+	double value, low, high; /* sums over the intervals */
+	bool mean;		 /* they are the mean of several executions */
+	bool uncounted;		 /* in an interval it was not counted, so that the sum is too low */
+};
+
+/* A row of an activity: what has its own account. */
+struct stored_row {
+	char *of; /* activity and keys */
+	char *activity;
+	json_t *keys;
+	json_t *start; /* of the activity; NULL: there was none */
+	struct stored_count *counts;
+	size_t nr_counts;
+	/* By analysis records: their sums, each times its duration. */
+	json_t *analysis; /* the last, with all shares */
+	json_t *sums;	  /* {share: [share, low, high, durations]} */
+	size_t intervals;
+	json_int_t executions; /* that means are of */
+	__u64 since, duration_ns;
+	__u64 last; /* when the interval began whose duration was added last */
+};
+
+struct stored_counts {
+	const struct options *options;
+	json_t *starts; /* {activity: start record} of the run that is being read */
+	struct stored_row *rows;
+	size_t nr;
+	bool samples; /* there are records of samples */
+};
+
+struct stored_counts *stored_counts_new(const struct options *options)
+{
+	struct stored_counts *stored = xcalloc(1, sizeof(*stored));
+
+	stored->options = options;
+	stored->starts = json_object();
+	return stored;
+}
+
+void stored_counts_release(struct stored_counts *stored)
+{
+	for (size_t i = 0; i < stored->nr; i++) {
+		free(stored->rows[i].of);
+		free(stored->rows[i].activity);
+		json_decref(stored->rows[i].keys);
+		free(stored->rows[i].counts);
+		json_decref(stored->rows[i].start);
+		json_decref(stored->rows[i].analysis);
+		json_decref(stored->rows[i].sums);
+	}
+	free(stored->rows);
+	json_decref(stored->starts);
+	free(stored);
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static json_t *keys_of(const json_t *record)
+{
+	static const char *const names[] = {"node", "socket", "core", "cpu", "tid", "comm", "cgroup"};
+	json_t *keys = json_object();
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		json_object_set(keys, names[i], json_object_get(record, names[i]));
+	return keys;
+}
+
+static struct stored_row *row_of(struct stored_counts *stored, const json_t *record)
+{
+	const char *activity = string(record, "activity");
+	char *keys = row_title(record, "");
+	char *of = xasprintf("%s%s", activity, keys);
+	struct stored_row *row;
+
+	free(keys);
+	for (size_t i = 0; i < stored->nr; i++)
+		if (!strcmp(stored->rows[i].of, of)) {
+			free(of);
+			return &stored->rows[i];
+		}
+	row = xappend(stored->rows, stored->nr);
+	*row = (struct stored_row){
+		.of = of,
+		.activity = xstrdup(activity),
+		.keys = keys_of(record),
+		.start = json_incref(json_object_get(stored->starts, activity)),
+		.sums = json_object(),
+	};
+	return row;
+}
+
+/* The records of an interval have the same time. */
+static void add_time(struct stored_row *row, const json_t *record)
+{
+	__u64 begin = moment(record, "start_time");
+
+	if (!begin || begin == row->last)
+		return;
+	row->since = row->since && row->since < begin ? row->since : begin;
+	row->last = begin;
+	row->duration_ns += integer(record, "duration_ns");
+}
+
+/* A long list of events is in several parts. */
+static void take_start(struct stored_counts *stored, const json_t *record)
+{
+	const char *activity = string(record, "activity");
+	json_t *known = json_object_get(stored->starts, activity);
+
+	if (known && integer(record, "part") > 1)
+		json_array_extend(json_object_get(known, "events"), json_object_get(record, "events"));
+	else
+		json_object_set_new(stored->starts, activity, json_deep_copy(record));
+}
+
+/* --- counts ----------------------------------------------------------------------------------- */
+
+static __u64 number_of(const json_t *attr, const char *name)
+{
+	const json_t *value = json_object_get(attr, name);
+
+	return json_is_string(value) ? strtoull(json_string_value(value), NULL, 0)
+				     : (__u64)json_integer_value(value);
+}
+
+/* What the event was, by the start record. Returns false if that does not have it. */
+static bool take_attr(const json_t *start, const char *name, struct perf_event_attr *attr)
+{
+	json_t *event;
+	size_t i;
+
+	json_array_foreach(json_object_get(start, "events"), i, event) {
+		const json_t *value = json_object_get(event, "attr");
+
+		if (strcmp(string(event, "name"), name))
+			continue;
+		*attr = (struct perf_event_attr){
+			.type = number_of(value, "type"),
+			.config = number_of(value, "config"),
+			.config1 = number_of(value, "config1"),
+			.exclude_user = !!number_of(value, "exclude_user"),
+			.exclude_kernel = !!number_of(value, "exclude_kernel"),
+		};
+		return true;
+	}
+	return false;
+}
+
+static bool is_same(const struct perf_event_attr *one, const struct perf_event_attr *other)
+{
+	return one->type == other->type && one->config == other->config && one->config1 == other->config1 &&
+	       one->exclude_user == other->exclude_user && one->exclude_kernel == other->exclude_kernel;
+}
+
+static struct stored_count *count_of(struct stored_row *row, const struct perf_event_attr *attr)
+{
+	struct stored_count *count;
+
+	for (size_t i = 0; i < row->nr_counts; i++)
+		if (is_same(&row->counts[i].attr, attr))
+			return &row->counts[i];
+	count = xappend(row->counts, row->nr_counts);
+	*count = (struct stored_count){.attr = *attr};
+	return count;
+}
+
+/* Only the first of several equal events is taken. */
+static void take_count(struct stored_counts *stored, const json_t *record)
+{
+	const json_t *bound = json_object_get(record, "bound");
+	double value = real_member(record, "scaled", NAN);
+	struct perf_event_attr attr;
+	struct stored_count *count;
+	struct stored_row *row;
+
+	if (integer(record, "nth") > 1)
+		return;
+	row = row_of(stored, record);
+	add_time(row, record);
+	if (!take_attr(row->start, string(record, "event"), &attr))
+		return;
+	count = count_of(row, &attr);
+	if (count->mean)
+		return;
+	if (isnan(value)) {
+		count->uncounted |= !count_is_zero(string(record, "why"));
+		return;
+	}
+	count->value += value;
+	count->low += real_member(bound, "low", value);
+	count->high += real_member(bound, "high", bound ? INFINITY : value);
+}
+
+/* The mean of several executions stands for each. */
+static void take_summary(struct stored_counts *stored, const json_t *record)
+{
+	double mean = real_member(record, "mean", NAN), error;
+	json_int_t counted = integer(record, "counted");
+	struct perf_event_attr attr;
+	struct stored_row *row;
+
+	if (!json_object_get(record, "event") || integer(record, "nth") > 1 || !counted || isnan(mean))
+		return;
+	row = row_of(stored, record);
+	if (!take_attr(row->start, string(record, "event"), &attr))
+		return;
+	error = weight_mean_error(real_member(record, "stddev_of_mean", INFINITY), counted);
+	row->executions = counted > row->executions ? counted : row->executions;
+	*count_of(row, &attr) = (struct stored_count){.attr = attr,
+						      .value = mean,
+						      .low = fmax(mean - error, 0),
+						      .high = mean + error,
+						      .mean = true};
+}
+
+/* --- analyses --------------------------------------------------------------------------------- */
+
+static void add_share(struct stored_row *row, const json_t *share, double weight)
+{
+	static const char *const members[] = {"share", "low", "high"};
+	json_t *sums = json_object_get(row->sums, string(share, "name"));
+
+	if (!json_object_get(share, "share"))
+		return;
+	if (!sums) {
+		sums = json_pack("[f, f, f, f]", 0.0, 0.0, 0.0, 0.0);
+		json_object_set_new(row->sums, string(share, "name"), sums);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		json_real_set(json_array_get(sums, i), json_real_value(json_array_get(sums, i)) +
+							       weight * real_member(share, members[i], 0));
+	json_real_set(json_array_get(sums, 3), json_real_value(json_array_get(sums, 3)) + weight);
+}
+
+static void take_analysis(struct stored_counts *stored, const json_t *record)
+{
+	struct stored_row *row = row_of(stored, record);
+	double weight = fmax(integer(record, "duration_ns"), 1);
+	json_t *shares = json_object_get(record, "shares"), *share;
+	size_t i;
+
+	add_time(row, record);
+	if (row->analysis && integer(record, "part") > 1) {
+		json_array_extend(json_object_get(row->analysis, "shares"), shares);
+	} else {
+		json_decref(row->analysis);
+		row->analysis = json_deep_copy(record);
+		row->intervals++;
+	}
+	json_array_foreach(shares, i, share)
+		add_share(row, share, weight);
+}
+
+void stored_counts_take(struct stored_counts *stored, const json_t *record)
+{
+	static const struct {
+		const char *type;
+		void (*take)(struct stored_counts *stored, const json_t *record);
+	} takers[] = {{"start", take_start},
+		      {"count", take_count},
+		      {"summary", take_summary},
+		      {"analysis", take_analysis}};
+	static const char *const sampling[] = {"profile", "mem", "branch", "sample"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(takers); i++)
+		if (!strcmp(takers[i].type, string(record, "type")))
+			takers[i].take(stored, record);
+	for (size_t i = 0; i < ARRAY_SIZE(sampling); i++)
+		stored->samples |= !strcmp(sampling[i], string(record, "type"));
+}
+
+/* --- what several intervals make -------------------------------------------------------------- */
+
+static bool is_leaf(const json_t *shares, const json_t *share)
+{
+	json_t *other;
+	size_t i;
+
+	if (json_object_get(share, "beside") || !json_object_get(share, "share"))
+		return false;
+	json_array_foreach(shares, i, other)
+		if (!strcmp(string(other, "parent"), string(share, "name")) &&
+		    !json_object_get(other, "beside"))
+			return false;
+	return true;
+}
+
+/* What a verdict has beside the name is the same in each interval. */
+static json_t *verdict_on(const json_t *share, const json_t *before)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(before, i, one)
+		if (!strcmp(string(one, "name"), string(share, "name")))
+			return json_copy(one);
+	return json_pack("{s:s}", "name", string(share, "name"));
+}
+
+/* The largest share, and those that may be larger by their bounds. */
+static json_t *judge(const json_t *shares, const json_t *before)
+{
+	const json_t *first = NULL;
+	json_t *list = json_array(), *share;
+	size_t i;
+
+	json_array_foreach(shares, i, share)
+		if (is_leaf(shares, share) &&
+		    (!first || real_member(share, "share", 0) > real_member(first, "share", 0)))
+			first = share;
+	if (first)
+		json_array_append_new(list, verdict_on(first, before));
+	json_array_foreach(shares, i, share)
+		if (first && share != first && is_leaf(shares, share) &&
+		    real_member(share, "high", 0) >= real_member(first, "low", 0))
+			json_array_append_new(list, verdict_on(share, before));
+	return list;
+}
+
+static void set_means(json_t *share, const json_t *sums)
+{
+	static const char *const members[] = {"share", "low", "high"};
+	double weight = json_real_value(json_array_get(sums, 3));
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		json_object_set_new(share, members[i],
+				    value_real(json_real_value(json_array_get(sums, i)) / weight));
+	json_object_del(share, "serial");
+	json_object_del(share, "why");
+}
+
+/* Members of the envelope, of one interval or one part. */
+static const char *const of_one[] = {"schema_version", "time",	"run_id",     "seq",	     "activity",
+				     "part",	       "parts", "start_time", "duration_ns", "merged"};
+
+/* One interval is told as it is; of several, the mean. */
+static json_t *join(const struct stored_row *row)
+{
+	json_t *record = json_deep_copy(row->analysis), *shares = json_object_get(record, "shares"), *share;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(of_one); i++)
+		json_object_del(record, of_one[i]);
+	if (row->intervals == 1)
+		return record;
+	json_array_foreach(shares, i, share) {
+		const json_t *sums = json_object_get(row->sums, string(share, "name"));
+
+		if (sums)
+			set_means(share, sums);
+	}
+	json_object_set_new(record, "verdict", judge(shares, json_object_get(record, "verdict")));
+	return record;
+}
+
+/* --- what counts make ------------------------------------------------------------------------- */
+
+/* An event of the tree as the stream has it: the same by its encoding, and of the same sides. */
+static const struct stored_count *find_count(const struct stored_row *row, struct host *host,
+					     const struct event *event, const struct perf_event_attr *sides)
+{
+	struct encoding wanted, has;
+
+	if (!encoding_of(&event->attr, host, &wanted))
+		return NULL;
+	for (size_t i = 0; i < row->nr_counts; i++) {
+		const struct stored_count *count = &row->counts[i];
+		bool user = sides->exclude_user || event->attr.exclude_user;
+		bool kernel = sides->exclude_kernel || event->attr.exclude_kernel;
+
+		if (count->attr.exclude_user == user && count->attr.exclude_kernel == kernel &&
+		    encoding_of(&count->attr, host, &has) && has.config == wanted.config &&
+		    has.config1 == wanted.config1)
+			return count->uncounted ? NULL : count;
+	}
+	return NULL;
+}
+
+/* `units` are those that the whole has for each of its event: 4 slots in a cycle. */
+static struct counted_ratio ratio_of(const struct stored_count *count, const struct stored_count *whole,
+				     double units)
+{
+	struct counted_ratio ratio = {0};
+	double low, high;
+
+	if (!count || !whole || !(whole->value > 0))
+		return ratio;
+	ratio = (struct counted_ratio){.there = true, .value = count->value / whole->value / units};
+	if (count == whole)
+		return ratio;
+	low = count->low / whole->high / units;
+	high = whole->low > 0 ? count->high / whole->low / units : INFINITY;
+	ratio.half = fmax(ratio.value - low, high - ratio.value);
+	return ratio;
+}
+
+/* The sides of the counts of the whole: all, or only one of them. Returns the count; NULL: there is none. */
+static const struct stored_count *find_whole(const struct stored_row *row, const struct tree *tree,
+					     const struct events *events, struct host *host,
+					     struct perf_event_attr *sides)
+{
+	static const struct perf_event_attr choices[] = {{0}, {.exclude_kernel = 1}, {.exclude_user = 1}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
+		const struct stored_count *whole = find_count(
+			row, host, &events->list[tree->formulas[tree->whole].places[0]], &choices[i]);
+
+		*sides = choices[i];
+		if (whole && whole->value > 0)
+			return whole;
+	}
+	return NULL;
+}
+
+static double units_of(const struct tree *tree)
+{
+	const struct formula *whole = &tree->formulas[tree->whole].formula;
+	double inputs[whole->nr_inputs + 1], units;
+	char why[128];
+
+	for (size_t i = 0; i < whole->nr_inputs; i++)
+		inputs[i] = !i;
+	return formula_value(whole, inputs, &units, why, sizeof(why)) || !(units > 0) ? 1 : units;
+}
+
+static json_t *make_record(const struct tree *tree, const struct counted_ratio *ratios)
+{
+	struct measured_share *measured = xcalloc(tree->nr_shares + 1, sizeof(*measured));
+	struct checked_identity *checked = xcalloc(tree->nr_identities + 1, sizeof(*checked));
+	struct measured_run counted = {.tree = tree, .ratios = ratios, .uncounted = NOT_IN_RECORDS};
+	struct account account;
+	json_t *record;
+
+	measure_all(&counted, measured, checked);
+	account_make(&account, tree->shares, tree->nr_shares, measured);
+	record = analysis_record(tree, &account, checked);
+	account_release(&account);
+	free(measured);
+	free(checked);
+	return record;
+}
+
+static int refuse_counts(const struct stored_row *row, struct refusal *refusal)
+{
+	const char *name = string(json_object_get(json_object_get(row->start, "host"), "cpu"), "model_name");
+
+	refuse(refusal, STATUS_REFUSED, "where the cycles went");
+	because(refusal, "there is no tree of shares for the CPU of these records, %.80s",
+		*name ? name : "which they do not name");
+	return instead(refusal, "nhmtap show FILE shows the counts");
+}
+
+/* Counts of what the tree divides, in cycles or slots. */
+static int refuse_whole(const struct tree *tree, struct refusal *refusal)
+{
+	const char *event = tree->formulas[tree->whole].formula.inputs[0];
+
+	refuse(refusal, STATUS_USAGE, "where the %s went", tree->shares[tree->whole].name);
+	because(refusal, "these records have no count of %s, of which all shares are parts", event);
+	return instead(refusal, "give it what nhmtap analyze has written, or nhmtap stat -e %s,… -o FILE",
+		       event);
+}
+
+static json_t *analyse_by(const struct stored_row *row, struct host *host, struct refusal *refusal)
+{
+	struct events events = {0};
+	struct tree tree;
+	struct perf_event_attr sides;
+	const struct stored_count *whole;
+	struct counted_ratio *ratios = NULL;
+	json_t *record = NULL;
+	char *text = NULL;
+
+	if (!tree_make(&tree, host, refusal)) {
+		text = groups_text(&tree.groups);
+		if (!events_parse(text, host, &events, refusal)) {
+			whole = find_whole(row, &tree, &events, host, &sides);
+			ratios = xcalloc(events.nr + 1, sizeof(*ratios));
+			for (size_t i = 0; whole && i < events.nr; i++)
+				ratios[i] = ratio_of(find_count(row, host, &events.list[i], &sides), whole,
+						     units_of(&tree));
+			if (whole)
+				record = make_record(&tree, ratios);
+			else
+				refuse_whole(&tree, refusal);
+			if (whole && (sides.exclude_user || sides.exclude_kernel))
+				json_object_set_new(record, "side",
+						    json_string(sides.exclude_user ? "kernel" : "user"));
+		}
+	}
+	free(ratios);
+	free(text);
+	events_release(&events);
+	tree_release(&tree);
+	return record;
+}
+
+/* The CPU of the records takes the place of this machine's. */
+static json_t *analyse(const struct stored_counts *stored, const struct stored_row *row,
+		       struct refusal *refusal)
+{
+	const json_t *cpu = json_object_get(json_object_get(row->start, "host"), "cpu");
+	const struct processor_name name = {string(cpu, "vendor"), string(cpu, "model_name"),
+					    integer(cpu, "family"), integer(cpu, "model")};
+	struct host host;
+	json_t *record = NULL;
+
+	if (!command_host(&host, stored->options, refusal)) {
+		if (!host_pretend_processor(&host, &name) || !host.events || !host.events->nr_shares) {
+			refuse_counts(row, refusal);
+		} else {
+			snprintf(host.emulated.model, sizeof(host.emulated.model), "%.16s",
+				 string(emulated_host(row->start), "model"));
+			record = analyse_by(row, &host, refusal);
+		}
+	}
+	host_release(&host);
+	return record;
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+static void put_when(const struct stored_row *row, json_t *record)
+{
+	struct timespec since = moment_time(row->since);
+
+	if (json_object_get(record, "executions"))
+		return;
+	if (row->executions) {
+		json_object_set_new(record, "executions", json_integer(row->executions));
+		return;
+	}
+	json_object_set_new(record, "start_time", value_time(&since));
+	json_object_set_new(record, "duration_ns", json_integer(row->duration_ns));
+}
+
+static int refuse_none(const struct stored_counts *stored, struct refusal *refusal)
+{
+	if (*refusal->asked)
+		return -1;
+	refuse(refusal, STATUS_USAGE, "where the cycles went");
+	because(refusal, stored->samples ? "these records have samples, but no counts"
+					 : "these records have no counts");
+	return instead(refusal, stored->samples
+					? "nhmtap show FILE shows what the samples stand for; nhmtap analyze "
+					  "-o FILE writes records of shares"
+					: "give it what nhmtap analyze or nhmtap stat writes with -o FILE");
+}
+
+json_t *stored_counts_analyses(struct stored_counts *stored, struct refusal *refusal)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < stored->nr; i++) {
+		const struct stored_row *row = &stored->rows[i];
+		struct refusal own = {0};
+		json_t *record = row->analysis	  ? join(row)
+				 : row->nr_counts ? analyse(stored, row, &own)
+						  : NULL;
+
+		if (!record) {
+			if (*own.asked && !*refusal->asked)
+				*refusal = own;
+			continue;
+		}
+		put_when(row, record);
+		json_object_update_missing(record, row->keys);
+		json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:O*}", "of", row->of, "activity",
+						      row->activity, "record", record, "start", row->start));
+	}
+	if (json_array_size(list)) {
+		*refusal = (struct refusal){0};
+		return list;
+	}
+	json_decref(list);
+	refuse_none(stored, refusal);
+	return NULL;
+}
