@@ -7,6 +7,7 @@ from browser import chromium
 from PIL import Image
 from puppet import Puppet
 from selenium.webdriver.common.by import By
+from test_pipelines import queries
 from servers import PIPELINES, Server, configured, get, instant, until
 from sessions import Session, faults
 
@@ -84,6 +85,17 @@ def test_a_console_shows_the_count_of_a_known_workload(nhmtap, tmp_path, puppet)
             (place["x"], place["y"], place["x"] + size["width"], place["y"] + size["height"]))
         assert f"127.0.0.1:{port} counts page-faults 4321" in row
         assert picture.getextrema()[1] - picture.getextrema()[0] > 100
+
+
+def test_prometheus_answers_each_query_of_the_dashboard(nhmtap, tmp_path, puppet):
+    port = free_port()
+    with Prometheus(tmp_path, port) as server, counting(nhmtap, tmp_path / "run", puppet, port) as session:
+        puppet.do("faults=500")
+        session.do("snapshot")
+        until(lambda: instant(server.base, EVENTS) == [500.0], server)
+        answers = {query: instant(server.base, query) for query in queries()}
+    assert answers['sum(up{job="nhmtap"})'] == [1.0]
+    assert [value for query, value in answers.items() if query.startswith("min(nhmtap_event_running_ratio")] == [[1.0]]
 
 
 def page_with(url, value):

@@ -94,10 +94,48 @@ def test_prometheus_takes_the_alerts_and_each_fires_for_what_it_is_meant_for():
     said("promtool", "test", "rules", f"{HERE}/alerts_test.yml")
 
 
+def known_metrics(text):
+    """Whether the metrics that a text names exist: their names without what their kinds and units add."""
+    with open(f"{HERE}/../../user/output/meters.c", encoding="utf-8") as meters:
+        known = meters.read()
+    named = set(re.findall(r"nhmtap_([a-z]\w*)", text)) - {"build_info"}
+    bare = {re.sub("_(seconds|bytes|ratio|cycles_bucket)$", "", name.removesuffix("_total")) for name in named}
+    # An activity's entries are named after it.
+    return len(bare), {name for name in bare if f'"{re.sub("^profile(?=_entries)", "%s", name)}"' not in known}
+
+
 def test_the_alerts_are_about_metrics_that_there_are():
-    with open(f"{HERE}/alerts.yml", encoding="utf-8") as alerts, \
-            open(f"{HERE}/../../user/output/meters.c", encoding="utf-8") as meters:
-        named, known = set(re.findall(r"nhmtap_(\w+)", alerts.read())), meters.read()
-    assert len(named) > 6
-    for name in named:
-        assert f'"{re.sub("(_seconds|_bytes)?(_total)?$", "", name)}"' in known
+    with open(f"{HERE}/alerts.yml", encoding="utf-8") as alerts:
+        number, missing = known_metrics(alerts.read())
+    assert number > 6 and not missing
+
+
+def dashboard():
+    with open(f"{HERE}/grafana.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def queries():
+    """The dashboard's queries, as they are for all instances and activities."""
+    for panel in dashboard()["panels"]:
+        for target in panel.get("targets", ()):
+            yield re.sub(r"\$__(rate_interval|range)", "5m", target["expr"].replace('="$job"', '="nhmtap"')).replace(
+                "$instance", ".*").replace("$activity", ".*")
+
+
+def test_the_dashboards_queries_are_of_metrics_that_there_are(tmp_path):
+    rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(queries())]
+    assert len(rules) > 15 and not any("$" in rule["expr"] for rule in rules)
+    (tmp_path / "rules.yml").write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
+    said("promtool", "check", "rules", f"{tmp_path}/rules.yml")
+    number, missing = known_metrics(" ".join(queries()))
+    assert number > 12 and not missing
+
+
+def test_the_dashboards_panels_have_places_and_numbers_of_their_own():
+    panels, taken = dashboard()["panels"], set()
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    for place in (panel["gridPos"] for panel in panels):
+        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}
+        assert not cells & taken and place["x"] + place["w"] <= 24
+        taken |= cells
