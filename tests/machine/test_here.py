@@ -346,6 +346,19 @@ def test_output_and_errors_of_one_file_keep_their_order(run):
     assert (status, err) == (0, "")
 
 
+def test_a_note_of_the_machine_cuts_no_line_of_the_commands(run):
+    """On a pipe of the errors alone, and where output and errors are one file. The events are not modelled."""
+    script = ("printf 'one ' >&2; perf stat -o /dev/null -e r01ae:u true; echo line >&2; echo next >&2;"
+              "printf 'without an end' >&2; perf stat -o /dev/null -e r03a2:u true")
+    first = "machine: event 0xae umask 0x01 (ITLB_FLUSH) is not modelled: it counts 0"
+    second = "machine: event 0xa2 umask 0x03 (RESOURCE_STALLS.LOAD) is not modelled but for umask 0x01: it counts only that"
+    for merged in False, True:
+        status, out, err = run("sh", "-c", script, user="root", merged=merged)
+        lines = (out if merged else err).splitlines()
+        assert (status, sorted(lines)) == (0, sorted([first, "one line", "next", "without an end", second]))
+        assert lines.index("one line") < lines.index(first) < lines.index(second) == 4
+
+
 @pytest.mark.parametrize("command, status", [(("/nowhere/x",), 127), (("/etc/passwd",), 126)])
 def test_what_cannot_be_executed_has_a_shells_status(run, command, status):
     ended = run(*command)

@@ -57,7 +57,7 @@ def test_files_go_in_and_come_back(mannered):
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path):
     result = run("--out", f"/nowhere:{tmp_path}/nowhere", "exit 3")
-    assert result.returncode == 126
+    assert result.returncode == 119
     assert "not there in the guest" in result.stderr
 
 
@@ -88,6 +88,13 @@ def test_a_machine_that_is_not_built_is_said_to_be_missing(tmp_path):
     result = run("true", env=dict(os.environ, NHM_BUILD=str(tmp_path)))
     assert result.returncode == 121
     assert "make machine" in result.stderr
+
+
+def test_a_root_without_proc_is_named():
+    """As in a chroot that was not set up."""
+    hidden = subprocess.run(["unshare", "-m", "sh", "-c", f"mount -t tmpfs none /proc; {RUN} --here true"], capture_output=True, text=True)
+    assert (hidden.returncode, hidden.stdout) == (125, "")
+    assert hidden.stderr.startswith("run: /proc is not mounted here") and "mount -t proc proc /proc" in hidden.stderr
 
 
 @pytest.mark.parametrize("kernel", ["5.0", "/nowhere/vmlinuz", "/etc/passwd"])

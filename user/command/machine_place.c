@@ -341,6 +341,11 @@ int machine_find(struct machine_place *place, struct refusal *refusal)
 			return -1;
 	} else if (!find_beside(place)) {
 		refuse(refusal, STATUS_REFUSED, "the emulated machine");
+		if (access("/proc/self/exe", F_OK)) {
+			because(refusal, "it is looked for beside this program, whose path can't be read: "
+					 "/proc is not mounted");
+			return instead(refusal, "mount -t proc proc /proc");
+		}
 		because(refusal, "it is not installed beside this program");
 		return instead(refusal, "install it (make install-machine), or set NHMTAP_MACHINE to a "
 					"source tree's user/machine");

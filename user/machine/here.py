@@ -292,9 +292,7 @@ class Carrier:
             raise self.guest._death("the command")
         *lines, self.said = (self.said + part).split(b"\n")
         for line in lines:
-            if line.startswith(b"!"):
-                self._tell(line[1:])
-            elif line.startswith(b"="):
+            if line.startswith(b"="):
                 self._word(line[1:])
             else:
                 self.status = int(line)
@@ -308,11 +306,6 @@ class Carrier:
             del self.pending[:1]
         elif word == STOPPED:
             self._stop()
-
-    def _tell(self, note):
-        end = b"\r\n" if self.terminal.is_input else b"\n"
-        with contextlib.suppress(OSError):
-            os.write(2, b"machine: " + os.fsencode(self.guest.described(os.fsdecode(note))) + end)
 
     def _stop(self):
         """Stops as the command did, so that the shell sees it; they go on together."""
@@ -413,6 +406,7 @@ def run(guest, command, terminal, user=None, env=(), timeout=None, settings=neha
     carrier = Carrier(guest, terminal, timeout)
     with Signals() as signals:
         try:
+            carrier.send(b"notes")
             carrier.send(b"stdin=/proc/%d/fd/0" % os.getpid())
             for path in likely_paths(command):
                 carrier.send(b"know=" + os.fsencode(path))

@@ -40,7 +40,6 @@ def gigahertz(brand):
 
 MODELS = table_of_models()
 GIGAHERTZ = {name: gigahertz(rest) for name, rest in MODELS.items()}
-NEHALEMS = [name for name, rest in MODELS.items() if rest.split(",")[1:3] == [" nehalem", " OF_NEHALEM"]]
 USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
@@ -111,7 +110,7 @@ class OutOfTime(Trouble):
 
 
 class MissingFile(Trouble):
-    status = 126
+    status = 119
 
 
 class Choices:
@@ -458,19 +457,8 @@ class Guest:
         """Takes what the emulator says to the user out of what it says."""
         while lines.startswith(b"!") and b"\n" in lines:
             note, _, lines = lines.partition(b"\n")
-            self.notes.append(self.described(note[1:].decode(errors="replace")))
+            self.notes.append(note[1:].decode(errors="replace"))
         return lines
-
-    def described(self, note):
-        """What the emulator says to the user, with the names of events."""
-        import re
-
-        said = re.match(r"event 0x(..) umask 0x(..)(?= is not modelled)", note)
-        if not said or self.machine.model not in NEHALEMS:
-            return note
-        code, umask = (int(number, 16) for number in said.groups())
-        named = [name for name, at in not_modelled().items() if at[0] == code and at[1] & umask == at[1]]
-        return said[0] + (f" ({', '.join(named)})" if named else "") + note[said.end() :]
 
     def _death(self, what):
         """Why the emulator ended without an answer."""
@@ -680,13 +668,6 @@ class Guest:
         return os.path.getsize(out)
 
 
-def not_modelled():
-    """{name: (code, umask)} of the events of a Nehalem that the machine does not count."""
-    with open(os.path.join(HERE, "not-modelled.txt"), encoding="utf-8") as f:
-        rows = (line.split() for line in f if line.startswith("event "))
-        return {name: (int(code, 16), int(umask, 16)) for _, code, umask, name in rows}
-
-
 def in_order(folder):
     """The names of a folder's kernel modules, each after those that it needs."""
     import re
@@ -725,6 +706,12 @@ def check(m):
         raise BadRequest("several packages: cores a package must be a power of two")
     if m.model not in MODELS:
         raise BadRequest(f"model {m.model}: one of {', '.join(MODELS)}")
+
+
+def check_proc():
+    """A chroot may lack it."""
+    if not os.path.exists("/proc/self/fd"):
+        raise Trouble("/proc is not mounted here, and the machine's files are handed over by it: mount -t proc proc /proc")
 
 
 def split_item(item):
