@@ -2,11 +2,12 @@
 /*
  * Reads trials, each ended by an empty line. Each line of a trial is a reading of one or two
  * events: "VALUE ENABLED RUNNING [VALUE ENABLED RUNNING]". Prints for each trial the bound of the
- * scaled count, or of the first count divided by the second: low, high, number of readings, and the
- * longest time that an event had no counter.
+ * scaled count, or of the first count divided by the second, by both, or by what it has more than the
+ * second: low, high, number of readings, and the longest time that an event had no counter.
  *
- * usage: bound count|ratio [TURN_NS PACE]   PACE: the highest pace of all events, per ns
+ * usage: bound count|ratio|share|excess [TURN_NS PACE]   PACE: the highest pace of all events, per ns
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +16,21 @@
 
 static int ratio(const void *what, const struct count *counts, double *value)
 {
-	if (!counts[0].running_ns || !counts[1].running_ns || !counts[1].value)
+	const char *of = what;
+	double first, second, by;
+
+	if (!counts[0].running_ns || !counts[1].running_ns)
 		return -1;
-	*value = count_scaled(&counts[0]) / count_scaled(&counts[1]);
-	return 0;
+	first = count_scaled(&counts[0]);
+	second = count_scaled(&counts[1]);
+	by = *of == 'r' ? second : *of == 's' ? first + second : first - second;
+	*value = first / by;
+	return by ? 0 : -1;
 }
 
 int main(int argc, char **argv)
 {
-	size_t nr = argc > 1 && !strcmp(argv[1], "ratio") ? 2 : 1, both[] = {0, 1};
+	size_t nr = argc > 1 && strcmp(argv[1], "count") ? 2 : 1, both[] = {0, 1};
 	struct count total[2] = {0};
 	double paces[2] = {argc > 3 ? atof(argv[3]) : 0};
 	struct turns turns;
@@ -46,8 +53,8 @@ int main(int argc, char **argv)
 		}
 		if (nr == 1)
 			bound_of_count(&turns, total, 0, &bound);
-		else if (bound_of(&turns, total, both, 2, ratio, NULL, &bound))
-			puts("none");
+		else if (bound_of(&turns, total, both, 2, ratio, argv[1], &bound))
+			bound = (struct bound){NAN, NAN, 0, 0};
 		printf("%.17g %.17g %zu %.17g\n", bound.low, bound.high, bound.turns, bound.absent_ns);
 		turns_clear(&turns);
 		memset(total, 0, sizeof(total));

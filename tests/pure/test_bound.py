@@ -87,6 +87,41 @@ def test_a_count_of_a_few_readings_is_bounded_by_what_a_core_is_capable_of(bound
     assert (2 * nr * MS if nr < 8 else 0) < high < 2 * 2.1 * nr * MS
 
 
+def few(rng, pace):
+    """Readings of two events that share a counter, too few to say anything, and the two true counts."""
+    readings, truth = [], [0, 0]
+    first = rng.randrange(2)
+    for i in range(rng.randint(2, 7)):
+        counts = [[rng.randrange(pace * MS) if rng.random() < .7 else 0 for _ in "ab"] for _ in "12"]
+        readings.append([number for event in (0, 1) for number in (counts[event == first][event], 2 * MS, MS)])
+        truth = [truth[event] + counts[0][event] + counts[1][event] for event in (0, 1)]
+    return readings, truth
+
+
+@pytest.mark.parametrize("of, true", [("ratio", lambda a, b: a / b), ("share", lambda a, b: a / (a + b))])
+def test_a_metric_of_a_few_readings_is_bounded_by_what_its_counts_are_bounded_by(bounds, of, true):
+    rng = random.Random(of)
+    trials, truths = zip(*(few(rng, 2) for _ in range(300)))
+    counts = [list(bounds(*[[row[3 * event:3 * event + 3] for row in trial] for trial in trials], turn=MS, pace=2))
+              for event in (0, 1)]
+    found = bounds(*trials, of=of, turn=MS, pace=2)
+    for (low, high, used), truth, (low_a, high_a, _), (low_b, high_b, _) in zip(found, truths, *counts, strict=True):
+        if math.isnan(low):
+            continue  # nothing was seen of what it is divided by
+        assert used == 0
+        assert low == pytest.approx(true(low_a, high_b), rel=1e-5, abs=1e-6)
+        known = low_b if of == "ratio" else low_a + low_b
+        assert high == (pytest.approx(true(high_a, low_b), rel=1e-5) if known else math.inf)
+        assert not truth[0] + truth[1] or low <= true(*truth) <= high
+    assert sum(math.isfinite(high) for _, high, _ in found) > 200
+
+
+def test_a_metric_whose_divisor_may_be_nothing_has_no_bound(bounds):
+    """The first is 4 to 8 million and the second 5 to 9, so that what one has more than the other may be 0."""
+    assert bounds([(MS, 2 * MS, MS, MS + MS // 4, 2 * MS, MS)] * 4, of="excess", turn=MS, pace=1) == [
+        (-math.inf, math.inf, 0)]
+
+
 def test_no_spread_is_wider_than_what_a_core_is_capable_of(bounds):
     readings = [(1000 * MS * (i == 3), 2 * MS, MS) for i in range(10)]
     (_, high, used), = bounds(readings, turn=MS, pace=1)
@@ -156,8 +191,8 @@ def test_a_ratio_of_what_was_counted_together_is_known_better_than_its_parts(bou
 
 
 def test_a_ratio_to_what_was_never_counted_has_no_bound(bounds):
-    with pytest.raises(ValueError, match="none"):
-        bounds([(1, 2 * MS, MS, 0, 2 * MS, MS)] * 20, of="ratio")
+    (low, high, n), = bounds([(1, 2 * MS, MS, 0, 2 * MS, MS)] * 20, of="ratio")
+    assert math.isnan(low) and math.isnan(high) and n == 0
 
 
 # --- what no reading shows ----------------------------------------------------------------------

@@ -280,6 +280,11 @@ struct margin {
 	double below, above;
 };
 
+static void set_scaled(struct count *count, double scaled)
+{
+	count->value = llround(scaled * count->running_ns / count->enabled_ns);
+}
+
 /* Adds what the estimate changes by with another scaled count of this event. */
 static void add_change(const struct bound_subject *s, size_t event, double scaled, struct margin *margin)
 {
@@ -287,7 +292,7 @@ static void add_change(const struct bound_subject *s, size_t event, double scale
 	double value;
 
 	memcpy(changed, s->counts, s->turns->nr_events * sizeof(*changed));
-	changed[event].value = llround(scaled * changed[event].running_ns / changed[event].enabled_ns);
+	set_scaled(&changed[event], scaled);
 	if (s->estimate(s->what, changed, &value) || isnan(value)) {
 		margin->below = margin->above = INFINITY;
 	} else {
@@ -322,8 +327,8 @@ static struct margin margin_of_unseen(const struct bound_subject *s)
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
-int bound_of(const struct turns *turns, const struct count *counts, const size_t *events, size_t nr,
-	     estimate_fn estimate, const void *what, struct bound *bound)
+static int bound_by_readings(const struct turns *turns, const struct count *counts, const size_t *events,
+			     size_t nr, estimate_fn estimate, const void *what, struct bound *bound)
 {
 	struct bound_subject s = {turns, counts, events, nr, estimate, what, 0};
 	struct margin unseen = {0};
@@ -375,7 +380,7 @@ static double count_at_most(const struct turns *turns, const struct count *count
 
 void bound_of_count(const struct turns *turns, const struct count *counts, size_t event, struct bound *bound)
 {
-	if (bound_of(turns, counts, &event, 1, scaled, &event, bound))
+	if (bound_by_readings(turns, counts, &event, 1, scaled, &event, bound))
 		*bound = (struct bound){0, INFINITY, 0, absent_ns(turns, counts, event)};
 	if (bound->turns) {
 		bound->low -= SWITCHING * count_scaled(&counts[event]);
@@ -384,4 +389,81 @@ void bound_of_count(const struct turns *turns, const struct count *counts, size_
 	bound->low = fmax(bound->low, counts[event].value);
 	if (count_is_estimate(&counts[event]))
 		bound->high = fmin(bound->high, count_at_most(turns, &counts[event], event));
+}
+
+/* --- without enough readings ------------------------------------------------------------------ */
+
+/* The estimate, times `sign`, if the scaled count of a member is this. */
+static double with_member(const struct bound_subject *s, struct count *counts, size_t event, double scaled,
+			  int sign)
+{
+	double value;
+
+	set_scaled(&counts[event], scaled);
+	return s->estimate(s->what, counts, &value) || isnan(value) ? INFINITY : sign * value;
+}
+
+/* Moves a member to that end of its bound where the estimate, times `sign`, is larger. Returns the estimate
+ * there: infinite if the estimate is somewhere unknown, or does not lie between those of the two ends, as
+ * if a divisor is 0 in between. */
+static double move_member(const struct bound_subject *s, struct count *counts, size_t event,
+			  const struct bound *own, int sign)
+{
+	double low = with_member(s, counts, event, own->low, sign);
+	double middle = with_member(s, counts, event, (own->low + own->high) / 2, sign);
+	double high = with_member(s, counts, event, own->high, sign);
+	double rounding = 1e-9 * (fabs(low) + fabs(high));
+
+	if (!isfinite(low) || !isfinite(high) || middle < fmin(low, high) - rounding ||
+	    middle > fmax(low, high) + rounding)
+		return INFINITY;
+	set_scaled(&counts[event], high > low ? own->high : own->low);
+	return fmax(low, high);
+}
+
+/* The largest estimate, times `sign`, with members within their own bounds. They are moved one after the
+ * other, until this changes nothing. A quotient of sums, as metrics are, has its largest value there. */
+static double extreme(const struct bound_subject *s, const struct bound *members, int sign)
+{
+	struct count *counts = xmalloc(s->turns->nr_events * sizeof(*counts));
+	double most = -INFINITY, before;
+
+	memcpy(counts, s->counts, s->turns->nr_events * sizeof(*counts));
+	do {
+		before = most;
+		for (size_t k = 0; k < s->nr && most < INFINITY; k++)
+			if (count_is_estimate(&s->counts[s->events[k]]))
+				most = fmax(most, move_member(s, counts, s->events[k], &members[k], sign));
+	} while (most > before && most < INFINITY);
+	free(counts);
+	return most;
+}
+
+/* Bounds an estimate by those of its members. */
+static void bound_by_members(const struct bound_subject *s, struct bound *bound)
+{
+	struct bound *members = xcalloc(s->nr, sizeof(*members));
+	bool known = true;
+
+	for (size_t k = 0; k < s->nr; k++) {
+		bound_of_count(s->turns, s->counts, s->events[k], &members[k]);
+		known = known && isfinite(members[k].high);
+	}
+	if (known) {
+		bound->low = -extreme(s, members, -1);
+		bound->high = extreme(s, members, 1);
+	}
+	free(members);
+}
+
+int bound_of(const struct turns *turns, const struct count *counts, const size_t *events, size_t nr,
+	     estimate_fn estimate, const void *what, struct bound *bound)
+{
+	struct bound_subject s = {turns, counts, events, nr, estimate, what, 0};
+
+	if (bound_by_readings(turns, counts, events, nr, estimate, what, bound))
+		return -1;
+	if (!isfinite(bound->high))
+		bound_by_members(&s, bound);
+	return 0;
 }

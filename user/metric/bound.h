@@ -71,8 +71,8 @@ struct bound {
  * computed. */
 typedef int (*estimate_fn)(const void *what, const struct count *counts, double *value);
 
-/* Computes the bound of an estimate that depends on these events (their indices in turns and counts). Returns
- * 0, or -1 if there is no estimate. */
+/* Computes the bound of an estimate that depends on these events (their indices in turns and counts). With
+ * too few readings, it follows from the bounds of their counts. Returns 0, or -1 if there is no estimate. */
 int bound_of(const struct turns *turns, const struct count *counts, const size_t *events, size_t nr,
 	     estimate_fn estimate, const void *what, struct bound *bound);
 

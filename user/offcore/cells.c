@@ -104,6 +104,8 @@ void cells_measure(const struct looks *looks, struct measured_cells *cells)
 			cell->bound = (struct bound){cell->count.value, INFINITY, 0, 0};
 		if (cell->bound.turns)
 			widen(looks, i, &cell->bound);
+		else if (looks->turns)
+			bound_of_count(looks->turns, looks->counts, i, &cell->bound);
 	}
 	/* A cell's upper bound is at most that of any cell that includes it. Only cells whose bounds come
 	 * from readings are compared. */
