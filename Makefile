@@ -297,9 +297,10 @@ mutants: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workl
 # The tests run on a build of its own, whose counts begin at zero.
 coverage: $(libperf_ready) ## measure: lines and branches that the pure and live tests reach, by folder (T=tests/pure: by those)
 	$(Q)find $(O)/coverage -name '*.gcda' -delete 2> /dev/null || true
-	$(Q)$(MAKE) --no-print-directory O=$(O)/coverage LIBPERF=$(LIBPERF) SANITIZE=0 CI= CFLAGS='-O0 -g --coverage' \
+	$(Q)rm -rf $(O)/coverage/pure
+	$(Q)NHMTAP_COVERAGE=$(abspath $(O)/coverage) $(MAKE) --no-print-directory O=$(O)/coverage LIBPERF=$(LIBPERF) SANITIZE=0 CI= CFLAGS='-O0 -g --coverage' \
 		T='$(or $(T),tests --ignore tests/machine -m "not thorough and not plain")' test || true
-	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/lib/reached.py $(O)/coverage
+	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/lib/reached.py $(if $(T),,--whole) $(O)/coverage
 
 bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure: measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)

@@ -9,8 +9,6 @@ from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
 NUMBERS = itertools.count()
-
-
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 
 
@@ -24,12 +22,14 @@ def checked(program):
     return ["-O0", "--coverage", "-dumpdir", notes + "/"]
 
 
-def compiled(folder, program, *sources, libraries=()):
-    """Builds the program. Returns a function that runs it with a text as its input and returns its
-    output."""
+def compiled(folder, program, *sources, flags=(), libraries=()):
+    """Builds the program, in the tree's folder. Returns a function that runs it with a text as its input and
+    returns its output."""
+    main = folder / f"main_{program}.c"  # gcc calls its notes so, and may not mix them up with a file of user/
+    main.symlink_to(os.path.join(HERE, "pure", f"{program}.c"))
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
-                    *checked(program), "-I", USER,
-                    "-o", folder / program, os.path.join(HERE, "pure", f"{program}.c"),
-                    *(os.path.join(USER, source) for source in sources), *libraries], check=True)
+                    *checked(program), *flags, "-I", USER, "-o", folder / program, main,
+                    *(os.path.join(USER, source) for source in sources), *libraries], check=True,
+                   cwd=os.path.join(HERE, ".."))
     return lambda text: subprocess.run([folder / program], input=text, text=True, stdout=subprocess.PIPE,
                                        check=True).stdout

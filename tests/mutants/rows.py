@@ -523,6 +523,11 @@ MUTANTS = [
         "pure/test_naming.py::test_a_debug_file_with_another_build_id_is_not_taken",
     ),
     Mutant(
+        "later-code-of-the-kernel-without-size",
+        "user/naming/ksymbols.c", ".end = note->begin + note->size,", ".end = note->begin,",
+        "live/test_names.py::test_a_bpf_program_that_is_loaded_later_is_named_by_itself",
+    ),
+    Mutant(
         "needed-table-given-back",
         "user/unwind/cache.c", "file->state == FILE_READY && !file->users &&", "file->state == FILE_READY &&",
         "pure/test_unwind_tables.py::test_a_table_that_is_needed_stays",
@@ -555,14 +560,34 @@ MUTANTS = [
         "pure/test_doctor_facts.py::test_the_signature_is_decoded_as_the_guide_has_it",
     ),
     Mutant(
+        "versions-compared-without-their-major",
+        "user/host/kernel.c", "return found[0] > major || (found[0] == major && found[1] >= minor);", "return found[1] >= minor;",
+        "pure/test_doctor_facts.py::test_locked_memory_is_in_the_way_on_kernels_that_count_tables_as_such",
+    ),
+    Mutant(
+        "processes-without-their-first-thread-left-out",
+        "user/host/processes.c", "return living ? living : number;", "return number;",
+        "live/test_targets.py::test_a_process_whose_first_thread_has_ended_has_names",
+    ),
+    Mutant(
         "command-s-options-taken",
         "user/option/option.c", 'sprintf(shorts, "%s:", stops ? "+" : "");', 'sprintf(shorts, "%s:", stops ? "" : "");',
         "live/test_targets.py::test_options_behind_the_command_are_the_commands",
     ),
     Mutant(
+        "highest-number-refused",
+        "user/option/option.c", "&& *value >= row->least && *value <= row->most)", "&& *value >= row->least && *value < row->most)",
+        "pure/test_loads.py::test_a_threshold_is_taken_up_to_its_bounds",
+    ),
+    Mutant(
         "counterpart-of-perf-not-told",
         "user/option/meant.c", "if (counterpart)\n\t\treturn", "if (!counterpart)\n\t\treturn",
         "pure/test_plan.py::test_a_command_or_option_that_does_not_exist_gets_what_may_be_meant",
+    ),
+    Mutant(
+        "globs-of-one-case",
+        "user/command/list.c", "return !fnmatch(pattern, text, FNM_CASEFOLD);", "return !fnmatch(pattern, text, 0);",
+        "pure/test_list.py::test_an_event_is_found_by_any_part_of_what_it_is_called",
     ),
     Mutant(
         "kernels-of-other-boots-named",
@@ -574,8 +599,48 @@ MUTANTS = [
         "user/command/symbolize.c", "return atoi(text_of(record, \"schema_version\")) <= atoi(SCHEMA_VERSION);", "return true;",
         "pure/test_symbolize.py::test_records_of_another_major_version_pass_and_are_counted",
     ),
+    Mutant(
+        "largest-change-of-a-remedy",
+        "user/facility/summary.c", "(!size || changes[i].size < size)", "(!size || changes[i].size > size)",
+        "pure/test_diagnosis.py::test_the_smallest_change_that_helps_comes_first",
+    ),
+    Mutant(
+        "reason-told-for-each",
+        "user/facility/summary.c", "if (!strcmp(string(one, member), text))", "if (0)",
+        "pure/test_doctor_facts.py::test_every_reason_is_told_once_for_all_that_it_stops",
+    ),
+    Mutant(
+        "counts-above-what-is-known-passed",
+        "user/selftest/judges.c", "value >= counted->least && value <= counted->most &&", "value >= counted->least &&",
+        "pure/test_judges.py::test_a_count_has_to_be_within_its_bounds_and_whole",
+    ),
+    Mutant(
+        "few-samples-are-enough",
+        "user/selftest/judges.c", "return shares->all >= least &&", "return ",
+        "pure/test_judges.py::test_samples_lie_where_the_code_has_it",
+    ),
+    Mutant(
+        "samples-beyond-the-period-passed",
+        "user/selftest/judges.c", "samples * 100 <= expected * 102;", "1;",
+        "pure/test_judges.py::test_a_period_gives_so_many_samples",
+    ),
+    Mutant(
+        "counts-in-turns-judged",
+        "user/selftest/judges.c", "return !strcmp(status, \"counted\");", "return true;",
+        "pure/test_judges.py::test_a_count_has_to_be_within_its_bounds_and_whole",
+    ),
 
     # --- profile and mem ---------------------------------------------------------------------------
+    Mutant(
+        "profile-by-comm-alone",
+        "user/profile/profile.c", '.default_keys = "comm,symbol",', '.default_keys = "comm",',
+        "live/test_profile.py::test_without_an_event_the_start_record_says_which_was_taken_and_why",
+    ),
+    Mutant(
+        "latency-of-stores",
+        "user/mem/plan.c", "if (own->ldlat && own->stores && !own->loads) {", "if (0) {",
+        "pure/test_loads.py::test_options_that_exclude_each_other",
+    ),
     Mutant(
         "where-less-is-at-most",
         "bpf/where.bpf.h", "return value < term->value;", "return value <= term->value;",

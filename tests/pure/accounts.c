@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads trees of shares with what was measured of each, a line a share and an empty line behind each tree.
- * Prints what user/analyze/account.c makes of it. */
+/* Reads trees of shares with what was measured of each, a line a share and an empty line behind each tree. A
+ * line may end with whether the share lies beside the others, and with a cost that was measured. Prints what
+ * user/analyze/account.c makes of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,13 @@ struct line {
 
 static void print_account(const struct account *account)
 {
+	if (account_find(account, "nobody"))
+		abort();
 	for (size_t i = 0; i < account->nr; i++) {
 		const struct accounted_share *share = &account->list[i];
 
+		if (account_find(account, share->known->name) != share)
+			abort();
 		printf("%s %d %.17g %.17g %.17g %.17g\n", share->known->name, share->there, share->share,
 		       share->low, share->high, share->serial);
 	}
@@ -39,11 +44,17 @@ int main(void)
 
 	while (getline(&text, &size, stdin) > 0) {
 		struct line *line = &lines[nr];
+		struct cost_range cost = {0};
+		int beside = 0;
 
-		if (sscanf(text, "%39s %39s %d %d %d %u %u %u %d %d %lf %lf %lf", line->name, line->parent,
-			   &line->formula, &line->estimated, &line->explained, &known[nr].cost_low,
-			   &known[nr].cost, &known[nr].cost_high, &line->there, &line->none,
-			   &measured[nr].value, &measured[nr].low, &measured[nr].high) == 13) {
+		if (sscanf(text, "%39s %39s %d %d %d %u %u %u %d %d %lf %lf %lf %d %lf %lf %lf", line->name,
+			   line->parent, &line->formula, &line->estimated, &line->explained,
+			   &known[nr].cost_low, &known[nr].cost, &known[nr].cost_high, &line->there,
+			   &line->none, &measured[nr].value, &measured[nr].low, &measured[nr].high, &beside,
+			   &cost.low, &cost.usual, &cost.high) >= 13) {
+			cost.samples = cost.high > 0;
+			measured[nr].cost = cost;
+			known[nr].beside = beside;
 			known[nr].name = line->name;
 			known[nr].parent = strcmp(line->parent, "-") ? line->parent : NULL;
 			known[nr].description = "";

@@ -24,7 +24,7 @@ def accounts(tmp_path_factory):
                     user / "analyze/account.c", user / "base/memory.c", "-lm"], check=True)
 
     def run(trees):
-        said = subprocess.run([program], input="".join("\n".join(tree) + "\n\n" for tree in trees), capture_output=True,
+        said = subprocess.run([program], input="".join("".join(line + "\n" for line in tree) + "\n" for tree in trees), capture_output=True,
                               text=True, check=True).stdout
         made = []
         for block in said.strip().split("\n\n"):
@@ -114,6 +114,47 @@ def test_without_the_stalls_nothing_is_accounted_for(accounts):
     shares, verdict = accounts([lines])[0]
     assert [shares[name] for name in ("stalled", "memory", "far", "unexplained")] == [None] * 4
     assert verdict[0] == "retiring" and {"far", "branches"} < set(verdict)
+
+
+def test_bounds_below_nothing_leave_nothing_to_take(accounts):
+    lines = [line if not line.startswith("far") else line.removesuffix("0.0 0.0 0.0") + "0.0 -0.002 -0.001"
+             for line in tree(0.9, {})]
+    shares, _ = accounts([lines])[0]
+    assert shares["far"][1:3] == pytest.approx((-0.44, 0))
+
+
+def test_a_cost_that_was_measured_takes_the_place_of_the_known_one(accounts):
+    """0.001 occurrences a cycle of 200 to 220 cycles each, usually 210."""
+    lines = [line + " 0 200 210 220" * line.startswith("far") for line in tree(0.21, {"far": 0.001})]
+    shares, verdict = accounts([lines])[0]
+    share, low, high, serial = shares["far"]
+    assert (share, serial) == pytest.approx((0.21, 0.21)) and low == pytest.approx(0.2) and high == pytest.approx(0.21)
+
+
+def test_what_lies_beside_the_others_changes_nothing(accounts):
+    lines = tree(0.6, {"far": 0.003})
+    beside = "aside stalled 1 1 0 1 1 1 1 0 0.5 0.5 0.5 1 0 0 0"
+    (alone, verdict), (shares, same) = accounts([lines, [*lines, beside]])
+    assert shares.pop("aside")[0] == 0.5 and (shares, same) == (alone, verdict)
+
+
+def test_without_a_share_to_explain_the_largest_is_the_verdict(accounts):
+    shares, verdict = accounts([["cycles - 1 0 0 1 1 1 1 0 1 1 1", "busy cycles 1 0 0 1 1 1 1 0 0.7 0.7 0.7",
+                                 "idle cycles 1 0 0 1 1 1 1 0 0.3 0.3 0.3", "sum orphans 0 0 0 1 1 1 0 0 0 0 0"]])[0]
+    assert "unexplained" not in shares and verdict[0] == "busy" and "idle" not in verdict
+
+
+def test_what_is_outside_of_what_is_explained_may_be_all_if_it_is_not_there(accounts):
+    """`other` has no event, so it takes nothing; but it is no estimate, and may be more than all stalls together."""
+    other = "other cycles 1 0 0 1 1 1 0 1 0 0 0"
+    _, verdict = accounts([[*tree(0.9, {"far": 0.005}), other, "sum cycles 0 0 0 1 1 1 0 0 0 0 0"]])[0]
+    assert verdict[0] == "far" and "other" in verdict
+
+
+def test_of_nothing_there_is_no_verdict(accounts):
+    shares, verdict = accounts([["cycles - 1 0 0 1 1 1 0 0 0 0 0"]])[0]
+    assert shares == {"cycles": None} and verdict == []
+    assert accounts([[]])[0] == ({}, [])
 
 
 def random_costs(chance):

@@ -8,7 +8,6 @@ import subprocess
 
 import pytest
 
-from compiled import checked
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
@@ -20,7 +19,8 @@ def bounds(tmp_path_factory):
     and pace: a turn of the kernel, and the highest pace; without them, only readings count."""
     path = tmp_path_factory.mktemp("bound") / "bound"
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
-                    "-Wno-unused-parameter", *checked("bound"), "-I", USER, "-o", path,
+                    "-Wno-unused-parameter", "-fsanitize=address,undefined",
+                    "-fno-sanitize-recover=undefined", "-I", USER, "-o", path,
                     os.path.join(HERE, "pure", "bound.c"),
                     os.path.join(USER, "base/memory.c"),
                     os.path.join(USER, "metric", "bound.c"), "-lm"], check=True)

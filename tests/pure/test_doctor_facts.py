@@ -265,6 +265,17 @@ def test_a_filter_that_lets_perf_events_through_is_not_in_the_way(doctor):
     assert permission(result, "seccomp") == ("filter", True)
 
 
+# "bpf: Eliminate rlimit-based memory accounting": Linux 5.11. Bit 24 is CAP_SYS_RESOURCE, include/uapi/linux/capability.h.
+@pytest.mark.parametrize("release, capabilities, ok", [
+    ("5.10.0-30-amd64", 0, False), ("5.10.0-30-amd64", 1 << 24, True), ("4.19.0", 0, False), ("5.11.0", 0, True),
+    ("6.1.0", 0, True), ("7.0.1", 0, True)])
+def test_locked_memory_is_in_the_way_on_kernels_that_count_tables_as_such(doctor, release, capabilities, ok):
+    limit = (65536, 65536)
+    result = doctor(NEHALEM, {"proc/sys/kernel/osrelease": f"{release}\n", "proc/self/status": hosts.status(capabilities)},
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, limit))
+    assert permission(result, "locked_memory_limit") == (65536, ok)
+
+
 def test_few_open_files_are_not_enough_for_many_cpus(doctor):
     limit = (256, 256)
     files = {"sys/devices/system/cpu/online": "0-63\n", "sys/devices/system/cpu/possible": "0-63\n"}

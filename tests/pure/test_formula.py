@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiled import checked
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
@@ -19,7 +18,7 @@ USER = os.path.join(HERE, "..", "user")
 def program(tmp_path_factory):
     path = tmp_path_factory.mktemp("formula") / "formula"
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
-                    *checked("formula"), "-I", USER,
+                    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
                     "-o", path, os.path.join(HERE, "pure", "formula.c"),
                     os.path.join(USER, "base/memory.c"),
                     os.path.join(USER, "tables", "formula.c")], check=True)

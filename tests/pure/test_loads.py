@@ -48,6 +48,16 @@ def test_a_cpu_without_a_table_takes_its_drivers_event_of_loads(nhmtap, host):
     assert error["asked"].startswith("event 'load-latency")
 
 
+@pytest.mark.parametrize("threshold, taken", [(2, False), (3, True), (65535, True), (65536, False)])
+def test_a_threshold_is_taken_up_to_its_bounds(nhmtap, host, threshold, taken):
+    """One that is taken comes as far as the event, which this machine lacks."""
+    result = nhmtap("mem", host(NEHALEM), "--ldlat", threshold, "--", "true")
+    if taken:
+        assert result.status == 2 and result.one("error")["asked"].startswith("event '")
+    else:
+        assert result.status == 1 and "from 3 to 65535" in result.err + result.out
+
+
 def test_stores_need_an_event_of_the_driver(nhmtap, host):
     error = refusal(nhmtap, 2, "mem", host(NEHALEM), "--stores", "--", "true")
     assert "no event of them (mem-stores)" in error["why"]

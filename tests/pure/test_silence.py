@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 
-from compiled import checked
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
@@ -15,8 +14,8 @@ USER = os.path.join(HERE, "..", "user")
 @pytest.fixture(scope="module")
 def why(tmp_path_factory):
     path = tmp_path_factory.mktemp("silence") / "silence"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-g", *checked("silence"),
-                    "-I", USER, "-I", os.path.join(HERE, "..", "bpf"), "-o", path,
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-g", "-fsanitize=address,undefined",
+                    "-fno-sanitize-recover=undefined", "-I", USER, "-I", os.path.join(HERE, "..", "bpf"), "-o", path,
                     os.path.join(HERE, "pure", "silence.c"), os.path.join(USER, "activity/silence.c")], check=True)
     return lambda *account: subprocess.run([path, *map(str, account)], text=True, stdout=subprocess.PIPE,
                                            check=True).stdout.strip()

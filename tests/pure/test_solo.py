@@ -5,7 +5,6 @@ import os
 import subprocess
 
 import pytest
-from compiled import checked
 from records import HERE
 
 ROOT = os.path.join(HERE, "..")
@@ -14,8 +13,8 @@ ROOT = os.path.join(HERE, "..")
 @pytest.fixture(scope="module")
 def solo(tmp_path_factory):
     path = tmp_path_factory.mktemp("solo") / "solo"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-g", *checked("solo"),
-                    "-Iuser", "-Ibpf", "-Ievents", "-o", path, "tests/pure/solo.c",
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-g", "-fsanitize=address,undefined",
+                    "-fno-sanitize-recover=undefined", "-Iuser", "-Ibpf", "-Ievents", "-o", path, "tests/pure/solo.c",
                     "user/collection/solo.c", "user/base/memory.c"], cwd=ROOT, check=True)
 
     def run(groups, turns):

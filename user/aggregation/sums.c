@@ -114,7 +114,7 @@ static int by_weight(const void *a, const void *b)
 
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
-	return x->number < y->number ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
 }
 
 void sums_shed(struct sums *sums, size_t most,

@@ -264,8 +264,7 @@ static void read_version(struct host *host)
 	char text[256];
 	const char *at;
 
-	if (slurp(host, host->version, sizeof(host->version), "/proc/sys/kernel/osrelease") <= 0)
-		snprintf(host->version, sizeof(host->version), "%s", host->release);
+	snprintf(host->version, sizeof(host->version), "%s", host->release);
 	at = slurp(host, text, sizeof(text), "/proc/sys/kernel/version") > 0 ? strstr(text, debian) : NULL;
 	if (at && at[sizeof(debian) - 1] >= '0' && at[sizeof(debian) - 1] <= '9')
 		snprintf(host->version, sizeof(host->version), "%.*s",
@@ -327,7 +326,9 @@ int host_gather(struct host *host, const char *root)
 
 	see_name(host);
 	uname(&names);
-	snprintf(host->release, sizeof(host->release), "%s", names.release);
+	/* The kernel below another root may be another machine's. */
+	if (slurp(host, host->release, sizeof(host->release), "/proc/sys/kernel/osrelease") <= 0)
+		snprintf(host->release, sizeof(host->release), "%s", names.release);
 	snprintf(host->machine, sizeof(host->machine), "%s", names.machine);
 	read_version(host);
 	slurp(host, host->boot_id, sizeof(host->boot_id), "/proc/sys/kernel/random/boot_id");
