@@ -36,6 +36,9 @@ def read(path):
             called = False
         elif line:
             name, _, value = line.partition(": ")
+            if name == "desc":
+                assert re.fullmatch("[^:]+: .+", value) and not at
+                continue
             assert name in ("version", "creator", "cmd", "positions", "events", "summary") and not at
             head[name] = value
     assert head["version"] == "1" and head["positions"] == "line"

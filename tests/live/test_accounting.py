@@ -6,6 +6,7 @@ import signal
 import subprocess
 
 import pytest
+import remarks
 from puppet import Puppet, command, pinned, profile_while_stopped, touched, wait_asleep
 from records import held, parse, program
 
@@ -143,6 +144,23 @@ def test_keys_that_have_a_slot_keep_it_when_the_table_is_full(nhmtap):
     assert record["samples"]["lost"]["table_full"] >= 30000 - SLOTS
     entry, = record["entries"]
     assert puppet.touched(entry["ip"]) and entry["samples"] == 100000
+
+
+def test_files_for_other_viewers_say_what_was_lost(nhmtap, tmp_path):
+    files = {form: tmp_path / form for form in remarks.READERS}
+    process = nhmtap.attach("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--top", "1", "-C", pinned()[-1],
+                            "-o", "json=-", *(word for form, path in files.items() for word in ("-o", f"{form}={path}")))
+    process.send_signal(signal.SIGSTOP)
+    subprocess.run([*pinned(), program("ips"), "30000"], check=True)
+    process.send_signal(signal.SIGCONT)
+    samples = nhmtap.interrupt(process).one("profile")["samples"]
+    lost = samples["lost"]["table_full"]
+    assert lost >= 30000 - SLOTS and samples["uncertainty"] > 0
+    for form, path in files.items():
+        said = remarks.READERS[form](path)
+        assert [text for text in said if "table_full" in text and str(lost) in text.replace(",", "")], (form, said)
+        if form not in ("folded", "speedscope"):  # which have no place for what is of little weight
+            assert [text for text in said if text.endswith(f" {samples['uncertainty']}")], (form, said)
 
 
 def test_the_first_interval_that_loses_much_is_warned_of(nhmtap):

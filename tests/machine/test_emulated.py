@@ -39,6 +39,5 @@ def test_every_output_says_that_the_machine_is_emulated(written):
         assert attributes["host.emulated.model"] == {"stringValue": "ep"}
         assert attributes["host.emulated.version"] == {"stringValue": emulated["version"]}
     profile = pprof.read(written("g"))
-    assert [profile.string_table[i] for i in profile.comment] == [
-        f"emulated machine: model ep, version {emulated['version']}"]
+    assert profile.string_table[profile.comment[0]] == f"emulated machine: model ep, version {emulated['version']}"
     assert '"title":"Own (emulated machine: ep)"' in written("page").read_text()

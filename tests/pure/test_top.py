@@ -145,7 +145,7 @@ def test_each_kind_of_record_has_its_view(stored):
         assert re.search(r"60\.0 +60\.0 +~ +50\.0 +70\.0 .* stalled\n *25\.0 +25\.0 +~ +20\.0 +30\.0 .*   memory", screen)
         seen.type("7")
         screen = seen.until(shows("7 health", "accounts"))
-        assert rows(screen)[0] == ["60", "54", "6", "50.0% of the time", "loads"]
+        assert rows(screen)[0] == ["60", "54", "6", "0", "50.0% of the time", "loads"]
 
 
 def test_time_can_be_frozen_and_gone_back_in(stored):

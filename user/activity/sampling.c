@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/note.h"
 #include "base/visible.h"
+#include "host/kernel.h"
 #include "host/processes.h"
 #include "plan/unwind.h"
 #include "plan/where.h"
@@ -889,9 +890,32 @@ static __u64 forks_since(const struct activity *activity)
 	return most;
 }
 
-static struct samples_read read_samples(const struct activity *activity, const struct event *event,
-					const struct count *count, const struct reading *reading)
+/* What was read of an event at the end of an interval. */
+struct event_read {
+	struct count count;
+	struct reading reading;
+};
+
+/* How often the event was stopped because another one of its group sampled too often. From Linux 6.16 on the
+ * kernel stops them all, and the others don't know of it: perf_event_throttle_group(), kernel/events/core.c.
+ * `read` has all events of the plan. */
+static __u64 stopped_by_group(const struct activity *activity, size_t i, const struct event_read *read)
 {
+	const struct events *events = &activity->plan.events;
+	__u64 throttled = 0;
+
+	if (events->list[i].group < 0 || !kernel_at_least(&activity->session->host, 6, 16))
+		return 0;
+	for (size_t j = 0; j < events->nr; j++)
+		if (j != i && events->list[j].group == events->list[i].group)
+			throttled += read[j].reading.throttled;
+	return throttled;
+}
+
+static struct samples_read read_samples(const struct activity *activity, const struct event *event,
+					const struct event_read *of, __u64 by_group)
+{
+	const struct reading *reading = &of->reading;
 	const struct state *state = activity->state;
 	const struct perf_event_attr *attr = &event->attr;
 	struct paced paced = {.period = attr->freq ? 0 : event_distance(event) - event->beyond};
@@ -900,7 +924,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 	if (state->pacing)
 		paced = pacing_of(state->pacing, event - activity->plan.events.list);
 	return (struct samples_read){
-		.count = count->value,
+		.count = of->count.value,
 		.sample_period = paced.period,
 		.beyond = event->beyond,
 		.count_before = paced.count,
@@ -912,11 +936,9 @@ static struct samples_read read_samples(const struct activity *activity, const s
 		.table_full = reading->table_full,
 		.stack_failed = reading->stack_failed,
 		.contexts = contexts * (1 + paced.changes),
-		/* From Linux 6.16 on, the kernel pauses the whole group of the event, whose other events
-		 * don't know of it: perf_event_throttle_group(), kernel/events/core.c. Their values are short
-		 * then, too, and only a sum over the group would tell. */
-		.throttled = reading->throttled,
-		.stops = event_stops_throttled(event),
+		.throttled = reading->throttled + by_group,
+		.by_group = by_group,
+		.stops = event_stops_throttled(event) || (by_group && !event_is_clock(event)),
 		.at_least = event->at_least || event->miscounted,
 		.precise = attr->precise_ip,
 		.collides = collides(&activity->plan.events, event),
@@ -941,33 +963,44 @@ static json_t *interval_record(const struct activity *activity, const struct sam
 	return record;
 }
 
-/* Reads the count and samples of an event, and updates its account. */
-static void read_event(struct activity *activity, size_t i, struct count *count, struct reading *reading)
+/* Reads the count and samples of an event. */
+static void read_event(struct activity *activity, size_t i, struct event_read *read)
 {
+	const struct event *event = &activity->plan.events.list[i];
 	struct state *state = activity->state;
-	struct samples before = state->events[i].account;
-	struct samples_read read;
 
 	/* Read the count first. Then all samples to be expected by it are in the tables. */
-	counters_read(activity->counters, i, count);
-	if (activity->plan.events.list[i].never[0])
-		*count = (struct count){0};
-	aggregation_read(state->aggregations[i], sampling_most_keys(activity), reading);
+	counters_read(activity->counters, i, &read->count);
+	if (event->never[0])
+		read->count = (struct count){0};
+	aggregation_read(state->aggregations[i], sampling_most_keys(activity), &read->reading);
 	/* By now the kernel has noted all mappings that precede the samples, and all forks. */
 	if (activity->reader)
 		reader_take(activity->reader, true);
-	if (activity->plan.events.list[i].miscounted)
-		count->value = reading->period;
+	if (event->miscounted)
+		read->count.value = read->reading.period;
+}
+
+/* Updates the account of an event, and corrects its count by it. `all` has all events of the plan. */
+static void account_event(struct activity *activity, size_t i, struct event_read *all)
+{
+	const struct event *event = &activity->plan.events.list[i];
+	__u64 by_group = stopped_by_group(activity, i, all);
+	struct state *state = activity->state;
+	struct samples before = state->events[i].account;
+	struct count *count = &all[i].count;
+	struct samples_read read;
+
 	/* The kernel starts a throttled clock anew, as if no time had passed, or counts some of it twice. */
-	if (reading->throttled && event_is_clock(&activity->plan.events.list[i]))
+	if ((all[i].reading.throttled || by_group) && event_is_clock(event))
 		count->value = count->running_ns;
-	read = read_samples(activity, &activity->plan.events.list[i], count, reading);
+	read = read_samples(activity, event, &all[i], by_group);
 	state->events[i].account = samples_account(&read, &before);
 	state->events[i].cause = missed_cause(&read);
 	count->value += samples_uncounted(&read, &state->events[i].account);
 	/* The counter has counted other cgroups, too. */
 	if (activity->plan.target.by_samples)
-		count->value = reading->aggregated_period;
+		count->value = all[i].reading.aggregated_period;
 }
 
 static json_t *account_value(const struct state *state, size_t i, const struct samples *before)
@@ -995,12 +1028,6 @@ static int write_ahead(struct activity *activity, json_t *record, const char *li
 	json_object_del(record, list);
 	return activity_write(activity, ahead);
 }
-
-/* The result of an event's interval, kept while the interval is reported. */
-struct reported {
-	struct reading reading;
-	struct count since;
-};
 
 static void say_not_counted(const struct activity *activity, size_t i, const struct count *count)
 {
@@ -1059,38 +1086,38 @@ static void say_silence(const struct activity *activity, size_t i, const struct 
 		say("nhmtap: %s: no samples: %s", silence.event->name, silence_why(&silence, why));
 }
 
-static int report_event(struct activity *activity, size_t i, bool last, struct reported *found,
-			struct sampled *sampled)
+/* `read` has all events of the plan, `found` is what this one counted in the interval. */
+static int report_event(struct activity *activity, size_t i, bool last, struct event_read *read,
+			struct count *found, struct sampled *sampled)
 {
 	struct state *state = activity->state;
 	const struct sampling *sampling = state->sampling;
 	put_fn put = sampling->put ? sampling->put : put_entries;
 	struct samples before = state->events[i].account, since;
+	struct reading *reading = &read[i].reading;
 	struct silence silence;
-	struct count count;
 	json_t *record;
 	int err;
 
-	*sampled =
-		(struct sampled){&activity->plan.events.list[i], i,
-				 aggregation_layout(state->aggregations[i]), &found->reading, &found->since};
-	read_event(activity, i, &count, &found->reading);
-	found->since = count_beyond(&count, &state->events[i].before);
-	state->events[i].before = count;
+	*sampled = (struct sampled){&activity->plan.events.list[i], i,
+				    aggregation_layout(state->aggregations[i]), reading, found};
+	account_event(activity, i, read);
+	*found = count_beyond(&read[i].count, &state->events[i].before);
+	state->events[i].before = read[i].count;
 	if (activity_cut(activity))
-		found->since.running_ns = 0;
+		found->running_ns = 0;
 	record = interval_record(activity, sampled);
 	since = samples_since(&state->events[i].account, &before);
-	silence = silence_of(activity, i, &found->since, &since);
+	silence = silence_of(activity, i, found, &since);
 	put_silence(&silence, record);
 	if (samples_paused(&since))
-		why_put_pauses(since.throttled, record);
+		why_put_pauses(since.throttled, since.by_group, record);
 	json_object_set_new(record, "samples", account_value(state, i, &before));
 	if (state->pacing)
 		pacing_put(state->pacing, i, record);
 	if (sampling->complete)
 		sampling->complete(activity, sampled, record);
-	put(activity, record, sampled->layout, &found->reading);
+	put(activity, record, sampled->layout, reading);
 	put_emptiness(activity, i, since.aggregated, record, last);
 	err = sampling->ahead ? write_ahead(activity, record, sampling->ahead) : 0;
 	if (err) {
@@ -1099,23 +1126,23 @@ static int report_event(struct activity *activity, size_t i, bool last, struct r
 	}
 	err = activity_write(activity, record);
 	if (last)
-		say_silence(activity, i, &count);
+		say_silence(activity, i, &read[i].count);
 	if (!err)
-		err = warn_of_loss(activity, sampled->event->name, &since, &found->reading,
+		err = warn_of_loss(activity, sampled->event->name, &since, reading,
 				   &state->events[i].warned_loss);
 	return err ? err
-		   : warn_of_keys(activity, sampled->event->name, found->reading.nr_shed,
+		   : warn_of_keys(activity, sampled->event->name, reading->nr_shed,
 				  sampling_most_keys(activity), &state->events[i].warned_keys);
 }
 
-static int doubt_sampled(struct activity *activity, const struct reported *found,
-			 const struct sampled *sampled, size_t nr, bool last)
+static int doubt_sampled(struct activity *activity, const struct count *found, const struct sampled *sampled,
+			 size_t nr, bool last)
 {
 	struct count *counts = xcalloc(activity->plan.events.nr + 1, sizeof(*counts));
 	int err;
 
 	for (size_t i = 0; i < nr; i++)
-		counts[sampled[i].index] = found[i].since;
+		counts[sampled[i].index] = found[i];
 	err = doubt_counts(activity, 0, counts, last);
 	free(counts);
 	return err;
@@ -1125,17 +1152,21 @@ int sampling_report(struct activity *activity, bool last)
 {
 	const struct state *state = activity->state;
 	__u64 now = clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
-	struct reported *found = xcalloc(activity->plan.events.nr, sizeof(*found));
+	struct event_read *read = xcalloc(activity->plan.events.nr, sizeof(*read));
+	struct count *found = xcalloc(activity->plan.events.nr, sizeof(*found));
 	struct sampled *sampled = xcalloc(activity->plan.events.nr, sizeof(*sampled));
 	size_t nr = 0;
 	int err = 0;
 
 	if (state->stream)
 		err = streaming_drain(state->stream, last ? ~0ULL : now, true);
+	for (size_t i = 0; i < activity->plan.events.nr; i++)
+		if (state->aggregations[i])
+			read_event(activity, i, &read[i]);
 	for (size_t i = 0; i < activity->plan.events.nr && !err; i++) {
 		if (!state->aggregations[i])
 			continue;
-		err = report_event(activity, i, last, &found[nr], &sampled[nr]);
+		err = report_event(activity, i, last, read, &found[nr], &sampled[nr]);
 		nr++;
 	}
 	if (!err && state->sampling->follow)
@@ -1144,6 +1175,7 @@ int sampling_report(struct activity *activity, bool last)
 		err = doubt_sampled(activity, found, sampled, nr, last);
 	/* What was not reported because of an error refers to codes that end with the interval. */
 	release_gathered(activity);
+	free(read);
 	free(found);
 	free(sampled);
 	return err;

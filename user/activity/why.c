@@ -187,15 +187,18 @@ void why_put(const struct activity *activity, size_t i, const struct count *coun
 		json_object_set_new(record, "why", json_string(why));
 }
 
-void why_put_pauses(__u64 pauses, json_t *record)
+void why_put_pauses(__u64 pauses, __u64 by_group, json_t *record)
 {
 	const json_t *before = json_object_get(record, "why");
 	char text[WHY_SIZE + 200];
 
 	snprintf(text, sizeof(text),
-		 "%s%sit sampled too often (kernel.perf_event_max_sample_rate): the kernel paused it %llu "
+		 "%s%s%s sampled too often (kernel.perf_event_max_sample_rate): the kernel paused it %llu "
 		 "time%s until its next tick, and what occurred meanwhile is not counted",
-		 before ? json_string_value(before) : "", before ? "; " : "", (unsigned long long)pauses,
-		 pauses == 1 ? "" : "s");
+		 before ? json_string_value(before) : "", before ? "; " : "",
+		 !by_group	      ? "it"
+		 : by_group == pauses ? "another event of its group"
+				      : "it or another event of its group",
+		 (unsigned long long)pauses, pauses == 1 ? "" : "s");
 	json_object_set_new(record, "why", json_string(text));
 }

@@ -22,7 +22,8 @@ const char *why_in_turns(const struct activity *activity, size_t i, char text[WH
 /* Puts the status of an event's count into a record, and unless it was counted all the time, why. */
 void why_put(const struct activity *activity, size_t i, const struct count *count, json_t *record);
 
-/* Says in a record that the kernel paused the event so often, so that its count is what there is at least. */
-void why_put_pauses(__u64 pauses, json_t *record);
+/* Says in a record that the kernel paused the event so often, of which so often because of another event of
+ * its group, so that its count is what there is at least. */
+void why_put_pauses(__u64 pauses, __u64 by_group, json_t *record);
 
 #endif

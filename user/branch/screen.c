@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "output/remarks.h"
 #include "output/rows.h"
 #include "output/table.h"
 
@@ -132,7 +133,7 @@ static void branch_table(struct text *text, const struct stream *stream, const j
 		 row_grouped(delivered, number, sizeof(number)));
 	add_origin(text, record);
 	text_add(text, " in %.3f s\n", integer(record, "duration_ns") / 1e9);
-	row_of_status(text, record);
+	lines_of_status(text, record);
 	if (json_array_size(entries))
 		add_rows(text, &stream->calls, entries, total);
 	if (rest)

@@ -99,9 +99,9 @@ __u64 event_distance(const struct event *event);
 /* Whether the event is one of the kernel's clocks, whose count and period are in ns. */
 bool event_is_clock(const struct event *event);
 
-/* Whether the kernel does not count the event while it is throttled. It counts software events, tracepoints
- * and breakpoints on, and only their samples pause: perf_swevent_event(), kernel/events/core.c. What a clock
- * should have counted is known by its running time. */
+/* Whether the kernel does not count the event while it is throttled for its own samples. It counts software
+ * events, tracepoints and breakpoints on, and only their samples pause: perf_swevent_event(),
+ * kernel/events/core.c. What a clock should have counted is known by its running time. */
 bool event_stops_throttled(const struct event *event);
 
 /* The kernel raises shorter periods of a clock to this: perf_swevent_start_hrtimer(), kernel/events/core.c.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "output/remarks.h"
 #include "output/rows.h"
 #include "output/table.h"
 
@@ -108,7 +109,7 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 	text_add(text, "%s: %s samples in %.3f s%s\n", string(record, "event"),
 		 row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9,
 		 has_latency(json_object_get(record, "sources")) ? ", latency in core cycles" : "");
-	row_of_status(text, record);
+	lines_of_status(text, record);
 	if (total)
 		source_rows(text, json_object_get(record, "sources"));
 	if (json_object_get(record, "stacks")) {

@@ -24,6 +24,7 @@
 #include "base/memory.h"
 #include "output/member.h"
 #include "output/profiles.h"
+#include "output/remarks.h"
 #include "output/text.h"
 
 struct callgrind_file {
@@ -247,6 +248,14 @@ static void put_events(struct text *text, const struct callgrind_file *file, con
 	text_add(text, "\n");
 }
 
+/* callgrind_annotate and KCachegrind show these lines. */
+static void put_remark(void *to, const struct remark *remark)
+{
+	text_add(to, "desc: %s: ", remark->title);
+	put_name(to, remark->text);
+	text_add(to, "\n");
+}
+
 static void put_file(struct text *text, const struct stream *stream, const json_t *record,
 		     const struct callgrind_file *file)
 {
@@ -254,7 +263,9 @@ static void put_file(struct text *text, const struct stream *stream, const json_
 
 	text_add(text, "# callgrind format\nversion: 1\ncreator: nhmtap\ncmd: ");
 	put_name(text, title);
-	text_add(text, "\npositions: line\n");
+	text_add(text, "\n");
+	remarks_of(record, put_remark, text);
+	text_add(text, "positions: line\n");
 	put_events(text, file, profile_event(stream, record));
 	put_functions(text, file->functions);
 	free(title);

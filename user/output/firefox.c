@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "output/member.h"
 #include "output/profiles.h"
+#include "output/remarks.h"
 
 #define PROCESSED_VERSION 48
 #define GECKO_VERSION	  29 /* the format of Firefox itself that this version was made from */
@@ -357,18 +358,36 @@ static json_t *fox_category_value(const char *name, const char *colour)
 	return json_pack("{ss ss s[s]}", "name", name, "color", colour, "subcategories", "Other");
 }
 
+static void fox_remark(void *to, const struct remark *remark)
+{
+	json_array_append_new(to, json_pack("{ss ss ss}", "label", remark->title, "format", "string", "value",
+					    remark->text));
+}
+
+/* Sections of the panel about the profile. */
+static json_t *fox_sections(const json_t *record)
+{
+	json_t *remarks = json_array();
+
+	remarks_of(record, fox_remark, remarks);
+	if (json_array_size(remarks))
+		return json_pack("[{ss so}]", "label", "How far to trust it", "entries", remarks);
+	json_decref(remarks);
+	return json_array();
+}
+
 static json_t *fox_meta(const struct stream *stream, const json_t *record, const json_t *event,
 			double interval_ms)
 {
 	char *title = profile_title(stream);
-	json_t *meta =
-		json_pack("{sf sf si s[ooo] ss ss* ss si si si sb sb so so}", "interval", interval_ms,
-			  "startTime", moment(record, "start_time") / 1e6, "processType", 0, "categories",
-			  fox_category_value("Other", "grey"), fox_category_value("User", "yellow"),
-			  fox_category_value("Kernel", "orange"), "product", title, "importedFrom", "nhmtap",
-			  "platform", "Linux", "stackwalk", 1, "version", GECKO_VERSION,
-			  "preprocessedProfileVersion", PROCESSED_VERSION, "symbolicated", 1,
-			  "usesOnlyOneStackType", 1, "markerSchema", json_array(), "extra", json_array());
+	json_t *meta = json_pack("{sf sf si s[ooo] ss ss* ss si si si sb sb so so}", "interval", interval_ms,
+				 "startTime", moment(record, "start_time") / 1e6, "processType", 0,
+				 "categories", fox_category_value("Other", "grey"),
+				 fox_category_value("User", "yellow"), fox_category_value("Kernel", "orange"),
+				 "product", title, "importedFrom", "nhmtap", "platform", "Linux", "stackwalk",
+				 1, "version", GECKO_VERSION, "preprocessedProfileVersion", PROCESSED_VERSION,
+				 "symbolicated", 1, "usesOnlyOneStackType", 1, "markerSchema", json_array(),
+				 "extra", fox_sections(record));
 
 	json_object_set_new(meta, "arguments", json_string(string(event, "name")));
 	json_object_set_new(meta, "doesNotUseFrameImplementation", json_true());

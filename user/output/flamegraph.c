@@ -47,7 +47,9 @@ struct graph {
 	struct interned keys; /* of the nodes, by number; a parent's number is the lower one */
 	struct node *nodes;
 	size_t room;
-	__u64 lost[2]; /* samples that are in no entry, for each stream */
+	__u64 lost[2];	    /* samples that are in no entry, for each stream */
+	__u64 throttled[2]; /* how often the kernel paused the event */
+	bool at_least;	    /* some of what occurred was not counted */
 };
 
 struct flamegraph {
@@ -287,7 +289,7 @@ static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32
 static void take_profile(struct flamegraph *flamegraph, const json_t *record)
 {
 	struct graph *graph = graph_of(flamegraph, record);
-	const json_t *rest = json_object_get(record, "rest");
+	const json_t *rest = json_object_get(record, "rest"), *samples = json_object_get(record, "samples");
 	json_t *entry, *count;
 	const char *cause;
 	struct weight sum = weight_of(rest);
@@ -301,8 +303,10 @@ static void take_profile(struct flamegraph *flamegraph, const json_t *record)
 		take_entry(flamegraph, graph, root, entry);
 	if (rest)
 		add_node(flamegraph, graph, root, "[others]", "", OTHER, weight_of(rest));
-	json_object_foreach(json_object_get(json_object_get(record, "samples"), "lost"), cause, count)
+	json_object_foreach(json_object_get(samples, "lost"), cause, count)
 		graph->lost[flamegraph->stream] += json_integer_value(count);
+	graph->throttled[flamegraph->stream] += integer(samples, "throttled");
+	graph->at_least |= json_is_true(json_object_get(samples, "at_least"));
 }
 
 /* Whether the interval begins within the wanted part of the time. */
@@ -484,7 +488,8 @@ static void add_graph(struct text *page, const struct flamegraph *flamegraph, co
 	add_json(page, value_text(graph->name, sizeof(graph->name)));
 	text_add(page, ",\"unit\":");
 	add_json(page, value_text(graph->unit, sizeof(graph->unit)));
-	text_add(page, ",\"lost\":%llu", graph->lost[0] + graph->lost[1]);
+	text_add(page, ",\"lost\":%llu,\"throttled\":%llu,\"at_least\":%s", graph->lost[0] + graph->lost[1],
+		 graph->throttled[0] + graph->throttled[1], graph->at_least ? "true" : "false");
 	add_column(page, "depth", graph, numbers, depths, -1);
 	add_column(page, "code", graph, numbers, NULL, -1);
 	add_column(page, "weight", graph, numbers, NULL, both);

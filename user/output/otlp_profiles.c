@@ -373,7 +373,8 @@ static void add_profile_attribute(struct otlp_message *gathered, Otlp__Profile *
 /* What of the samples is in the profile, and what is not. */
 static void add_account(struct otlp_message *gathered, Otlp__Profile *profile, const json_t *record)
 {
-	static const char *const members[] = {"expected", "aggregated", "throttled", "at_least"};
+	static const char *const members[] = {"expected", "uncertainty", "aggregated", "throttled",
+					      "at_least"};
 	const json_t *samples = json_object_get(record, "samples"), *count;
 	const char *cause;
 	char name[96];
@@ -382,6 +383,7 @@ static void add_account(struct otlp_message *gathered, Otlp__Profile *profile, c
 		snprintf(name, sizeof(name), "nhmtap.samples.%s", members[i]);
 		add_profile_attribute(gathered, profile, name, json_object_get(samples, members[i]));
 	}
+	add_profile_attribute(gathered, profile, "nhmtap.why", json_object_get(record, "why"));
 	json_object_foreach(json_object_get(samples, "lost"), cause, count) {
 		snprintf(name, sizeof(name), "nhmtap.samples.lost.%s", cause);
 		add_profile_attribute(gathered, profile, name, count);

@@ -14,6 +14,7 @@
 #include "output/gzip.h"
 #include "output/member.h"
 #include "output/profiles.h"
+#include "output/remarks.h"
 #include "output/protobuf.h"
 #include "pprof.pb-c.h"
 
@@ -288,17 +289,28 @@ static void add_types(struct writing *writing, const json_t *event, const json_t
 	profile->period = profile_period(event, entries);
 }
 
-static void add_comment(struct writing *writing, const json_t *emulated)
+static void add_comment(struct writing *writing, const char *words)
 {
 	Pprof__Profile *profile = writing->profile;
+
+	APPEND(profile->comment, profile->n_comment, add_text(writing, words));
+}
+
+static void add_machine(struct writing *writing, const json_t *emulated)
+{
 	char *words;
 
 	if (!emulated)
 		return;
 	words = xasprintf("emulated machine: model %s, version %s", string(emulated, "model"),
 			  string(emulated, "version"));
-	APPEND(profile->comment, profile->n_comment, add_text(writing, words));
+	add_comment(writing, words);
 	free(words);
+}
+
+static void add_remark(void *to, const struct remark *remark)
+{
+	add_comment(to, remark->text);
 }
 
 static const char *command_of(const json_t *start)
@@ -325,7 +337,8 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 
 	add_text(&writing, "");
 	add_types(&writing, profile_event(stream, record), entries);
-	add_comment(&writing, emulated_host(stream->start));
+	add_machine(&writing, emulated_host(stream->start));
+	remarks_of(record, add_remark, &writing);
 	writing.profile->time_nanos = moment(record, "start_time");
 	writing.profile->duration_nanos = integer(record, "duration_ns");
 	json_array_foreach(entries, i, entry)

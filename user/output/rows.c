@@ -43,22 +43,6 @@ const char *row_grouped_real(double number, char *buffer, size_t size)
 	return buffer;
 }
 
-void row_of_status(struct text *text, const json_t *record)
-{
-	const char *status = string(record, "status");
-
-	if (*status && strcmp(status, "counted"))
-		text_add(text, "# %s, %.1f%% of the time: %s\n", status,
-			 row_share(integer(record, "running_ns"), integer(record, "enabled_ns")),
-			 string(record, "why"));
-	else if (*string(record, "why"))
-		text_add(text, "# there was at least so much: %s\n", string(record, "why"));
-	if (*string(record, "no_samples"))
-		text_add(text, "# no samples: %s\n", string(record, "no_samples"));
-	if (*string(record, "no_entries"))
-		text_add(text, "# no entries: %s\n", string(record, "no_entries"));
-}
-
 const char *row_name(const json_t *record, char *buffer, size_t size)
 {
 	static const char *const keys[] = {"node", "socket", "core", "cpu", "tid", "comm", "cgroup"};

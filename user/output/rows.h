@@ -46,9 +46,6 @@ void row_cell(const json_t *value, char *buffer, size_t size);
 /* Adds the time of the interval in front of a block, if there are several intervals. */
 void row_time(struct text *text, const struct stream *stream, const json_t *record);
 
-/* Adds a line with the record's status and the reason, unless the event was counted all the time. */
-void row_of_status(struct text *text, const json_t *record);
-
 /* Whether a member of an entry is a key, not a value. */
 bool row_is_key(const char *name);
 

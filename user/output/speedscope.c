@@ -13,6 +13,8 @@
 #include "base/memory.h"
 #include "output/member.h"
 #include "output/profiles.h"
+#include "output/remarks.h"
+#include "output/text.h"
 
 struct scoped_document {
 	const struct calls *calls;
@@ -86,6 +88,27 @@ static json_t *profile_at(const struct scoped_document *writing, size_t i, const
 			 writing->sums[i], "samples", writing->samples[i], "weights", writing->weights[i]);
 }
 
+/* The viewer shows a document's name above all else, and nothing else that is free text. */
+static void add_remark(void *to, const struct remark *remark)
+{
+	if (remark->serious)
+		text_add(to, "; %s", remark->text);
+}
+
+static json_t *name_of(const struct stream *stream, const json_t *record)
+{
+	char *title = profile_title(stream);
+	struct text text = {0};
+	json_t *name;
+
+	text_add(&text, "%s", title);
+	remarks_of(record, add_remark, &text);
+	name = json_string(text.bytes);
+	free(title);
+	free(text.bytes);
+	return name;
+}
+
 static json_t *make_document(const struct stream *stream, const json_t *record,
 			     const struct measure *measures)
 {
@@ -94,7 +117,6 @@ static json_t *make_document(const struct stream *stream, const json_t *record,
 					  .known = json_object(),
 					  .frames = json_array()};
 	json_t *profiles = json_array(), *document;
-	char *title = profile_title(stream);
 
 	for (size_t i = 0; i < MEASURES; i++) {
 		writing.samples[i] = json_array();
@@ -103,16 +125,15 @@ static json_t *make_document(const struct stream *stream, const json_t *record,
 	add_samples(&writing, record);
 	for (size_t i = 0; i < MEASURES && measures[i].member; i++)
 		json_array_append_new(profiles, profile_at(&writing, i, profile_event(stream, record)));
-	document = json_pack("{ss ss ss sI s{so} so}", "$schema",
-			     "https://www.speedscope.app/file-format-schema.json", "exporter", "nhmtap",
-			     "name", title, "activeProfileIndex", (json_int_t)measure_main(measures),
-			     "shared", "frames", writing.frames, "profiles", profiles);
+	document = json_pack(
+		"{ss ss so sI s{so} so}", "$schema", "https://www.speedscope.app/file-format-schema.json",
+		"exporter", "nhmtap", "name", name_of(stream, record), "activeProfileIndex",
+		(json_int_t)measure_main(measures), "shared", "frames", writing.frames, "profiles", profiles);
 	for (size_t i = 0; i < MEASURES; i++) {
 		json_decref(writing.samples[i]);
 		json_decref(writing.weights[i]);
 	}
 	json_decref(writing.known);
-	free(title);
 	return document;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The table of a profile: its entries, with or without stacks. */
+#include "output/remarks.h"
 #include "output/rows.h"
 #include "output/table.h"
 
@@ -15,7 +16,7 @@ static void profile_table(struct text *text, const struct stream *stream, const 
 	text_add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
 		 row_grouped(integer(samples, "aggregated"), number, sizeof(number)),
 		 integer(record, "duration_ns") / 1e9);
-	row_of_status(text, record);
+	lines_of_status(text, record);
 	if (json_object_get(record, "stacks"))
 		rows_of_stacks(text, &stream->calls, entries, &whole);
 	else if (json_array_size(entries))

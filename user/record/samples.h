@@ -27,6 +27,7 @@ struct samples_read {
 	 * child with a counter of its own, and once more for each change of the period. */
 	__u64 contexts;
 	__u64 throttled; /* how often the kernel paused the event */
+	__u64 by_group;	 /* those of them for which another event of its group was the cause */
 	bool stops;	 /* what occurs in such a pause is not counted */
 	bool at_least;	 /* samples may take more occurrences than `beyond`: see struct event */
 	bool precise;	 /* its samples are PEBS records */
@@ -42,6 +43,7 @@ struct samples {
 	__u64 uncertainty;
 	bool at_least;	 /* the count is what there was at least: see struct event */
 	__u64 throttled; /* how often the kernel paused the event until its next tick: it sampled too often */
+	__u64 by_group;	 /* see struct samples_read */
 	bool stops;	 /* see struct samples_read */
 	__u64 aggregated;
 	__u64 table_full;

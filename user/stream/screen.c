@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "output/remarks.h"
 #include "output/rows.h"
 #include "output/table.h"
 
@@ -61,7 +62,7 @@ static void stream_table(struct text *text, const struct stream *stream, const j
 		 row_grouped(integer(json_object_get(record, "samples"), "aggregated"), number,
 			     sizeof(number)),
 		 integer(record, "duration_ns") / 1e9);
-	row_of_status(text, record);
+	lines_of_status(text, record);
 	text_add(text, "\n");
 }
 

@@ -64,7 +64,7 @@ const char *view_order(enum top_view view, size_t i)
 /* The account of an event: what was expected, and where it is. */
 struct health_account {
 	char *name;
-	double expected, aggregated, lost, enabled, running;
+	double expected, aggregated, lost, throttled, enabled, running;
 };
 
 enum { OWN_SHARES, SECOND_SHARES, THIRD_SHARES, SHARES_MOST };
@@ -167,6 +167,7 @@ static void take_health(struct view_tables *tables, const json_t *record)
 	account = account_named(tables, string(record, "event"));
 	account->expected += real_member(samples, "expected", 0);
 	account->aggregated += real_member(samples, "aggregated", 0);
+	account->throttled += real_member(samples, "throttled", 0);
 	account->enabled += real_member(record, "enabled_ns", 0);
 	account->running += real_member(record, "running_ns", 0);
 	json_object_foreach(json_object_get(samples, "lost"), cause, count)
@@ -279,7 +280,8 @@ static void number_of_samples(struct sheet *sheet, double number)
 static void add_accounts(const struct view_tables *tables, struct screen_lines *lines, int width,
 			 const char *wanted)
 {
-	static const char *const headings[] = {"samples expected", "in the tables", "lost", "counted"};
+	static const char *const headings[] = {"samples expected", "in the tables", "lost", "paused",
+					       "counted"};
 	struct sheet sheet = {0};
 	char shown[300];
 
@@ -292,6 +294,7 @@ static void add_accounts(const struct view_tables *tables, struct screen_lines *
 		number_of_samples(&sheet, account->expected);
 		number_of_samples(&sheet, account->aggregated);
 		number_of_samples(&sheet, account->lost);
+		number_of_samples(&sheet, account->throttled);
 		sheet_add(&sheet, account->enabled ? "%.1f%% of the time" : "-",
 			  100 * account->running / fmax(account->enabled, 1));
 		visible(shown, sizeof(shown), account->name);

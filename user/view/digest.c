@@ -75,7 +75,8 @@ struct digest_event {
 	struct interned keys;
 	struct digest_node *nodes;
 	size_t room;
-	double expected, aggregated, enabled, running;
+	double expected, aggregated, throttled, enabled, running;
+	bool at_least; /* some of what occurred was not counted */
 	json_t *lost;
 };
 
@@ -428,6 +429,8 @@ static void digest_account(struct digest_event *event, const json_t *record)
 
 	event->expected += integer(samples, "expected");
 	event->aggregated += integer(samples, "aggregated");
+	event->throttled += integer(samples, "throttled");
+	event->at_least |= json_is_true(json_object_get(samples, "at_least"));
 	event->enabled += integer(record, "enabled_ns");
 	event->running += integer(record, "running_ns");
 	json_object_foreach(json_object_get(samples, "lost"), cause, count)
@@ -883,12 +886,13 @@ static json_t *sampled_value(const struct digest *digest, struct digest_event *e
 		json_array_append_new(lines, parts_value(&node->line));
 	}
 	free(places);
-	return json_pack("{so so sb so so so so sO so so so so so}", "name", value_text(event->name, 200),
-			 "unit", value_text(event->unit, 200), "stacks", event->stacks, "expected",
-			 rounded(event->expected), "aggregated", rounded(event->aggregated), "enabled",
-			 rounded(event->enabled), "running", rounded(event->running), "lost", event->lost,
-			 "least", rounded(least), "parents", parents, "names", names, "sizes", sizes, "lines",
-			 lines);
+	return json_pack("{so so sb so sb so so so so sO so so so so so}", "name",
+			 value_text(event->name, 200), "unit", value_text(event->unit, 200), "stacks",
+			 event->stacks, "throttled", rounded(event->throttled), "at_least", event->at_least,
+			 "expected", rounded(event->expected), "aggregated", rounded(event->aggregated),
+			 "enabled", rounded(event->enabled), "running", rounded(event->running), "lost",
+			 event->lost, "least", rounded(least), "parents", parents, "names", names, "sizes",
+			 sizes, "lines", lines);
 }
 
 static json_t *events_value(const struct digest *digest, size_t bytes)

@@ -45,7 +45,8 @@ struct share_table {
 	size_t room;
 	struct stood_for whole[2], passed[2], rest[2];
 	json_int_t rest_entries;
-	double expected;
+	double expected, throttled;
+	bool at_least; /* some of what occurred was not counted */
 	double duration_ns[2], enabled, running;
 	json_t *lost;	 /* {cause: samples} */
 	const char *why; /* why there are no samples, as interned text; NULL: not told */
@@ -446,6 +447,8 @@ static void take_account(struct share_tables *shares, struct share_table *table,
 	table->duration_ns[shares->stream] += integer(record, "duration_ns");
 	table->enabled += integer(record, "enabled_ns");
 	table->running += integer(record, "running_ns");
+	table->throttled += integer(samples, "throttled");
+	table->at_least |= json_is_true(json_object_get(samples, "at_least"));
 	if (*string(record, "no_samples"))
 		table->why = text_of_number(&shares->texts,
 					    text_number(&shares->texts, string(record, "no_samples")));
@@ -919,6 +922,12 @@ static void add_remarks(const struct printed_table *printed, struct text *text)
 
 	if (table->why && !table->whole[0].samples)
 		text_add(text, "# no samples: %s\n", table->why);
+	if (table->throttled)
+		text_add(text, "# the kernel paused the event %s time%s, because it sampled too often\n",
+			 row_grouped(fmin(table->throttled, 9e18), number, sizeof(number)),
+			 table->throttled == 1 ? "" : "s");
+	if (table->at_least)
+		text_add(text, "# there was at least so much: some of it was not counted\n");
 	if (table->running < table->enabled)
 		text_add(text, "# counted %.1f%% of the time, which these samples are of\n",
 			 100 * table->running / table->enabled);

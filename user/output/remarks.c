@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/remarks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "output/member.h"
+#include "output/rows.h"
+
+#define TOLERATED_PERCENT 1 /* of the expected samples, as for warnings of a run */
+
+/* Hands over a text, which is consumed. */
+static void remark(remark_fn take, void *to, const char *title, char *text, bool serious)
+{
+	take(to, &(struct remark){title, text, serious});
+	free(text);
+}
+
+void remarks_of_status(const json_t *record, remark_fn take, void *to)
+{
+	const char *status = string(record, "status"), *why = string(record, "why");
+	const char *no_samples = string(record, "no_samples"), *no_entries = string(record, "no_entries");
+
+	if (*status && strcmp(status, "counted"))
+		remark(take, to, "status",
+		       xasprintf("%s, %.1f%% of the time: %s", status,
+				 row_share(integer(record, "running_ns"), integer(record, "enabled_ns")),
+				 why),
+		       true);
+	else if (*why)
+		remark(take, to, "at least", xasprintf("there was at least so much: %s", why), true);
+	if (*no_samples)
+		remark(take, to, "no samples", xasprintf("no samples: %s", no_samples), true);
+	if (*no_entries)
+		remark(take, to, "no entries", xasprintf("no entries: %s", no_entries), true);
+}
+
+/* Ticks on a side that was not asked for are no loss of those that were. */
+static bool is_serious(const char *cause, json_int_t lost, json_int_t expected)
+{
+	return strcmp(cause, "excluded") && (double)lost * 100 > (double)expected * TOLERATED_PERCENT;
+}
+
+static void remarks_of_losses(const json_t *samples, remark_fn take, void *to)
+{
+	json_int_t expected = integer(samples, "expected");
+	char lost[40], all[40];
+	const char *cause;
+	json_t *count;
+
+	json_object_foreach(json_object_get(samples, "lost"), cause, count) {
+		json_int_t nr = json_integer_value(count);
+
+		if (!nr)
+			continue;
+		remark(take, to, "lost samples",
+		       xasprintf("%s of %s expected samples are missing: %s",
+				 row_grouped(nr, lost, sizeof(lost)), row_grouped(expected, all, sizeof(all)),
+				 cause),
+		       is_serious(cause, nr, expected));
+	}
+}
+
+void remarks_of(const json_t *record, remark_fn take, void *to)
+{
+	const json_t *samples = json_object_get(record, "samples");
+	char expected[40], uncertain[40];
+
+	remarks_of_status(record, take, to);
+	if (json_object_get(samples, "at_least") && !*string(record, "why"))
+		remark(take, to, "at least",
+		       xstrdup("there was at least so much: the event may occur several times at once, or "
+			       "the kernel counts it wrongly"),
+		       false);
+	remarks_of_losses(samples, take, to);
+	if (!integer(samples, "uncertainty"))
+		return;
+	row_grouped(integer(samples, "expected"), expected, sizeof(expected));
+	row_grouped(integer(samples, "uncertainty"), uncertain, sizeof(uncertain));
+	remark(take, to, "uncertainty",
+	       xasprintf("%s samples were expected, which may be off by %s", expected, uncertain), false);
+}
+
+static void add_line(void *to, const struct remark *remark)
+{
+	text_add(to, "# %s\n", remark->text);
+}
+
+void lines_of_status(struct text *text, const json_t *record)
+{
+	remarks_of_status(record, add_line, text);
+}
