@@ -707,6 +707,32 @@ int main(int argc, char **argv)
 """
 
 
+def test_symbols_that_find_no_room_are_told_from_those_that_there_are_not(nhmtap, tmp_path):
+    """The table of symbols has 6 MB; of 32 MiB for all, names may have some 19, and one file's symbols a quarter of it."""
+    program, form = tmp_path / "program", f"table={tmp_path}/table"
+    subprocess.run(["gcc", "-nostdlib", "-static", "-x", "assembler", "-o", program, "-"], check=True, text=True, input=f"""
+        .globl _start, {"x" * 6_000_000}
+        .comm {"x" * 6_000_000}, 4
+        .comm pages, 819200
+        .type _start, @function
+        _start: mov $pages, %rax
+        1: incb (%rax)
+        add $4096, %rax
+        cmp $pages + 819200, %rax
+        jb 1b
+        mov $60, %eax
+        xor %edi, %edi
+        syscall
+        .size _start, . - _start
+        """)
+    options = ["-e", "page-faults:u", "-c", "1", "--by", "symbol"]
+    result = nhmtap.into(tmp_path / "out", "profile", *options, "-o", form, "--memory", "32M", "--", program)
+    unnamed = result.one("end")["names"]["unnamed"]
+    assert unnamed["no_room"] and not unnamed["no_symbol"] and code(result)[None, str(program)] >= 199
+    assert "the memory for names has no room for the file's symbols (--memory raises it" in (tmp_path / "table").read_text()
+    assert code(nhmtap.into(tmp_path / "all", "profile", *options, "--", program))["_start", str(program)] >= 199
+
+
 def test_a_table_says_how_much_of_its_code_may_be_anothers(nhmtap, tmp_path):
     """Two files are mapped at one address by turns, faster than tables can be read."""
     subprocess.run(["gcc", "-O1", "-o", tmp_path / "turns", "-x", "c", "-"], input=TURNS, text=True, check=True)

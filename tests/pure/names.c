@@ -45,6 +45,8 @@ static json_t *name_value(const struct name *name)
 		json_object_set_new(value, "refused", json_true());
 	if (name->failed)
 		json_object_set_new(value, "failed", json_true());
+	if (name->no_room)
+		json_object_set_new(value, "no_room", json_true());
 	for (size_t i = 0; i < name->nr; i++) {
 		json_t *frame = json_pack("{s:I, s:i}", "offset", (json_int_t)name->frames[i].offset, "line",
 					  name->frames[i].line);

@@ -777,6 +777,7 @@ def test_what_finds_no_room_is_left_out_where_files_are_read_sparingly(engine, c
     left_out = [name for name in found if not name["frames"]]
     assert 0 < len(left_out) < len(paths)
     assert {name["why"] for name in left_out} == {"the memory for names has no room for its symbols"}
+    assert all(name["no_room"] for name in left_out)
     # The other names are the same as without a limit, and they stay.
     assert all(name == all_of for name, all_of in zip(found, known) if name["frames"])
     assert found == [bounded.file(path, offset) for path in paths]
@@ -860,7 +861,8 @@ def test_a_file_larger_than_the_limit_costs_its_names_not_the_limit(engine, comp
     path = compiled("-static")
     offset = offset_of(path, symbols(path)["outer"][0][0])
     names = engine("-b", 50000)
-    assert names.file(path, offset)["frames"] == []
+    name = names.file(path, offset)
+    assert name["frames"] == [] and name["why"] == "the memory for names has no room for its symbols" and name["no_room"]
     assert names.memory() <= 50000
 
 

@@ -25,6 +25,11 @@ static void load_symbols(struct symbols *symbols, const struct image *image, con
 	symbols_finish(symbols, image_end_of_code, image);
 }
 
+static bool exceed(const struct image *image, size_t most)
+{
+	return image_symbols_exceed(image, SHT_SYMTAB, most) || image_symbols_exceed(image, SHT_DYNSYM, most);
+}
+
 static enum lines_lack lack_of(const struct image *image, const struct image *alternate, bool has_alternate,
 			       size_t most)
 {
@@ -78,6 +83,7 @@ void read_file(struct read_file *file, struct image *image, bool lines, size_t m
 		debug_file_open(&debug, image, folders->place, &folders->dirs, folders->open);
 	file->segments = image_segments(image, &file->nr_segments);
 	load_symbols(&file->symbols, image, other ? &debug : NULL, most / 4);
+	file->left_out = exceed(image, most / 4) || (other && exceed(&debug, most / 4));
 	if (lines && own_lines)
 		file->lines =
 			load_lines(image, folders, left_for_lines(&file->symbols, most), &file->lines_lack);

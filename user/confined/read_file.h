@@ -18,6 +18,7 @@ struct read_file {
 	struct lines *lines;	   /* NULL: there are none */
 	struct go_lines *go_lines; /* only where there is no DWARF; NULL: there are none */
 	enum lines_lack lines_lack;
+	bool left_out; /* there was no room for its symbol table */
 };
 
 /* Where debug files are searched: see debug_file_open(). */

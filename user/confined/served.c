@@ -220,6 +220,7 @@ static void put_memory(struct reply *reply, const struct list *lists, size_t nr)
 	reply->fd = fd;
 	if (!whole || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)) {
 		put_why(reply, NO_ROOM);
+		reply->answer.no_room = true;
 		if (fd >= 0)
 			close(fd);
 		reply->fd = -1;
@@ -295,6 +296,7 @@ static void answer_load(struct reply *reply, int fd)
 	is_open = false;
 	put_symbols(reply, &file.symbols, file.segments, file.nr_segments);
 	reply->answer.lines_lack = file.lines_lack;
+	reply->answer.no_room |= file.left_out;
 	if ((file.lines || file.go_lines) && reply->fd >= 0) {
 		struct known *known = xmalloc(sizeof(*known));
 

@@ -263,10 +263,12 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 	else if (name->failed) {
 		*cause = &account->failed;
 		account->failed_why = name->why;
-	}
-	/* If the file at the path could not be verified as this one, the name has no build-id. */
-	else if (at.kind == NAME_OF_FILE && !name->nr && !name->build_id && at.build_id)
+	} else if (name->no_room) {
+		*cause = &account->no_room;
+	} else if (at.kind == NAME_OF_FILE && !name->nr && !name->build_id && at.build_id) {
+		/* The file at the path could not be verified as this one. */
 		*cause = &account->no_file;
+	}
 	return name;
 }
 

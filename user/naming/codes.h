@@ -49,6 +49,7 @@ struct code_account {
 	__u64 no_symbol;	/* the file (or the kernel, or the JIT) has no symbol there */
 	__u64 refused;		/* the file at this path is not safe to open, or not this process's */
 	__u64 failed;		/* the worker died or hung while it read the file, or there is no worker */
+	__u64 no_room;		/* the memory for names has no room for the file's symbols */
 	__u64 no_time;		/* the time for names of this interval was used up */
 	__u64 ambiguous;	/* named or not: the process had two mappings there in this interval */
 	const char *failed_why; /* why reading a file failed last time; NULL: it never failed */

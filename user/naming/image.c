@@ -331,6 +331,16 @@ bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *sy
 	return base >= 0;
 }
 
+bool image_symbols_exceed(const struct image *image, __u32 kind, size_t most)
+{
+	GElf_Shdr header, strings;
+
+	if (!section_of_kind(image, kind, &header) || header.sh_type == SHT_NOBITS)
+		return false;
+	return header.sh_size > most ||
+	       (gelf_getshdr(elf_getscn(image->elf, header.sh_link), &strings) && strings.sh_size > most);
+}
+
 /* --- .gnu_debugdata --------------------------------------------------------------------------- */
 
 bool image_mini(const struct image *image, struct image *mini, size_t most)

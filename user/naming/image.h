@@ -60,6 +60,9 @@ struct segment *image_segments(const struct image *image, size_t *nr);
  * bytes is not read. Returns whether the image has such a table. */
 bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *symbols, size_t most);
 
+/* Whether the image has a table of this kind that is larger than `most` bytes, or whose texts are. */
+bool image_symbols_exceed(const struct image *image, __u32 kind, size_t most);
+
 /* Returns the end of the code section that contains the address; a callback for symbols_finish(). */
 __u64 image_end_of_code(const void *image, __u64 address);
 

@@ -88,6 +88,8 @@ struct answer {
 	__u32 nr_frames;
 	__u32 nr_text;	  /* bytes */
 	__u32 lines_lack; /* enum lines_lack */
+	__u32 no_room;	  /* symbols of the file were left out, because they take too much memory */
+	__u32 unused;
 };
 
 #endif

@@ -63,6 +63,7 @@ static const char *constant(const char *why)
 static const struct answer *answered(struct source *source, const struct answer *answer)
 {
 	source->failed = !answer;
+	source->no_room = answer && answer->no_room;
 	source->why = !answer ? worker_why(source->worker) : answer->why[0] ? constant(answer->why) : NULL;
 	return source->why ? NULL : answer;
 }
@@ -328,8 +329,11 @@ struct name *source_name_at(struct source *source, __u64 address)
 	if (symbol)
 		set_symbol(source, name, symbol, address);
 	if (!name->nr) {
-		name->why = source->failed ? worker_why(source->worker) : "no symbol is there";
+		name->why = source->failed    ? worker_why(source->worker)
+			    : source->no_room ? SOURCE_NO_ROOM
+					      : "no symbol is there";
 		name->failed = source->failed;
+		name->no_room = source->no_room;
 	}
 	return name;
 }

@@ -34,9 +34,9 @@ struct source {
 	time_t named_at; /* the same clock: when the first of `names` was made */
 	bool left_out;	 /* there was no room, or no worker to read it; it is not read again for a while */
 	const char *why; /* why it has no symbols; NULL if it has some */
-	bool refused, failed; /* see struct name */
-	bool elf;	      /* a program or a library: its symbols may have versions */
-	uid_t owner;	      /* of the file */
+	bool refused, failed, no_room; /* see struct name */
+	bool elf;		       /* a program or a library: its symbols may have versions */
+	uid_t owner;		       /* of the file */
 	char build_id[2 * BUILD_ID_MAX + 1];
 	struct segment *segments;
 	size_t nr_segments;
@@ -53,6 +53,9 @@ struct source {
 	struct map told;       /* texts that the worker sent, by their hash */
 	struct pool texts;     /* memory of `shown` and `told` */
 };
+
+/* Why a source without room has no symbols. */
+#define SOURCE_NO_ROOM "the memory for names has no room for its symbols"
 
 const char *source_why(int error);
 /* Whether nobody could look, rather than that there is no such file. */

@@ -146,8 +146,8 @@ static void leave_out(struct naming *naming, const struct source *used)
 
 	while (naming_memory(naming) > naming->settings.memory && (source = expendable(naming, used))) {
 		source_empty(source);
-		source->left_out = true;
-		source->why = "the memory for names has no room for its symbols";
+		source->left_out = source->no_room = true;
+		source->why = SOURCE_NO_ROOM;
 		source->read_at = clock_seconds();
 		weigh(naming, source);
 	}
@@ -229,8 +229,10 @@ static const struct name *unknown(struct naming *naming, const char *why)
 
 static const struct name *unknown_of(struct naming *naming, const struct source *source)
 {
-	naming->unknown =
-		(struct name){.why = source->why, .refused = source->refused, .failed = source->failed};
+	naming->unknown = (struct name){.why = source->why,
+					.refused = source->refused,
+					.failed = source->failed,
+					.no_room = source->no_room};
 	return &naming->unknown;
 }
 

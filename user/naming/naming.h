@@ -33,7 +33,8 @@ struct name {
 	const char *lines_why; /* what its file's lines lack and why, though it has DWARF; NULL: nothing is
 				  known */
 	bool refused;	       /* reason: the file was found but not opened; see base/guarded.h */
-	bool failed; /* reason: the worker died or hung on the file, or there is none; see worker.h */
+	bool failed;  /* reason: the worker died or hung on the file, or there is none; see worker.h */
+	bool no_room; /* reason: the memory has no room for the file's symbols */
 };
 
 #define NAMING_SYMBOL_MAX 2048		/* longer ones are cut, and end with "…" */

@@ -27,13 +27,13 @@ json_t *code_value(const struct code *code)
 
 json_t *code_account_value(const struct code_account *account)
 {
-	json_t *value = json_pack("{s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:I}", "named",
-				  (json_int_t)account->named, "unnamed", "no_pid",
-				  (json_int_t)account->no_pid, "no_mapping", (json_int_t)account->no_mapping,
-				  "no_file", (json_int_t)account->no_file, "no_symbol",
-				  (json_int_t)account->no_symbol, "refused", (json_int_t)account->refused,
-				  "failed", (json_int_t)account->failed, "no_time",
-				  (json_int_t)account->no_time, "ambiguous", (json_int_t)account->ambiguous);
+	json_t *value = json_pack(
+		"{s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:I}", "named", (json_int_t)account->named,
+		"unnamed", "no_pid", (json_int_t)account->no_pid, "no_mapping",
+		(json_int_t)account->no_mapping, "no_file", (json_int_t)account->no_file, "no_symbol",
+		(json_int_t)account->no_symbol, "refused", (json_int_t)account->refused, "failed",
+		(json_int_t)account->failed, "no_room", (json_int_t)account->no_room, "no_time",
+		(json_int_t)account->no_time, "ambiguous", (json_int_t)account->ambiguous);
 
 	if (account->failed_why)
 		json_object_set_new(value, "failed_why", json_string(account->failed_why));
