@@ -699,6 +699,15 @@ def test_compiled_code_is_named_by_its_map(engine, tmp_path):
         assert names.jit(path, address)["frames"] == []
 
 
+@pytest.mark.parametrize("before", [b"\0" * 5000, b"800 100 a\0b\n", b"800 100 \xff\xfe\n", b"800 100\n\n\r\n\0\n", b"800 100 x\n" + b"y" * 70000 + b"\n"],
+                         ids=["cut off and written on", "a zero in a name", "no UTF-8", "empty lines", "a long line"])
+def test_what_is_no_text_in_a_map_costs_no_other_line(engine, tmp_path, before):
+    path = tmp_path / "perf-1.map"
+    path.write_bytes(before + b"1000 100 compiled\n2000 100 last")
+    names = engine()
+    assert [functions(names.jit(path, address)) for address in (0x1000, 0x2000)] == [["compiled"], ["last"]]
+
+
 MAP = "1000 100 compiled\n"
 
 

@@ -252,6 +252,13 @@ const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const 
 
 /* --- run-time compilers ----------------------------------------------------------------------- */
 
+/* A zero byte ends a line. A map that was cut off while its process goes on writing begins with many. */
+static void end_lines_at_zeros(char *text, size_t size)
+{
+	for (char *at = text; (at = memchr(at, '\0', text + size - at)); at++)
+		*at = '\n';
+}
+
 const char *jit_symbols(struct symbols *symbols, int fd, size_t most)
 {
 	struct found_symbol symbol = {0};
@@ -262,6 +269,7 @@ const char *jit_symbols(struct symbols *symbols, int fd, size_t most)
 		symbols->strings_size = 0;
 		return "the map of compiled code can't be read";
 	}
+	end_lines_at_zeros(symbols->strings, symbols->strings_size);
 	symbols->strings_size++;
 	for (char *line = symbols->strings, *next; *line; line = next) {
 		char *name = line;
