@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # nhmtap. `make help` lists the targets. V=1 shows commands, O=DIR builds elsewhere, SANITIZE=1 adds
-# ASan and UBSan, SANITIZE=thread adds TSan (each in a folder of its own), WITHOUT=curl,microhttpd,seccomp,ncurses
+# ASan and UBSan, SANITIZE=thread adds TSan (each in a folder of its own), WITHOUT=curl,microhttpd,seccomp,ncurses,capstone
 # leaves these libraries out (any of them), DESTDIR and prefix are the destination of install.
 
 V      ?= 0
@@ -23,11 +23,12 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 # --- what can be left out ------------------------------------------------------------------------
 # Each part is a library, and the file that calls it. Without it, FILE_without.c takes the place of FILE.c.
 comma      := ,
-parts      := curl microhttpd seccomp ncurses
+parts      := curl microhttpd seccomp ncurses capstone
 curl       := user/output/push
 microhttpd := user/session/listen
 seccomp    := user/confined/filter
 ncurses    := user/top/screen
+capstone   := user/confined/disassemble
 WITHOUT    ?=
 left_out   := $(subst $(comma), ,$(WITHOUT))
 unknown    := $(filter-out $(parts),$(left_out))
@@ -104,7 +105,7 @@ reproducible := -ffile-prefix-map=$(CURDIR)=.
 # Libraries, by their names in pkg-config.
 packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma
 # Libraries that are loaded when they are needed: user/base/late.h.
-late     := $(patsubst libncurses,ncursesw,$(taken:%=lib%))
+late     := $(patsubst libcapstone,capstone,$(patsubst libncurses,ncursesw,$(taken:%=lib%)))
 soname    = $(shell readelf -d $$($(CC) -print-file-name=$1.so) | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) $(reproducible) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
@@ -121,7 +122,7 @@ schemas  := $(sort $(wildcard schema/*.json))
 embedded := $(programs) $(schemas) events/schema.json user/output/flamegraph.html user/view/report.html \
 	    user/command/completion.bash user/command/completion.zsh
 
-all: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## build: build the program (O=DIR, V=1, SANITIZE=1, WITHOUT=curl,microhttpd,seccomp,ncurses)
+all: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## build: build the program (O=DIR, V=1, SANITIZE=1, WITHOUT=curl,microhttpd,seccomp,ncurses,capstone)
 
 $(O)/nhmtap: $(objects)
 	$(call say,LINK,$@)
@@ -154,6 +155,7 @@ own_flags_user_output_push.c     = -DLIBCURL_SONAME='"$(call soname,libcurl)"'
 own_flags_user_session_listen.c  = -DLIBMICROHTTPD_SONAME='"$(call soname,libmicrohttpd)"'
 # The development file of ncurses is a linker script; the library's name has its major version.
 own_flags_user_top_screen.c      = -DLIBNCURSES_SONAME='"libncursesw.so.6"'
+own_flags_user_confined_disassemble.c = -DLIBCAPSTONE_SONAME='"$(call soname,libcapstone)"'
 own_flags_user_confined_filter.c = -DLIBSECCOMP_SONAME='"$(call soname,libseccomp)"'
 
 # The flags contain these versions.

@@ -11,8 +11,9 @@ from records import HERE
 USER = os.path.join(HERE, "..", "user")
 ENGINE = ("base/memory", "base/guarded", "base/apart", "base/local", "base/packet", "base/late", "base/piped",
           "base/refusal", "base/visible", "base/interned", "base/map", "naming/foreign", "unwind/table",
-          *(f"confined/{name}" for name in ("dwarf_image", "lines", "read_file", "served", "filter", "eh_frame", "gopclntab", "go_image", "linkage",
-                                            "unwind_image", "unwind_rows")),
+          *(f"confined/{name}" for name in (
+              "dwarf_image", "lines", "read_file", "served", "disassemble_without", "filter", "eh_frame", "gopclntab", "go_image",
+              "linkage", "unwind_image", "unwind_rows")),
           *(f"naming/{name}" for name in (
     "naming", "named_source", "pool", "order", "spans", "symbols", "image", "debug_file", "maps", "demangle",
     "worker")))

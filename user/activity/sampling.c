@@ -15,6 +15,7 @@
 #include "activity/warning.h"
 #include "activity/why.h"
 #include "aggregation/aggregation.h"
+#include "annotate/annotation.h"
 #include "aggregation/wakes.h"
 #include "base/clock.h"
 #include "base/list.h"
@@ -83,6 +84,7 @@ struct state {
 					      NULL for an event without samples */
 	struct sampled_event *events;	   /* per event of the plan */
 	struct streaming *stream;	   /* NULL: none was asked for */
+	struct annotator *annotator;	   /* NULL: nothing was annotated yet */
 	void **gathered;		   /* per event: entries named early; NULL: none */
 	__u64 named_ns, drained_ns;	   /* CLOCK_MONOTONIC: when keys were last named early; drained */
 	struct wakes wakes;		   /* sets `filling` */
@@ -96,6 +98,8 @@ static const char *keys_of(const struct activity *activity)
 {
 	const struct sampling *sampling = activity->details;
 
+	if (activity->options->annotate)
+		return sampling->annotated_keys;
 	if (activity->options->by)
 		return activity->options->by;
 	return activity->streams ? sampling->stream_keys : sampling->default_keys;
@@ -115,6 +119,23 @@ static bool may_be_throttled(const struct activity *activity, const struct event
 				     : event_stops_throttled(event);
 }
 
+/* Code is annotated by the places of its samples, so other keys would be in the way. */
+static int check_annotate(const struct activity *activity, struct refusal *refusal)
+{
+	const struct options *options = activity->options;
+	const struct sampling *sampling = activity->details;
+
+	if (!options->annotate || (sampling->annotated_keys && !options->by && !activity->streams))
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --annotate '%.200s'", options->annotate);
+	because(refusal, options->call_graph ? "with -g samples are told by their stacks"
+			 : activity->streams ? "a stream has each sample by itself"
+			 : options->by	     ? "it has keys of its own, and --by asks for others"
+					     : "these samples are not told by their code");
+	return instead(refusal, "nhmtap %s --annotate %.200s, without other keys", sampling->command,
+		       options->annotate);
+}
+
 int sampling_check(struct activity *activity, struct refusal *refusal)
 {
 	struct state *state = xcalloc(1, sizeof(*state));
@@ -122,6 +143,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 
 	activity->state = state;
 	state->sampling = activity->details;
+	if (check_annotate(activity, refusal))
+		return -1;
 	activity->drain_ns = activity->streams ? STREAM_NS : LOOK_AT_KEPT_NS;
 	state->nr = activity->plan.events.nr;
 	state->aggregations = xcalloc(state->nr, sizeof(*state->aggregations));
@@ -370,6 +393,7 @@ void sampling_describe(struct activity *activity, json_t *start)
 	json_object_set_new(start, state->sampling->keys_option ? state->sampling->keys_option + 2 : "by",
 			    keys_value(&activity->keys, aggregation_layout(state->aggregations[sampled])));
 	put_text(start, "where", activity->options->where);
+	put_text(start, "annotate", activity->options->annotate);
 	if (activity->options->call_graph)
 		json_object_set_new(start, "unwind", unwind_value(state));
 }
@@ -498,6 +522,8 @@ size_t sampling_most_entries(const struct activity *activity, size_t nr)
 {
 	size_t top = activity->options->top, most = entries_fitting(activity);
 
+	if (activity->options->annotate)
+		return most < nr ? most : nr;
 	if (!top && session_all_people(activity->session))
 		top = DEFAULT_TABLE_ENTRIES;
 	if (top && top < most)
@@ -1086,6 +1112,29 @@ static void say_silence(const struct activity *activity, size_t i, const struct 
 		say("nhmtap: %s: no samples: %s", silence.event->name, silence_why(&silence, why));
 }
 
+/* The code that was asked for, by the entries of a record; NULL: none was. */
+static json_t *annotations_of(struct activity *activity, const json_t *record)
+{
+	struct state *state = activity->state;
+
+	if (!activity->options->annotate)
+		return NULL;
+	if (!state->annotator)
+		state->annotator = annotator_new();
+	return annotate(state->annotator, activity->options->annotate, record);
+}
+
+static int write_annotations(struct activity *activity, const json_t *annotations)
+{
+	json_t *record;
+	size_t i;
+	int err = 0;
+
+	json_array_foreach(annotations, i, record)
+		err = err ? err : activity_write(activity, json_incref(record));
+	return err;
+}
+
 /* `read` has all events of the plan, `found` is what this one counted in the interval. */
 static int report_event(struct activity *activity, size_t i, bool last, struct event_read *read,
 			struct count *found, struct sampled *sampled)
@@ -1096,7 +1145,7 @@ static int report_event(struct activity *activity, size_t i, bool last, struct e
 	struct samples before = state->events[i].account, since;
 	struct reading *reading = &read[i].reading;
 	struct silence silence;
-	json_t *record;
+	json_t *record, *annotations;
 	int err;
 
 	*sampled = (struct sampled){&activity->plan.events.list[i], i,
@@ -1124,7 +1173,11 @@ static int report_event(struct activity *activity, size_t i, bool last, struct e
 		json_decref(record);
 		return err;
 	}
+	annotations = annotations_of(activity, record);
 	err = activity_write(activity, record);
+	if (!err)
+		err = write_annotations(activity, annotations);
+	json_decref(annotations);
 	if (last)
 		say_silence(activity, i, &read[i].count);
 	if (!err)
@@ -1238,6 +1291,7 @@ void sampling_release(struct activity *activity)
 	wakes_close(&state->wakes);
 	release_gathered(activity);
 	streaming_release(state->stream);
+	annotator_release(state->annotator);
 	for (size_t i = 0; i < state->nr; i++)
 		aggregation_close(state->aggregations[i]);
 	free(state->gathered);

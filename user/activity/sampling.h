@@ -55,14 +55,15 @@ void gathering_trim(const struct gathering *gathering, void *const *gathered, si
 		    size_t most);
 
 struct sampling {
-	const char *command;	  /* the command, and the type of its records: "profile" */
-	const char *aggregation;  /* name of its file in bpf/: "profile" for profile.bpf.c */
-	const char *keys_option;  /* "--fields", of a command whose samples all stream; NULL: "--by" */
-	const char *default_keys; /* of --by */
-	const char *stream_keys;  /* of --by with --stream; NULL: --stream is not supported */
-	const char *stream_shows; /* what a stream's samples have beside the keys; NULL: the keys name that,
-				     too */
-	const char *where_fields; /* what --where may compare: of where_compile(); NULL: nothing */
+	const char *command;	    /* the command, and the type of its records: "profile" */
+	const char *aggregation;    /* name of its file in bpf/: "profile" for profile.bpf.c */
+	const char *keys_option;    /* "--fields", of a command whose samples all stream; NULL: "--by" */
+	const char *default_keys;   /* of --by */
+	const char *annotated_keys; /* of --annotate; NULL: it is not supported */
+	const char *stream_keys;    /* of --by with --stream; NULL: --stream is not supported */
+	const char *stream_shows;   /* what a stream's samples have beside the keys; NULL: the keys name that,
+				       too */
+	const char *where_fields;   /* what --where may compare: of where_compile(); NULL: nothing */
 	bool reads_stacks; /* samples may lack the stack that the program needs; the account counts these */
 	put_fn put;	   /* NULL: puts entries by their keys */
 	const struct gathering *gathering; /* for `put`; NULL: entries are named at the end of an interval */

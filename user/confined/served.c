@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "confined/disassemble.h"
 #include "confined/dwarf_image.h"
 #include "confined/filter.h"
 #include "confined/go_image.h"
@@ -342,6 +343,59 @@ static void answer_table(struct reply *reply, int fd)
 	unwind_table_release(&table);
 }
 
+/* --- code ------------------------------------------------------------------------------------------ */
+
+static const char *code_why = CODE_LIBRARY; /* why code can't be shown; NULL: it can */
+
+/* The part of the file from the offset on that is code, at most as much as was asked for. */
+static const struct segment *segment_at(const struct segment *list, size_t nr, __u64 offset)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (offset >= list[i].offset && offset - list[i].offset < list[i].size)
+			return &list[i];
+	return NULL;
+}
+
+static const char *read_code(const struct image *image, struct told_instruction **list, size_t *nr_found)
+{
+	size_t nr, size;
+	struct segment *segments = image_segments(image, &nr);
+	const struct segment *segment = segment_at(segments, nr, asked.ask.address);
+	__u8 *code;
+	const char *why = CODE_NOWHERE;
+
+	if (segment) {
+		size = segment->size - (asked.ask.address - segment->offset);
+		size = size < asked.ask.most ? size : asked.ask.most;
+		code = xmalloc(size);
+		if (image_read(image, code, size, asked.ask.address))
+			why = disassemble(code, size, asked.ask.address - segment->offset + segment->address,
+					  gelf_getclass(image->elf) == ELFCLASS64, list, nr_found);
+		free(code);
+	}
+	free(segments);
+	return why;
+}
+
+static void answer_code(struct reply *reply, int fd)
+{
+	struct told_instruction *list = NULL;
+	struct image image;
+	size_t nr = 0;
+	const char *why = code_why ?: image_from_file(&image, fd);
+
+	if (code_why && fd >= 0)
+		close(fd);
+	if (!why) {
+		why = read_code(&image, &list, &nr);
+		image_close(&image);
+	}
+	put_why(reply, why);
+	if (!why)
+		put_memory(reply, &(const struct list){list, nr, sizeof(*list)}, 1);
+	free(list);
+}
+
 /* --- names ---------------------------------------------------------------------------------------- */
 
 static __u32 put_file(struct reply *reply, const struct source_place *place)
@@ -394,7 +448,7 @@ static void __attribute__((noreturn)) serve(void)
 {
 	static void (*const answers[])(struct reply * reply, int fd) = {
 		[ASK_OPEN] = answer_open, [ASK_LOAD] = answer_load,   [ASK_MAP] = answer_map,
-		[ASK_NAME] = answer_name, [ASK_TABLE] = answer_table,
+		[ASK_NAME] = answer_name, [ASK_TABLE] = answer_table, [ASK_CODE] = answer_code,
 	};
 	static struct reply reply;
 	int fd;
@@ -461,6 +515,8 @@ static void __attribute__((constructor)) begin(int argc, char **argv)
 	memory = strtoull(argv[1], NULL, 10);
 	block_signals();
 	keep_memory(memory);
+	if (strstr(argv[1], WORKER_OF_CODE))
+		code_why = disassemble_load_library();
 	never = confine(memory);
 	if (never)
 		refuse_all(never);

@@ -8,6 +8,7 @@
 #include "activity/call_stacks.h"
 #include "activity/sampling.h"
 #include "aggregation/remainder.h"
+#include "annotate/annotation.h"
 #include "base/memory.h"
 #include "mem/plan.h"
 #include "option/command.h"
@@ -315,6 +316,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.aggregation = "mem",
 		.where_fields = WHERE_OF_DATA,
 		.default_keys = "source,comm,symbol",
+		.annotated_keys = ANNOTATED_KEYS_OF_DATA,
 		.stream_keys = "ip,pid,tid,cpu,comm",
 		.stream_shows = "addr,latency,period,source",
 		.code_keys = ip_code_keys,
@@ -393,6 +395,9 @@ static const struct option_row rows[] = {
 	 .help = "keys to aggregate by, besides source, which is always one: any of "
 		 "pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock,stack, names of the "
 		 "code (symbol, line, module, place) and its address, ip (default comm,symbol)"},
+	{0, "annotate", "FUNCTION", OPTION_TEXT, COMMON(annotate),
+	 .help = "show the code of FUNCTION: source lines and instructions, each with its samples, their "
+		 "latency, and the sources of their data"},
 	{0, "shared", NULL, OPTION_FLAG, OWN(struct mem_options, shared),
 	 .help = "report cache lines that are shared between cores, and who loads from and stores to which "
 		 "offsets; samples stores too where the PMU's driver names an event for them"},

@@ -115,7 +115,7 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 	if (json_object_get(record, "stacks")) {
 		rows_of_stacks(text, &stream->calls, entries, &whole);
 		row_of_rest(text, rest, &whole);
-	} else if (has_other_keys(entries)) {
+	} else if (has_other_keys(entries) && !json_object_get(stream->start, "annotate")) {
 		rows_of_entries(text, entries, &whole);
 		row_of_rest(text, rest, &whole);
 	}

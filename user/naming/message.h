@@ -19,6 +19,8 @@
 /* The worker executes this program again under this name. Its socket has this descriptor number. */
 #define WORKER_NAME "nhmtap-worker"
 #define WORKER_FD   3
+/* Follows the memory in its argument if it is to load what disassembles. */
+#define WORKER_OF_CODE " code"
 
 enum ask_kind {
 	ASK_OPEN,   /* build-id of the file whose descriptor is passed; of the vdso if there is none */
@@ -27,6 +29,7 @@ enum ask_kind {
 	ASK_NAME,   /* source lines of an address */
 	ASK_TABLE,  /* unwind table of the file whose descriptor is passed; of the vdso if there is none */
 	ASK_FORGET, /* forgets a file's lines; there is no answer */
+	ASK_CODE,   /* instructions at an offset (`address`) of the file whose descriptor is passed */
 	ASK_OPENED, /* the file that ANSWER_OPEN asked for; no descriptor: it can't be opened */
 };
 
@@ -54,6 +57,19 @@ struct told_frame {
 	__u32 unused;
 	__u64 entry;
 };
+
+/* An instruction of code. */
+struct told_instruction {
+	__u32 size; /* bytes */
+	char text[196];
+};
+
+/* Reasons why there are no instructions. */
+#define CODE_LIBRARY                                                                                         \
+	"code can't be shown as instructions: libcapstone is missing (apt-get install libcapstone4)"
+#define CODE_BUILT   "code can't be shown as instructions: this nhmtap was built without libcapstone"
+#define CODE_FAILED  "the code can't be read as instructions"
+#define CODE_NOWHERE "the file has no code there"
 
 /* What a file's lines lack, though it has DWARF. */
 enum lines_lack {

@@ -24,6 +24,7 @@
 struct worker {
 	struct worker *next; /* list of all workers */
 	size_t memory;	     /* see worker_new() */
+	bool disassembles;
 	int process; /* its pidfd: a session reaps any child, so its pid may be reused; -1: not running */
 	pid_t pid;
 	int fd;
@@ -47,6 +48,11 @@ static struct {
 	struct worker *first;
 	__u64 ended_ns;
 } workers = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void worker_disassembles(struct worker *worker)
+{
+	worker->disassembles = true;
+}
 
 struct worker *worker_new(size_t memory)
 {
@@ -142,12 +148,12 @@ void worker_release(struct worker *worker)
 /* Executes the program again, because a newly executed program shares no memory with this one. */
 static void execute(struct worker *worker, int end)
 {
-	char name[] = WORKER_NAME, memory[32], *arguments[] = {name, memory, NULL}, *environment[] = {NULL};
+	char name[] = WORKER_NAME, memory[40], *arguments[] = {name, memory, NULL}, *environment[] = {NULL};
 	posix_spawn_file_actions_t actions;
 	pid_t pid = 0;
 	int process = -1;
 
-	snprintf(memory, sizeof(memory), "%zu", worker->memory);
+	snprintf(memory, sizeof(memory), "%zu%s", worker->memory, worker->disassembles ? WORKER_OF_CODE : "");
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, end, WORKER_FD);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);

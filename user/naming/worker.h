@@ -37,6 +37,9 @@ bool worker_start(struct worker *worker);
 void worker_wait(struct worker *worker);
 void worker_release(struct worker *worker);
 
+/* From its next start on, the worker can show code as instructions, which takes a further library. */
+void worker_disassembles(struct worker *worker);
+
 /* The number of workers that have ended so far. What they had read is lost. */
 __u32 worker_generation(const struct worker *worker);
 

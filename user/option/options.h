@@ -33,6 +33,7 @@ struct options {
 	__u64 frequency;       /* -F, Hz; 0 if not given */
 	__u64 usual_frequency; /* default frequency in Hz if neither is given; 0: nhmtap's default */
 	const char *by;	       /* --by, NULL if not given */
+	const char *annotate;  /* --annotate, NULL if not given */
 	const char *where;     /* --where, NULL if not given */
 	bool call_graph;       /* -g, or `stack` among the keys */
 	__u64 max_stack;       /* --max-stack, frames; 0 if not given */

@@ -15,7 +15,7 @@ image: $(O)/.image-packages $(O)/nhmtap $(O)/nhmtap-known ## build: make a conta
 	$(call say,IMAGE,$(image)/oci)
 	$(Q)SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || echo 0)} \
 		$(packaging)/image/make-image $(image) $(version) $(O)/nhmtap $(O)/nhmtap-known \
-		$(foreach library,$(filter-out ncursesw,$(late)),$(shell $(CC) -print-file-name=$(call soname,$(library)))) \
+		$(foreach library,$(filter-out ncursesw capstone,$(late)),$(shell $(CC) -print-file-name=$(call soname,$(library)))) \
 		> $(image).log 2>&1 || { tail -30 $(image).log >&2; exit 1; }
 
 # gcc and libc6-dev are left out of Build-Depends, because they are build-essential.
@@ -23,7 +23,7 @@ deb: $(O)/.build-packages $(O)/.deb-packages ## build: build the Debian packages
 	$(Q)rm -rf $(deb) && mkdir -p $(deb_source)
 	$(Q)git ls-files -z | xargs -0 cp --parents -t $(deb_source)
 	$(Q)mv $(deb_source)/$(packaging)/debian $(deb_source)/debian
-	$(Q)needed=$$(sed -n '/^\[\(build\|curl\|microhttpd\|seccomp\|ncurses\)\]/,/^$$/s/^\([^ |]\+\) *|.*/\1/p' $(packaging)/packages.txt | grep -vx -e gcc -e libc6-dev | paste -sd,) && \
+	$(Q)needed=$$(sed -n '/^\[\(build\|curl\|microhttpd\|seccomp\|ncurses\|capstone\)\]/,/^$$/s/^\([^ |]\+\) *|.*/\1/p' $(packaging)/packages.txt | grep -vx -e gcc -e libc6-dev | paste -sd,) && \
 	sed -i "s/@version@/$(version)/; s/@build-depends@/$$needed/" $(deb_source)/debian/changelog $(deb_source)/debian/control
 	$(call say,DEB,$(deb))
 	$(Q)cd $(deb_source) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u O -u V -u CI dpkg-buildpackage -us -uc > $(deb)/log 2>&1 || { tail -30 $(deb)/log >&2; exit 1; }

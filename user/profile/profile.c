@@ -3,6 +3,7 @@
 #include "activity/activity.h"
 #include "activity/call_stacks.h"
 #include "activity/sampling.h"
+#include "annotate/annotation.h"
 #include "option/command.h"
 #include "plan/unwind.h"
 #include "record/type.h"
@@ -39,6 +40,7 @@ static const struct sampling profile_by_keys = {
 	.aggregation = "profile",
 	.where_fields = WHERE_OF_ALL ",addr",
 	.default_keys = "comm,symbol",
+	.annotated_keys = ANNOTATED_KEYS,
 	.code_keys = ip_code_keys,
 };
 
@@ -71,6 +73,13 @@ static const struct record_type frames_record = {
 };
 REGISTER_RECORD(frames_record);
 
+static const struct record_type annotation_record = {
+	.name = "annotation",
+	.list = "instructions",
+	.kept = {"event", "nth", "start_time", "duration_ns", "function"},
+};
+REGISTER_RECORD(annotation_record);
+
 static const char *const keys[] = {"comm",  "symbol", "line", "module", "place",  "ip",
 				   "stack", "pid",    "tid",  "cpu",	"cgroup", NULL};
 
@@ -78,6 +87,8 @@ static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
 	 .help = "keys to aggregate by: any of pid,tid,comm,cpu,cgroup,stack, names of the code (symbol, "
 		 "line, module, place: module and offset) and its address, ip (default comm,symbol)"},
+	{0, "annotate", "FUNCTION", OPTION_TEXT, COMMON(annotate),
+	 .help = "show the code of FUNCTION: source lines and instructions, each with its samples"},
 	{0},
 };
 

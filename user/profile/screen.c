@@ -19,9 +19,10 @@ static void profile_table(struct text *text, const struct stream *stream, const 
 	lines_of_status(text, record);
 	if (json_object_get(record, "stacks"))
 		rows_of_stacks(text, &stream->calls, entries, &whole);
-	else if (json_array_size(entries))
+	else if (json_array_size(entries) && !json_object_get(stream->start, "annotate"))
 		rows_of_entries(text, entries, &whole);
-	row_of_rest(text, rest, &whole);
+	if (!json_object_get(stream->start, "annotate"))
+		row_of_rest(text, rest, &whole);
 	text_add(text, "\n");
 }
 
