@@ -55,7 +55,8 @@ bool counters_take_turns(const struct counters *counters, size_t event);
 
 /* Mixes the order of these turns, so that it is not in step with what is measured: lets one group, chosen at
  * random, have the counters alone until the next call, or all take turns as before; always that if not `mix`.
- * Must be called right after counters_read_all(). Returns whether a group has them alone now. */
+ * Not in cgroups before Linux 6.12. Must be called right after counters_read_all(). Returns whether a group
+ * has them alone now. */
 bool counters_mix_turns(struct counters *counters, bool mix);
 
 /* The time in ns in which some counter might wrap twice; all counters must be read at least once in that
