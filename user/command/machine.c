@@ -12,6 +12,7 @@
 struct machine_options {
 	struct machine_kind kind;
 	struct texts out;
+	const char *forks;
 	bool root, list;
 };
 
@@ -32,6 +33,7 @@ static void make_line(struct arguments *line, const struct options *options)
 	arguments_add_option(line, "--user", own->root ? "root" : NULL);
 	for (size_t i = 0; i < own->out.nr; i++)
 		arguments_add_option(line, "--out", own->out.list[i]);
+	arguments_add_option(line, "--forks", own->forks);
 	arguments_add(line, "--");
 	for (int i = 0; i < options->nr_rest; i++)
 		arguments_add(line, options->rest[i]);
@@ -99,6 +101,9 @@ static const struct option_row rows[] = {
 	 .help = "copy this file or folder back to this host afterwards; other changes are lost; repeatable"},
 	{0, "root", NULL, OPTION_FLAG, OWN(struct machine_options, root),
 	 .help = "run COMMAND as root of the machine, which may read no more of this host's files than you"},
+	{0, "forks", "SOCKET", OPTION_TEXT, OWN(struct machine_options, forks),
+	 .help = "run COMMAND up to where it waits, and then in a fork of the machine for each client of "
+		 "SOCKET, as pytest does"},
 	{0, "list", NULL, OPTION_FLAG, OWN(struct machine_options, list),
 	 .help = "show the models, the kernels, and the events that the model counts"},
 	{0},

@@ -94,8 +94,9 @@ class Change(NamedTuple):
         return percent if self.real else f"{percent} (within the noise)"
 
 
-def compare(runs: Sequence[Measured], before: Sequence[Measured]) -> Optional[Change]:
-    """Returns the change of repeated measurements, or None if one side has no value."""
+def compare(runs: Sequence[Measured], before: Sequence[Measured], exact: bool = False) -> Optional[Change]:
+    """Returns the change of repeated measurements, or None if one side has no value. exact: they differ
+    by what was run alone, so that each difference is real."""
     new, old = over_repeats(runs), over_repeats(before)
     if new.value is None or old.value is None:
         return None
@@ -104,7 +105,7 @@ def compare(runs: Sequence[Measured], before: Sequence[Measured]) -> Optional[Ch
         change /= abs(float(old.value))
     elif change:
         change = math.copysign(math.inf, change)
-    return Change(change, new.least > old.most or new.most < old.least, old)
+    return Change(change, bool(exact and change) or new.least > old.most or new.most < old.least, old)
 
 
 class Limit(NamedTuple):

@@ -45,3 +45,7 @@ class Timeout(Error, subprocess.TimeoutExpired):
 class CannotTell(Error):
     """The result of a comparison is unknown: the limit is within the bound of the estimate, or
     there is no value."""
+
+
+class NotCounted(CannotTell):
+    """There is no value to compare with."""

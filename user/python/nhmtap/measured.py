@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 
-from .errors import CannotTell
+from .errors import CannotTell, NotCounted
 
 Number = Union[int, float]
 Record = Dict[str, Any]
@@ -60,7 +60,7 @@ class Measured:
     def _there(self) -> Number:
         __tracebackhide__ = True
         if self.value is None:
-            raise CannotTell(f"{self.name} has no value: {self.record.get('why', 'not counted')}")
+            raise NotCounted(f"{self.name} has no value: {self.record.get('why', 'not counted')}")
         return self.value
 
     def _decide(self, other: Any, yes: Callable[[Number, Number], bool],

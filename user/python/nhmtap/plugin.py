@@ -20,6 +20,7 @@ A test that needs what this machine can't measure is skipped (with --nhmtap-stri
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import math
 import operator
@@ -32,8 +33,8 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, Lis
 
 import pytest
 
-from . import baseline, inprocess, program, runs
-from .errors import CannotTell, Error, Refused
+from . import baseline, inprocess, machine, program, runs
+from .errors import CannotTell, Ended, Error, NotCounted, Refused
 from .measured import Measured, Record, found, over_repeats, plain
 from .table import Table
 
@@ -56,6 +57,7 @@ SUFFIXES = {"": (1, False), "k": (1e3, False), "K": (1e3, False), "M": (1e6, Fal
 SUFFIXED = re.compile(r"(.*?)\s*([kKMG]|[num]?s)?", re.DOTALL)
 
 PROPERTY = "nhmtap."
+MACHINE = "--nhmtap-machine"
 
 COLLECTED = pytest.StashKey["Collected"]()
 SUITE = pytest.StashKey["Suite"]()
@@ -206,8 +208,7 @@ class Collected:
 
 def _event_record(series: Series) -> Record:
     median = over_repeats(series.runs)
-    record: Record = {"event": series.event, "outcome": series.outcome,
-                      "runs": [baseline.pack(m) for m in series.runs]}
+    record: Record = {"event": series.event, "runs": [baseline.pack(m) for m in series.runs]}
     if median.unit:
         record["unit"] = median.unit
     if median.value is None:
@@ -216,6 +217,11 @@ def _event_record(series: Series) -> Record:
         record["median"] = baseline.pack(median)
     if series.empty_block is not None:
         record["empty_block"] = baseline.pack(series.empty_block)
+    return {**record, **_compared(series)}
+
+
+def _compared(series: Series) -> Record:
+    record: Record = {"outcome": series.outcome}
     if series.change is not None:
         record["before"] = baseline.pack(series.change.before)
         if abs(series.change.share) != float("inf"):
@@ -354,8 +360,17 @@ class Call:
         failed += self._compare()
         if failed:
             raise pytest.fail.Exception("\n".join(failed + unknown), pytrace=False)
+        if self.suite.on_machine:
+            self._need_all()
         if unknown:
             raise CannotTell("\n".join(unknown))
+
+    def _need_all(self) -> None:
+        __tracebackhide__ = True
+        for name in self.expected.names:
+            series = self.collected.series.get(found(self.collected.series, name) or "")
+            if series:
+                float(over_repeats(series.runs))
 
     def _outcome(self, expectation: Expectation) -> Dict[str, Any]:
         name = found(self.collected.series, expectation.name)
@@ -380,23 +395,8 @@ class Call:
 
     def _compare(self) -> List[str]:
         """Compares with the baseline. Returns a sentence for each limit that is exceeded."""
-        sentences = []
-        for series in self.collected.series.values():
-            if self.suite.before is None:
-                continue
-            before = baseline.of_machine(self.suite.before, self.item.nodeid, self.collected.machine,
-                                         series.event)
-            series.change = baseline.compare(series.runs, before) if before else None
-            if not series.change:
-                series.outcome = "no_baseline"
-                continue
-            series.outcome = ("same" if not series.change.real else
-                              "rose" if series.change.share > 0 else "fell")
-            for limit in self.suite.limits:
-                if limit.broken(series.event, series.change):
-                    series.outcome = "failed"
-                    sentences.append(baseline.sentence(series.event, series.runs, series.change, limit))
-        return sentences
+        return [sentence for series in self.collected.series.values()
+                for sentence in self.suite.compare(series, self.item.nodeid, self.collected.machine, exact=False)]
 
 
 @contextlib.contextmanager
@@ -422,7 +422,11 @@ class Suite:
         self.json: Optional[str] = config.getoption("nhmtap_json")
         self.profile_on_fail: bool = config.getoption("nhmtap_profile_on_fail")
         repeat: Optional[int] = config.getoption("nhmtap_repeat")
-        self.repeat = repeat or (BASELINE_REPEATS if self.save or compare else 1)
+        self.on_machine: bool = config.getoption("nhmtap_on_machine", False)
+        words: Optional[str] = config.getoption("nhmtap_machine")
+        # The machine counts the same each time.
+        self.repeat = repeat or (BASELINE_REPEATS if (self.save or compare) and words is None else 1)
+        self.machine: Optional[machine.Machine] = None
         self.records: Dict[str, Record] = {}
         self.unwritten: List[str] = []  # what to say of files that could not be written
         self.before: Optional[Dict[baseline.Key, List[baseline.Run]]] = None
@@ -443,6 +447,87 @@ class Suite:
             raise pytest.UsageError(f"nhmtap: {error}") from None
         if self.limits and not compare:
             raise pytest.UsageError("nhmtap: --nhmtap-fail needs --nhmtap-compare FILE")
+        if words is not None and not config.getoption("collectonly"):
+            self.machine = machine.Machine(config, words, self.repeat)
+
+    # --- on the emulated machine ----------------------------------------------------------------
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tells xdist's workers where the machine is."""
+        if self.machine:
+            node.workerinput["nhmtap_machine"] = str(self.machine.folder)
+
+    def pytest_sessionstart(self) -> None:
+        """Has the machine boot while tests are collected."""
+        if self.machine and not self.worker:
+            self.machine.prepare()
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Has the machine collect its tests while others run here."""
+        items = list(filter(machine.marked, session.items))
+        if self.machine and items:
+            self.machine.prepare(items)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Optional[bool]:
+        """Runs a marked test on the machine instead of here."""
+        if not self.machine or not machine.marked(item):
+            return None
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in self._reports_of(item, self.machine):
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def _reports_of(self, item: pytest.Item, on: machine.Machine) -> List[pytest.TestReport]:
+        with contextlib.suppress(AttributeError):  # pytest-timeout's: the guest has its own
+            item.config.hook.pytest_timeout_cancel_timer(item=item)
+        reports: List[pytest.TestReport] = []
+        call = pytest.CallInfo.from_call(lambda: reports.extend(on.run(item)), when="setup",
+                                         reraise=(pytest.exit.Exception, KeyboardInterrupt))
+        if call.excinfo:
+            if isinstance(call.excinfo.value, Ended):  # as a test that fails
+                call.when = "call"
+            return [item.ihook.pytest_runtest_makereport(item=item, call=call)]
+        for report in reports:
+            self._compare_there(report)
+        return reports
+
+    def _compare_there(self, report: pytest.TestReport) -> None:
+        """Compares what was measured there with the baseline, of which the guest knows nothing."""
+        record: Optional[Record] = getattr(report, "nhmtap", None)
+        if not record or self.before is None:
+            return
+        sentences = []
+        for event in record["events"]:
+            series = Series(event["event"])
+            series.runs = [Measured(series.event, {}, None) if run is None else baseline.unpack(series.event, run)
+                           for run in event["runs"]]
+            sentences += self.compare(series, report.nodeid, (record["cpu"], record["kernel"]), exact=True)
+            event.update(_compared(series))
+            if series.change:
+                report.user_properties.append((f"{PROPERTY}{series.event}.change", str(series.change)))
+        if sentences:
+            told = [report.longreprtext] if report.failed else []
+            report.outcome = record["result"] = "failed"
+            report.longrepr = "\n".join(sentences + told)
+
+    def compare(self, series: Series, test: str, cpu_and_kernel: Tuple[str, str], exact: bool) -> List[str]:
+        """Compares with the baseline. Returns a sentence for each limit that is exceeded. exact: each difference is
+        one of the program."""
+        if self.before is None:
+            return []
+        before = baseline.of_machine(self.before, test, cpu_and_kernel, series.event)
+        series.change = baseline.compare(series.runs, before, exact) if before else None
+        if not series.change:
+            series.outcome = "no_baseline"
+            return []
+        series.outcome = "same" if not series.change.real else "rose" if series.change.share > 0 else "fell"
+        broken = [limit for limit in self.limits if limit.broken(series.event, series.change)]
+        if broken:
+            series.outcome = "failed"
+        return [baseline.sentence(series.event, series.runs, series.change, limit) for limit in broken]
 
     # --- while a test runs ----------------------------------------------------------------------
 
@@ -501,7 +586,9 @@ class Suite:
         assert info
         error = info.value
         told: Optional[BaseException] = None
-        if isinstance(error, Refused) and error.by_machine and not self.strict:
+        absent = (isinstance(error, Refused) and error.by_machine or
+                  isinstance(error, NotCounted) and self.on_machine)
+        if absent and not self.strict:
             told = pytest.skip.Exception(f"nhmtap: {error}", _use_item_location=True)
         elif not any(str(entry.path) == str(item.path) for entry in info.traceback):
             told = pytest.fail.Exception(f"nhmtap: {error}", pytrace=False)
@@ -583,6 +670,8 @@ class Suite:
     def pytest_unconfigure(self) -> None:
         """Ends the sessions that measure this process."""
         inprocess.close_sessions()
+        if self.machine:
+            self.machine.close()
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """Shows the table of tests and events."""
@@ -623,6 +712,9 @@ def _from(least: int) -> Callable[[str], int]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds --nhmtap-…"""
     group = parser.getgroup("nhmtap", "nhmtap: counts as results of tests")
+    group.addoption(MACHINE, metavar="MODEL", nargs="?", const="",
+                    help="run the measured tests, and those marked nhmtap_machine, on the emulated machine (nhmtap "
+                         "machine), whose counts are the same each time; MODEL as in --machine=MODEL,cpus=2")
     group.addoption("--nhmtap-strict", action="store_true",
                     help="fail what this machine can't measure instead of skipping it")
     group.addoption("--nhmtap-rerun", metavar="N", type=_from(0), default=0,
@@ -646,9 +738,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                          "functions, and a flame graph beside the report")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser, args: List[str]) -> None:
+    """Keeps --nhmtap-machine from taking the next word, a path, for its value."""
+    if MACHINE in args:
+        args[:] = [f"{word}=" if word == MACHINE else word for word in args]
+        early_config.known_args_namespace = parser.parse_known_args(args, copy.copy(early_config.option))
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Adds the marker."""
+    """Adds the markers."""
     config.addinivalue_line("markers", "expect(*expectations, repeat=1): measure the test's call phase "
                                        "with nhmtap and fail unless 'ipc>0.8', 'page-faults<1e5', … hold")
+    config.addinivalue_line("markers", "nhmtap_machine: with --nhmtap-machine, run the test on the emulated machine, "
+                                       "as those that are measured")
     config.stash[SUITE] = Suite(config)
     config.pluginmanager.register(config.stash[SUITE], "nhmtap.suite")

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""pytest --nhmtap-machine: a suite whose measured tests run on the machine, twice, the second time by two workers."""
+import json
+import os
+import subprocess
+import sys
+import types
+import xml.etree.ElementTree
+
+import pytest
+from records import NHMTAP
+
+PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "user", "python")
+SUITE = """
+import mmap, os, warnings
+import pytest
+
+HERE = {here!r}
+
+@pytest.fixture
+def breaking():
+    yield
+    raise RuntimeError("the teardown broke")
+
+@pytest.mark.expect("instructions:u>1000", "instructions:u<1e7", "page-faults>=64", "instructions", "cycles", "cache-misses")
+def test_counts():
+    print("said in the guest")
+    with mmap.mmap(-1, 64 * mmap.PAGESIZE) as memory:
+        for page in range(64):
+            memory[page * mmap.PAGESIZE] = 1
+
+@pytest.mark.expect("instructions:u<10")
+def test_too_many():
+    sum(range(100))
+
+@pytest.mark.expect("ITLB_FLUSH<5")
+def test_not_modelled():
+    pass
+
+@pytest.mark.expect("instructions:u")
+@pytest.mark.parametrize("word", ["a b", "a::b", "\\u00fc"])
+def test_words(word):
+    assert os.uname().nodename == "nehalem"
+
+def test_the_fixture(nhmtap):
+    assert nhmtap.stat(["true"], events=["instructions:u"])["instructions:u"] > 1000
+
+def test_not_there(tmp_path):
+    assert str(os.uname()) == HERE
+
+class Marked:
+    pytestmark = pytest.mark.nhmtap_machine
+
+class TestOutcomes(Marked):
+    def test_assertion(self):
+        warnings.warn("a warning of the guest")
+        numbers = [1, 2]
+        assert numbers == [1, 3]
+
+    def test_teardown(self, breaking):
+        pass
+
+    def test_skip(self):
+        pytest.skip("it says so")
+
+    @pytest.mark.xfail(reason="known")
+    def test_xfail(self):
+        assert False
+
+    def test_crash(self):
+        os.abort()
+
+    def test_error(self, nosuch):
+        pass
+
+    def test_writes(self, tmp_path):
+        with open(os.path.join(os.path.dirname(__file__), "written"), "w"):
+            pass
+"""
+
+
+def run(folder, *options):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "NHMTAP_MACHINE"))}
+    environment.update(PYTHONPATH=PACKAGE, NHMTAP=os.path.abspath(NHMTAP))
+    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "nhmtap.plugin", "-p", "no:cacheprovider", "-rA", "--strict-markers",
+                           "--junitxml=junit.xml", "--nhmtap-machine", *options], cwd=folder, env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
+    tree = xml.etree.ElementTree.parse(folder / "junit.xml")
+    cases = {}
+    for case in tree.iter("testcase"):
+        cases.setdefault(case.get("name"), []).extend(case)
+    told = {name: {one.tag: (one.get("message") or "") + (one.text or "") for one in found} for name, found in cases.items()}
+    properties = {(case.get("name"), p.get("name")): p.get("value") for case in tree.iter("testcase") for p in case.iter("property")}
+    return types.SimpleNamespace(status=done.returncode, text=done.stdout, told=told, properties=properties)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("suite")
+    (folder / "test_it.py").write_text(SUITE.format(here=str(os.uname())), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def first(folder):
+    return run(folder, "test_it.py", "--nhmtap-save=base.json")
+
+
+@pytest.fixture(scope="module")
+def again(folder, first):
+    """Fewer tests run, in another order and two at a time; what is measured goes elsewhere, and is compared with
+    one more instruction of test_words[a b] than there was."""
+    baselines = json.loads((folder / "base.json").read_text(encoding="utf-8"))
+    for entry in baselines[1:]:
+        if entry["test"].endswith("[a b]"):
+            entry["runs"][0] += 1
+    (folder / "base.json").write_text(json.dumps(baselines), encoding="utf-8")
+    return run(folder, "-n2", "--nhmtap-compare=base.json", "--nhmtap-fail=instructions:0%", "--nhmtap-fail=cycles:+-0%",
+               "--nhmtap-fail=instructions:u:+-0%", "--nhmtap-json=again.jsonl", "-k", "counts or words or fixture")
+
+
+def test_measured_and_marked_tests_run_in_the_guest_and_others_here(first):
+    passed = {name for name, told in first.told.items() if set(told) <= {"properties", "system-out", "system-err"}}
+    assert passed == {"test_counts", "test_words[a b]", "test_words[a::b]", "test_words[\\xfc]", "test_the_fixture", "test_not_there",
+                      "test_writes"}, first.text
+
+
+def test_expectations_are_judged_by_counts_of_the_machine(first):
+    assert "expected instructions:u<10: instructions:u " in first.told["test_too_many"]["failure"]
+    assert int(first.properties["test_counts", "nhmtap.page-faults"]) >= 64
+    assert "emulated (ep)" in first.text
+
+
+def test_an_event_that_is_not_modelled_skips_the_test(first):
+    assert first.told["test_not_modelled"]["skipped"].startswith("nhmtap: ITLB_FLUSH has no value: the emulated machine does not model it")
+    assert ("test_not_modelled", "nhmtap.ITLB_FLUSH") not in first.properties
+
+
+def test_reports_are_those_of_pytest(first):
+    told = first.told
+    assert "numbers == [1, 3]" in told["test_assertion"]["failure"] and "At index 1 diff: 2 != 3" in told["test_assertion"]["failure"]
+    assert "the teardown broke" in told["test_teardown"]["error"]
+    assert "it says so" in told["test_skip"]["skipped"]
+    assert "known" in told["test_xfail"]["skipped"]
+    assert "status 134" in told["test_crash"]["failure"] and "in test_crash" in told["test_crash"]["failure"]
+    assert "fixture 'nosuch' not found" in told["test_error"]["error"]
+    assert "said in the guest" in first.text and "UserWarning: a warning of the guest" in first.text
+
+
+def test_what_a_test_writes_stays_in_the_machine(first, folder):
+    assert not (folder / "written").exists()
+
+
+def test_counts_are_the_same_by_whomever_and_in_whatever_order_tests_are_run(first, again):
+    counts = {key: value for key, value in again.properties.items() if not key[1].endswith(".change")}
+    assert counts and counts == {key: value for key, value in first.properties.items() if key[0] in again.told}, again.text
+    assert {"nhmtap.instructions", "nhmtap.cycles", "nhmtap.cache-misses"} <= {name for test, name in counts if test == "test_counts"}
+    failed = {name for name, told in again.told.items() if set(told) & {"failure", "error", "skipped"}}
+    assert failed == {"test_words[a b]"}, again.text
+
+
+def test_a_difference_of_one_breaks_a_limit_of_0(again):
+    assert "instructions:u fell by 0.00 %, the limit is 0 %" in again.told["test_words[a b]"]["failure"]
+
+
+def test_without_a_machine_its_tests_fail_and_others_run(folder, monkeypatch):
+    monkeypatch.setenv("NHM_BUILD", str(folder))
+    done = run(folder, "-k", "words or not_there")
+    assert "the emulated machine did not start: nhmtap: nhmtap machine: the emulated machine is not built" in done.told["test_words[a b]"]["error"]
+    assert not set(done.told["test_not_there"]) & {"failure", "error", "skipped"}
+
+
+def test_a_model_that_there_is_not_is_named(folder):
+    done = run(folder, "--nhmtap-machine=pentium", "-k", "words")
+    assert "no model 'pentium'" in done.told["test_words[a b]"]["error"]

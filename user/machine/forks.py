@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs one command in a guest up to where it waits, and from there on any number of times, each in a fork of the
+machine. So each goes on from the same state, whatever ran before it, and several can run at a time.
+
+The command runs as the guest's root. Where it waits, it writes the byte READY to the port WORD, which tells the host,
+and reads from the port REQUEST, at which the whole machine stands still: four bytes with a length, then as many more.
+It first stops its parent, src/guest/here.c, which would take these bytes for its own.
+
+A client connects to a socket, sends the messages for the command as a JSON list of texts and shuts its side down. All
+but the last message lead to a machine in which the command waits again; it is kept for further clients whose messages
+begin alike. The last one is answered by what the command writes until it ends, and a line with its status and errors;
+if it is null, there is no answer but this line.
+"""
+import contextlib
+import json
+import os
+import select
+import socket
+import struct
+import threading
+
+import here
+import nehalem
+
+READY = b"4"
+MOST_KEPT = 8  # machines beside the first one
+
+
+class Waiting:
+    """A machine in which the command waits, or why there is none."""
+
+    def __init__(self, guest, failure=""):
+        self.guest = guest
+        self.failure = failure
+        self.users = 0
+
+
+def send(guest, message):
+    while message:
+        select.select([], [guest.requests], [])
+        message = message[guest.requests.send(message) :]
+
+
+def tell(guest, text):
+    """Sends the command what it waits for: one byte a word, since /dev/port reads bytes."""
+    data = text.encode()
+    data = struct.pack("<I", len(data)) + data
+    words = struct.pack(f"<{len(data)}I", *data)
+    send(guest, struct.pack("<2I", 0, len(words)) + words)
+
+
+def outcome(guest, client=None):
+    """READY, or the status of the command that has ended. None: the client has gone away."""
+    said = b""
+    poll = select.poll()
+    poll.register(guest.statuses, select.POLLIN)
+    if client:
+        poll.register(client, 0)  # for POLLHUP alone
+    while True:
+        if not any(fd == guest.statuses for fd, _ in poll.poll()):
+            return None
+        part = os.read(guest.statuses, here.CHUNK)
+        if not part:
+            guest.close(keep=True)
+            raise guest._death("the command")
+        *lines, said = (said + part).split(b"\n")
+        for line in lines:
+            if line.startswith(b"!"):
+                guest.notes.append(guest.described(os.fsdecode(line[1:])))
+            elif line == b"=" + READY:
+                return READY
+            elif not line.startswith(b"="):
+                return int(line)
+
+
+class Forks:
+    def __init__(self, guest):
+        self.lock = threading.Lock()
+        self.kept = {(): self._until_ready(guest)}
+
+    def _until_ready(self, guest):
+        try:
+            status = outcome(guest)
+        except nehalem.Trouble as trouble:
+            return Waiting(guest, str(trouble))
+        said = "" if status == READY else f"it ended with status {status}: {guest._said(0)}{guest._said(1)}"
+        return Waiting(guest, said)
+
+    def take(self, messages):
+        """The machine in which the command waits after these messages. One at a time is made."""
+        with self.lock:
+            waiting = self._at(messages)
+            waiting.users += 1
+            return waiting
+
+    def give_back(self, waiting):
+        with self.lock:
+            waiting.users -= 1
+
+    def _at(self, messages):
+        if messages not in self.kept:
+            before = self._at(messages[:-1])
+            if before.failure:
+                return before
+            self._make_room()
+            guest = before.guest.fork()
+            tell(guest, messages[-1])
+            self.kept[messages] = self._until_ready(guest)
+        return self.kept[messages]
+
+    def _make_room(self):
+        idle = [m for m, w in self.kept.items() if m and not w.users and not any(o[:-1] == m for o in self.kept)]
+        for messages in idle[: max(0, len(self.kept) - MOST_KEPT)]:
+            self.kept.pop(messages).guest.close()
+
+    def answer(self, client):
+        with client:
+            request = b"".join(iter(lambda: client.recv(here.CHUNK), b""))
+            *path, last = json.loads(request)
+            waiting = self.take(tuple(path))
+            try:
+                end = self._go_on(waiting, last, client)
+            except nehalem.Trouble as trouble:
+                end = {"status": trouble.status, "errors": str(trouble)}
+            finally:
+                self.give_back(waiting)
+            with contextlib.suppress(OSError):  # it has gone away
+                client.sendall(b"\n" + json.dumps(end).encode())
+
+    def _go_on(self, waiting, message, client):
+        if message is None:
+            return {"status": 0, "errors": ""}
+        if waiting.failure:
+            return {"status": nehalem.Trouble.status, "errors": waiting.failure}
+        with self.lock:
+            guest = waiting.guest.fork(stdout=client)
+            tell(guest, message)
+        with guest:
+            status = outcome(guest, client)
+            return {"status": status, "errors": guest._said(1), "notes": guest.notes}
+
+
+def begin(guest, command, user, settings, surroundings):
+    """Starts the command in the guest."""
+    message = b""
+    for path in here.likely_paths(command):
+        know = nehalem.padded(b"know=" + os.fsencode(path))
+        message += struct.pack("<2I", len(know), 0) + know
+    none = [False] * 3
+    ordered = here.order(command, user, (), here.Terminal(none), none, surroundings)
+    send(guest, message + here.request(["here", "run"], ordered, settings))
+
+
+def serve(forks, listener, lifeline):
+    """Until the other end of the lifeline is closed."""
+    while True:
+        ready, _, _ = select.select([listener, lifeline], [], [])
+        if lifeline in ready and not os.read(lifeline, 1):
+            return
+        if listener in ready:
+            client, _ = listener.accept()
+            threading.Thread(target=forks.answer, args=(client,), daemon=True).start()
+
+
+def listen(path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(64)
+    return listener
+
+
+def take_lifeline():
+    """Standard input, of which the command gets nothing."""
+    lifeline = os.dup(0)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    return lifeline

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs tests on the emulated machine: the guest's part of machine.py.
+
+pytest starts here as on the host, with the same options, and waits. It is told a file, collects its tests, and waits.
+It is told a test, runs it, and ends. Where it waits the machine stands still and is forked, so no test sees anything of
+another one, and a test's counts do not depend on which others are run.
+"""
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import pickle
+import signal
+import struct
+import sys
+import time
+from typing import Any, Dict, List, Tuple
+
+import pytest
+from _pytest.config import Config
+
+from . import inprocess, plugin
+
+# The ports of user/machine/src/nhm/nhm_ports.cc, as user/machine/forks.py uses them.
+WORD, REQUEST, READY = 0xCE7, 0xCE8, 4
+
+
+class Port:
+    """What the host says. While nothing is said, the whole machine stands still."""
+
+    def __init__(self) -> None:
+        self._fd = os.open("/dev/port", os.O_RDWR | os.O_CLOEXEC)
+        self._carrier = os.getppid()
+
+    def wait(self) -> str:
+        """Returns the next message. The process that carries this one's output takes what the host sends, too, and
+        is stopped meanwhile."""
+        os.kill(self._carrier, signal.SIGSTOP)
+        while not self._is_stopped():
+            time.sleep(0.0001)
+        os.pwrite(self._fd, bytes([READY]), WORD)
+        length, = struct.unpack("<I", self._read(4))
+        message = self._read(length).decode()
+        os.kill(self._carrier, signal.SIGCONT)
+        return message
+
+    def _is_stopped(self) -> bool:
+        with open(f"/proc/{self._carrier}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] in "Tt"
+
+    def _read(self, length: int) -> bytes:
+        return b"".join(os.pread(self._fd, 1, REQUEST) for _ in range(length))
+
+
+class Server:
+    """Runs what the host asks for instead of pytest's loop over all tests."""
+
+    def __init__(self, port: Port, out: int) -> None:
+        self._port, self._out = port, out
+        self._uncollected: List[str] = []
+        self._reports: List[Any] = []
+        self._warnings: List[Dict[str, Any]] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> bool:
+        """Collects nothing yet."""
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Collects a file and runs one of its tests."""
+        path = self._wait()
+        try:
+            items = {item.nodeid: item for item in session.perform_collect([path])}
+        except pytest.UsageError as error:
+            self._uncollected.append(str(error))
+            items = {}
+        inprocess.warm({names: None for item in items.values() if (names := _names(item))})
+        test = self._wait()
+        self._answer(self._run(items[test]) if test in items else {"uncollected": "\n".join(self._uncollected)})
+        return True
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keeps why a file could not be collected."""
+        if report.failed:
+            self._uncollected.append(report.longreprtext)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
+        """Keeps what the host shows at its end."""
+        one = {"warning_message": warning_message, "when": when, "nodeid": nodeid, "location": location}
+        try:
+            pickle.dumps(one)
+        except Exception:  # pylint: disable=broad-except
+            return  # of a class that cannot be told elsewhere
+        self._warnings.append(one)
+
+    def _wait(self) -> str:
+        gc.collect()
+        gc.freeze()  # no later collection depends on what there is by now
+        return self._port.wait()
+
+    def _run(self, item: pytest.Item) -> Dict[str, Any]:
+        self._warnings.clear()
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
+        tell = item.config.hook.pytest_report_to_serializable
+        reports = [tell(config=item.config, report=report) for report in self._reports]
+        return {"reports": reports, "warnings": self._warnings}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keeps the reports of the test."""
+        self._reports.append(report)
+
+    def _answer(self, answer: Dict[str, Any]) -> None:
+        with open(self._out, "wb") as out:
+            out.write(pickle.dumps(answer))
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _names(item: pytest.Item) -> Tuple[str, ...]:
+    with contextlib.suppress(ValueError):  # the test reports it
+        return tuple(plugin.Expected.of(item).names)
+    return ()
+
+
+def main() -> None:
+    """Starts pytest by what the host says of it."""
+    out = os.dup(1)
+    os.dup2(2, 1)
+    port = Port()
+    order = pickle.loads(bytes.fromhex(port.wait()))
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    sys.path[:] = order["path"]
+    config = Config.fromdictargs(order["options"], order["arguments"])
+    config.pluginmanager.unregister(name="terminalreporter")
+    config.pluginmanager.register(Server(port, out), "nhmtap.server")
+    sys.exit(config.hook.pytest_cmdline_main(config=config))

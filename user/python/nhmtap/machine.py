@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Has tests run on the emulated machine: the host's part of --nhmtap-machine; guest.py is the other one.
+
+One machine serves the whole run, all of xdist's workers included. `nhmtap machine --forks` forks it for each test.
+"""
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import pickle
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, Dict, List, Optional, Sequence
+
+import pytest
+
+from . import program
+from .errors import Ended, Error
+
+# What the guest's pytest does not need to know. So a test's counts do not depend on what is done with them, or on
+# what else is run.
+LEFT_OUT = {
+    "file_or_dir", "plugins", "keyword", "markexpr", "deselect", "xmlpath", "junitprefix", "numprocesses", "maxprocesses",
+    "dist", "distload", "tx", "px", "rsyncdir", "rsyncignore", "looponfail", "usepdb", "usepdb_cls", "trace", "maxfail",
+    "lf", "failedfirst", "newfirst", "stepwise", "stepwise_skip", "last_failed_no_failures", "cacheclear", "durations",
+    "durations_min", "pastebin", "report_log", "htmlpath", "cov_source", "collectonly", "reportchars", "setupshow",
+    "setuponly", "setupplan", "log_file", "basetemp", "loadgroup",
+}
+# Of a run or of one of its workers.
+VARIABLES_LEFT_OUT = ("PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "COV_CORE_")
+BASETEMP = "/tmp/pytest-nhmtap-machine"  # not numbered: its length would be another one some day
+PATIENCE_S = 60.0  # until there is a socket, which is made before the machine is
+
+
+def marked(item: pytest.Item) -> bool:
+    """Whether a test is to run on the machine."""
+    return (any(item.get_closest_marker(name) for name in ("expect", "nhmtap_machine"))
+            or "nhmtap" in getattr(item, "fixturenames", ()))
+
+
+def options_of(words: str) -> List[str]:
+    """Returns the options of nhmtap machine for MODEL,cpus=2,…"""
+    options = []
+    for number, word in enumerate(filter(None, words.split(","))):
+        is_model = not number and "=" not in word and word != "no-snapshot"
+        options.append(f"--model={word}" if is_model else f"--{word}")
+    return options
+
+
+class Machine:
+    """The machine of a run. Workers of xdist are given the folder of the process that started them."""
+
+    def __init__(self, config: pytest.Config, words: str, repeat: int) -> None:
+        self._config, self._words, self._repeat = config, words, repeat
+        self._process: Optional["subprocess.Popen[bytes]"] = None
+        self._alive: Optional[int] = None
+        given = getattr(config, "workerinput", {}).get("nhmtap_machine")
+        if not given:
+            given = tempfile.mkdtemp(prefix="nhmtap-")
+            os.mkfifo(os.path.join(given, "alive"), 0o600)
+            # The machine lives as long as this descriptor.
+            self._alive = os.open(os.path.join(given, "alive"), os.O_RDWR)
+        self.folder = pathlib.Path(given)
+        self._socket = self.folder / "socket"
+
+    # --- its life -------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Starts the machine, unless another worker has. It boots while tests run here."""
+        with open(self.folder / "lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self._socket.exists():
+                self._launch()
+
+    def prepare(self, items: Sequence[pytest.Item] = ()) -> None:
+        """Has the machine collect the files of these tests while others run here."""
+        with contextlib.suppress(Error, OSError):  # which the tests report
+            self.start()
+            self._send([self._order(), *dict.fromkeys(str(item.path) for item in items[:1]), None]).close()
+
+    def _launch(self) -> None:
+        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        begin = f"import sys; sys.path.insert(0, {package!r}); from nhmtap.guest import main; main()"
+        command = [sys.executable, *subprocess._args_from_interpreter_flags(),  # type: ignore[attr-defined]
+                   "-c", begin]
+        environment = {"PYTHONHASHSEED": "0", **_environment()}
+        with open(self.folder / "alive", "rb") as alive, open(self.folder / "errors", "wb") as errors:
+            self._process = subprocess.Popen(
+                [program.find().path, "machine", "--root", *options_of(self._words),
+                 f"--forks={self._socket}", "--", *command], cwd=self._config.invocation_params.dir,
+                env=environment, stdin=alive, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True)
+        deadline = time.monotonic() + PATIENCE_S
+        while not self._socket.exists():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise Error(f"the emulated machine did not start: {self._errors()}")
+            time.sleep(0.01)
+
+    def _errors(self) -> str:
+        with contextlib.suppress(OSError):
+            return (self.folder / "errors").read_text(errors="replace").strip()[-2000:]
+        return ""
+
+    def close(self) -> None:
+        """Ends the machine."""
+        if self._alive is not None:
+            os.close(self._alive)
+            if self._process:
+                self._process.wait()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    # --- a test ---------------------------------------------------------------------------------
+
+    def run(self, item: pytest.Item) -> List[pytest.TestReport]:
+        """Runs a test there. Returns its reports."""
+        self.start()
+        answer = self._ask([self._order(), str(item.path), _own_id(item)])
+        if "uncollected" in answer:
+            raise Error(f"the test was not collected on the emulated machine. {answer['uncollected']}")
+        for one in answer["warnings"]:
+            item.config.hook.pytest_warning_recorded.call_historic(kwargs=one)
+        hook = item.config.hook
+        reports = [hook.pytest_report_from_serializable(config=item.config, data=data) for data in answer["reports"]]
+        for report in reports:
+            report.nodeid = item.nodeid
+        return reports
+
+    def _send(self, messages: Sequence[Optional[str]]) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(str(self._socket))
+            connection.sendall(json.dumps(messages).encode())
+            connection.shutdown(socket.SHUT_WR)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _ask(self, messages: Sequence[str]) -> Dict[str, Any]:
+        try:
+            with self._send(messages) as connection:
+                said = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+        except OSError as error:
+            raise Error(f"the emulated machine has ended: {self._errors() or error}") from None
+        answer, _, end = said.rpartition(b"\n")
+        if not end:
+            raise Error(f"the emulated machine has ended: {self._errors()}")
+        told = json.loads(end)
+        if answer and told["status"] == 0:
+            return dict(pickle.loads(answer))
+        raise Ended(f"the test ended on the emulated machine without a report, with status {told['status']}: "
+                    f"{told['errors'].strip()[-4000:]}")
+
+    def _order(self) -> str:
+        """What the guest's pytest starts with."""
+        config = self._config
+        options = {name: value for name, value in vars(config.option).items()
+                   if name not in LEFT_OUT and not name.startswith("nhmtap_") and _can_be_told(value)}
+        options.update(rootdir=str(config.rootpath), basetemp=BASETEMP, pyargs=False, nhmtap_on_machine=True,
+                       nhmtap_strict=config.getoption("nhmtap_strict"), inifilename=str(config.inipath or "") or None,
+                       nhmtap_repeat=self._repeat)
+        arguments = [word for plugin in config.option.plugins for word in ("-p", plugin)]
+        order = {"environment": _environment(), "path": sys.path, "options": options,
+                 "arguments": arguments + _folders(config)}
+        return pickle.dumps(order, protocol=4).hex()
+
+
+def _environment() -> Dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(VARIABLES_LEFT_OUT)}
+
+
+def _folders(config: pytest.Config) -> List[str]:
+    """The folders of what is run, whose conftest.py may have options."""
+    here = config.invocation_params.dir
+    paths = [here / argument.split("::")[0] for argument in config.option.file_or_dir]
+    folders = {str(path if path.is_dir() else path.parent) for path in paths if path.exists()}
+    return sorted(folders - {str(here)})
+
+
+def _own_id(item: pytest.Item) -> str:
+    """A test's id without the group that xdist adds."""
+    grouped = getattr(item.config.option, "loadgroup", False) and item.get_closest_marker("xdist_group")
+    return item.nodeid.rpartition("@")[0] if grouped else item.nodeid
+
+
+def _can_be_told(value: Any) -> bool:
+    try:
+        pickle.dumps(value)
+    except Exception:  # pylint: disable=broad-except
+        return False
+    return True
