@@ -13,6 +13,7 @@ from records import NHMTAP, Result
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(ROOT, "user", "packaging", "image")
+VARIABLE = {"image": "image", "image-machine": "machine_image"}  # of packaging.mk, with the folder
 # Set by the make that may be running these tests.
 OURS = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "O", "V", "T", "jobs"}
 
@@ -22,12 +23,12 @@ def example(name):
         return file.read()
 
 
-def make(folder, **environment):
-    """Runs `make image` for the program under test, which is not rebuilt. Returns the image's
+def make(folder, target="image", **environment):
+    """Runs `make image`, or `make image-machine`, for the program under test, which is not rebuilt. Returns the image's
     folder."""
     build = os.environ.get("NHMTAP_BUILD", os.path.dirname(os.path.abspath(NHMTAP)))
     clean = {name: value for name, value in os.environ.items() if name not in OURS}
-    done = subprocess.run(["make", "image", f"O={build}", f"image={folder}", "-o", f"{build}/nhmtap", "-o",
+    done = subprocess.run(["make", target, f"O={build}", f"{VARIABLE[target]}={folder}", "-o", f"{build}/nhmtap", "-o",
                            f"{build}/nhmtap-known"], cwd=ROOT, env=clean | environment, capture_output=True, text=True,
                           timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -22,7 +22,7 @@ def breaking():
     yield
     raise RuntimeError("the teardown broke")
 
-@pytest.mark.expect("instructions:u>1000", "instructions:u<1e7", "page-faults>=64", "instructions", "cycles", "cache-misses")
+@pytest.mark.expect("instructions:u>1000", "instructions:u<1e7", "page-faults>=64", "instructions")
 def test_counts():
     print("said in the guest")
     with mmap.mmap(-1, 64 * mmap.PAGESIZE) as memory:
@@ -83,9 +83,9 @@ def run(folder, *options):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "NHMTAP_MACHINE"))}
     environment.update(PYTHONPATH=PACKAGE, NHMTAP=os.path.abspath(NHMTAP))
     done = subprocess.run([sys.executable, "-m", "pytest", "-p", "nhmtap.plugin", "-p", "no:cacheprovider", "-rA", "--strict-markers",
-                           "--junitxml=junit.xml", "--nhmtap-machine", *options], cwd=folder, env=environment, text=True,
+                           "--junitxml=out/junit.xml", "--nhmtap-machine", *options], cwd=folder, env=environment, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
-    tree = xml.etree.ElementTree.parse(folder / "junit.xml")
+    tree = xml.etree.ElementTree.parse(folder / "out/junit.xml")
     cases = {}
     for case in tree.iter("testcase"):
         cases.setdefault(case.get("name"), []).extend(case)
@@ -97,26 +97,27 @@ def run(folder, *options):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("suite")
+    (folder / "out").mkdir()
     (folder / "test_it.py").write_text(SUITE.format(here=str(os.uname())), encoding="utf-8")
     return folder
 
 
 @pytest.fixture(scope="module")
 def first(folder):
-    return run(folder, "test_it.py", "--nhmtap-save=base.json")
+    return run(folder, "test_it.py", "--nhmtap-save=out/base.json")
 
 
 @pytest.fixture(scope="module")
 def again(folder, first):
     """Fewer tests run, in another order and two at a time; what is measured goes elsewhere, and is compared with
     one more instruction of test_words[a b] than there was."""
-    baselines = json.loads((folder / "base.json").read_text(encoding="utf-8"))
+    baselines = json.loads((folder / "out/base.json").read_text(encoding="utf-8"))
     for entry in baselines[1:]:
         if entry["test"].endswith("[a b]"):
             entry["runs"][0] += 1
-    (folder / "base.json").write_text(json.dumps(baselines), encoding="utf-8")
-    return run(folder, "-n2", "--nhmtap-compare=base.json", "--nhmtap-fail=instructions:0%", "--nhmtap-fail=cycles:+-0%",
-               "--nhmtap-fail=instructions:u:+-0%", "--nhmtap-json=again.jsonl", "-k", "counts or words or fixture")
+    (folder / "out/base.json").write_text(json.dumps(baselines), encoding="utf-8")
+    return run(folder, "-n2", "--nhmtap-compare=out/base.json", "--nhmtap-fail=instructions:0%", "--nhmtap-fail=page-faults:+-0%",
+               "--nhmtap-fail=instructions:u:+-0%", "--nhmtap-json=out/again.jsonl", "-k", "counts or words or fixture")
 
 
 def test_measured_and_marked_tests_run_in_the_guest_and_others_here(first):
@@ -154,7 +155,7 @@ def test_what_a_test_writes_stays_in_the_machine(first, folder):
 def test_counts_are_the_same_by_whomever_and_in_whatever_order_tests_are_run(first, again):
     counts = {key: value for key, value in again.properties.items() if not key[1].endswith(".change")}
     assert counts and counts == {key: value for key, value in first.properties.items() if key[0] in again.told}, again.text
-    assert {"nhmtap.instructions", "nhmtap.cycles", "nhmtap.cache-misses"} <= {name for test, name in counts if test == "test_counts"}
+    assert {"nhmtap.instructions", "nhmtap.page-faults"} <= {name for test, name in counts if test == "test_counts"}
     failed = {name for name, told in again.told.items() if set(told) & {"failure", "error", "skipped"}}
     assert failed == {"test_words[a b]"}, again.text
 

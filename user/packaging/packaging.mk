@@ -2,10 +2,11 @@
 # A container image and Debian packages. The packages' source is assembled below O, with debian/ in
 # its top folder.
 
-.PHONY: image deb check-deb
+.PHONY: image image-machine deb check-deb
 
 packaging  := user/packaging
 image      := $(abspath $(O))/image
+machine_image := $(abspath $(O))/image-machine
 deb        := $(abspath $(O))/deb/built
 deb_source  = $(deb)/nhmtap-$(version)
 
@@ -13,10 +14,18 @@ deb_source  = $(deb)/nhmtap-$(version)
 # needs descriptions of terminals, too, and a container's output is read elsewhere.
 image: $(O)/.image-packages $(O)/nhmtap $(O)/nhmtap-known ## build: make a container's image, an OCI layout in O/image/oci, and a bundle for runc beside it
 	$(call say,IMAGE,$(image)/oci)
-	$(Q)SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || echo 0)} \
-		$(packaging)/image/make-image $(image) $(version) $(O)/nhmtap $(O)/nhmtap-known \
-		$(foreach library,$(filter-out ncursesw capstone,$(late)),$(shell $(CC) -print-file-name=$(call soname,$(library)))) \
-		> $(image).log 2>&1 || { tail -30 $(image).log >&2; exit 1; }
+	$(call make_image,$(image))
+
+# Nothing of it needs privileges, so it runs in any container. Its driver finds the machine beside the program.
+image-machine: $(O)/.image-packages $(O)/nhmtap $(O)/nhmtap-known machine ## build: make an image with the emulated machine, for jobs that count without a PMU, in O/image-machine
+	$(call say,IMAGE,$(machine_image)/oci)
+	$(call make_image,$(machine_image),MACHINE='$(MAKE) -s -C $(CURDIR) O=$(O) NHM_BUILD=$(NHM_BUILD) prefix=/usr install-machine')
+
+# OUT, and what is set for it.
+make_image = $(Q)SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || echo 0)} $(2) \
+	$(packaging)/image/make-image $(1) $(version) $(O)/nhmtap $(O)/nhmtap-known \
+	$(foreach library,$(filter-out ncursesw capstone,$(late)),$(shell $(CC) -print-file-name=$(call soname,$(library)))) \
+	> $(1).log 2>&1 || { tail -30 $(1).log >&2; exit 1; }
 
 # gcc and libc6-dev are left out of Build-Depends, because they are build-essential.
 deb: $(O)/.build-packages $(O)/.deb-packages ## build: build the Debian packages, into O/deb/built

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import json
 import os
 import pathlib
@@ -79,11 +80,11 @@ class Machine:
             if not self._socket.exists():
                 self._launch()
 
-    def prepare(self, items: Sequence[pytest.Item] = ()) -> None:
-        """Has the machine collect the files of these tests while others run here."""
+    def prepare(self, item: pytest.Item) -> None:
+        """Has the machine collect the file of this test while others run here."""
         with contextlib.suppress(Error, OSError):  # which the tests report
             self.start()
-            self._send([self._order(), *dict.fromkeys(str(item.path) for item in items[:1]), None]).close()
+            self._send([self._order(), str(item.path), None]).close()
 
     def _launch(self) -> None:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -160,7 +161,7 @@ class Machine:
     def _order(self) -> str:
         """What the guest's pytest starts with."""
         config = self._config
-        options = {name: value for name, value in vars(config.option).items()
+        options = {name: value for name, value in sorted(vars(config.option).items())
                    if name not in LEFT_OUT and not name.startswith("nhmtap_") and _can_be_told(value)}
         options.update(rootdir=str(config.rootpath), basetemp=BASETEMP, pyargs=False, nhmtap_on_machine=True,
                        nhmtap_strict=config.getoption("nhmtap_strict"), inifilename=str(config.inipath or "") or None,
@@ -168,11 +169,20 @@ class Machine:
         arguments = [word for plugin in config.option.plugins for word in ("-p", plugin)]
         order = {"environment": _environment(), "path": sys.path, "options": options,
                  "arguments": arguments + _folders(config)}
-        return pickle.dumps(order, protocol=4).hex()
+        return _told(order).hex()
+
+
+def _told(value: Any) -> bytes:
+    """Without references to what came before, which depend on where a value comes from."""
+    told = io.BytesIO()
+    pickler = pickle.Pickler(told, protocol=4)
+    pickler.fast = True
+    pickler.dump(value)
+    return told.getvalue()
 
 
 def _environment() -> Dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith(VARIABLES_LEFT_OUT)}
+    return {name: value for name, value in sorted(os.environ.items()) if not name.startswith(VARIABLES_LEFT_OUT)}
 
 
 def _folders(config: pytest.Config) -> List[str]:
@@ -191,7 +201,7 @@ def _own_id(item: pytest.Item) -> str:
 
 def _can_be_told(value: Any) -> bool:
     try:
-        pickle.dumps(value)
+        _told(value)
     except Exception:  # pylint: disable=broad-except
         return False
     return True

@@ -458,16 +458,12 @@ class Suite:
         if self.machine:
             node.workerinput["nhmtap_machine"] = str(self.machine.folder)
 
-    def pytest_sessionstart(self) -> None:
-        """Has the machine boot while tests are collected."""
-        if self.machine and not self.worker:
-            self.machine.prepare()
-
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Has the machine collect its tests while others run here."""
-        items = list(filter(machine.marked, session.items))
-        if self.machine and items:
-            self.machine.prepare(items)
+        """Has the machine boot and collect its tests while others run here. Not before: what it imports is in
+        Python's caches by now, in each run."""
+        first = next(filter(machine.marked, session.items), None)
+        if self.machine and first:
+            self.machine.prepare(first)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Optional[bool]:

@@ -138,6 +138,7 @@ static int lay_out(const char *files)
 		return complain("the layer above the host's files");
 	for (size_t k = 0; k < OWN; k++) {
 		snprintf(to, sizeof(to), "/here%s", own[k]);
+		mkdir(to, TREE_MODE); /* a container's files may lack it */
 		if (mount(own[k], to, NULL, MS_BIND | MS_REC, NULL))
 			return complain(to);
 	}
