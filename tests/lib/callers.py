@@ -132,7 +132,8 @@ APART = {"lent": {
 }, "rootless": {
     OTHER_MACHINE: [*(f"test_attr_as_perf.py::test_groups_are_opened_as_perf_stat_opens_them[{group}]" for group in (
                         "{page-faults,cs}", "{task-clock,page-faults,cs}", "{page-faults:k,cs}",
-                        "page-faults,{cs,migrations},dummy", "{page-faults,cs},{cs,dummy}")),
+                        "page-faults,{cs,migrations},dummy", "{page-faults,cs},{cs,dummy}", "mine{page-faults,cs}",
+                        r"mine \t{ page-faults , cs }", "{page-faults,cs}:D", "{page-faults:k,faults}:u")),
                     "test_attr_as_perf.py::test_there_is_one_call_an_event",
                     "test_denied.py::test_a_kernel_without_bpf_says_so",
                     "test_denied.py::test_a_limit_of_locked_memory_is_named",
