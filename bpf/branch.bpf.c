@@ -17,14 +17,6 @@ const volatile _Bool by_edge, by_range, by_pid, by_cgroup, by_comm;
 const volatile _Bool by_stack;
 #endif
 
-/* struct perf_branch_entry without its bit-fields: bit 0 of flags is the first of them. */
-struct branch {
-	__u64 from;
-	__u64 to;
-	__u64 flags;
-};
-#define MISPREDICTED 1
-
 struct key {
 	entry_kind_t kind; /* enum branch_kind */
 	number_t pid;
@@ -143,7 +135,7 @@ __noinline int add_branch(struct table *table, __u32 which, struct sample *sampl
 		return -1;
 	branch = &stack->branches[i];
 	if (by_edge)
-		add(table, which, sample, branch->flags & MISPREDICTED ? BRANCH_MISSED : BRANCH_EDGE,
+		add(table, which, sample, branch->flags & BRANCH_MISPREDICTED ? BRANCH_MISSED : BRANCH_EDGE,
 		    branch->from, branch->to);
 	if (by_range && i + 1 < BRANCHES_MOST && i + 1 < sample->depth) {
 		before = &stack->branches[i + 1];

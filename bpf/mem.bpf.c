@@ -273,7 +273,9 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		hash = hash_word(hash, key.stack);
 	}
 	if (stream) { /* the table's key is then the source alone */
-		ring_put(load.address, load.latency, period, &key);
+		struct measured measured = {load.address, load.latency, period, load.physical};
+
+		ring_put(ctx, &measured, &key, which);
 		key = (struct key){.source = load.source & ~DATA_SRC_ACCESS};
 		hash = hash_word(0, key.source);
 	}

@@ -44,11 +44,15 @@ static __noinline int left_out(struct bpf_perf_event_data *ctx, struct table *ta
 }
 
 /* The table then has one entry, of all samples. */
-static __noinline int put_sample(struct bpf_perf_event_data *ctx, struct table *table, struct key *key)
+static __noinline int put_sample(struct bpf_perf_event_data *ctx, struct table *table, struct key *key,
+				 __u32 which)
 {
+	struct measured measured = {.address = ctx->addr};
+
 	if (!nr_where)
 		table->head.period = period_of(ctx, table);
-	ring_put(ctx->addr, 0, table->head.period, key);
+	measured.period = table->head.period;
+	ring_put(ctx, &measured, key, which);
 	*key = (struct key){};
 	return 0;
 }
@@ -104,7 +108,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		hash = hash_word(hash, stack);
 	}
 	if (stream) {
-		put_sample(ctx, table, &key);
+		put_sample(ctx, table, &key, which);
 		hash = 0;
 	}
 	table_add(table, which, &key, hash, nr_where || stream ? table->head.period : period_of(ctx, table));

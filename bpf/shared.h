@@ -228,6 +228,36 @@ struct sample_head {
 	__u64 address;
 	__u64 latency; /* core cycles, 0: not measured */
 	__u64 period;
+	__u64 physical; /* address, 0: not known */
+};
+
+/*
+ * What is too large for a key, in arrays beside the rings: the element of a sample has the number of its CPU
+ * times the samples of a ring, plus its place in the ring.
+ */
+#define RING_REGISTERS 21 /* as in struct pt_regs: from r15 to ss */
+
+struct ring_registers {
+	__u64 words[RING_REGISTERS];
+};
+
+struct ring_stack {	 /* user space makes room for as many frames as were asked for */
+	__u64 id;	 /* enum stack_id; from STACK_FIRST on there are frames */
+	__u64 hash, how; /* struct stored_stack */
+	__u64 frames[STACK_FRAMES];
+};
+
+/* struct perf_branch_entry without its bit-fields: bit 0 of flags is the first of them. */
+struct branch {
+	__u64 from;
+	__u64 to;
+	__u64 flags;
+};
+#define BRANCH_MISPREDICTED 1
+
+struct ring_branches { /* user space makes room for as many as the CPU records */
+	__u64 bytes;
+	struct branch list[BRANCHES_MOST]; /* from the newest */
 };
 
 /*

@@ -41,12 +41,45 @@ def test_each_fault_is_a_record_at_its_address_and_in_its_function(nhmtap, tmp_p
 
 @pytest.mark.parametrize("fields, members", [
     ("time", set()), ("ip", {"ip"}), ("symbol", {"code"}), ("line,cpu", {"code", "cpu"}), ("addr,period", {"address", "period"}),
-    ("pid,tid,comm", {"pid", "tid", "comm"}), ("source", {"source"}), ("cgroup", {"cgroup"}), ("offset,page", {"offset", "page"}),
+    ("pid,tid,comm", {"pid", "tid", "comm"}), ("regs", {"registers"}), ("stack", {"stack"}), ("stack,place", {"stack", "code"}), ("source", {"source"}), ("cgroup", {"cgroup"}), ("offset,page", {"offset", "page"}),
 ])
 def test_a_sample_has_the_fields_that_were_asked_for(nhmtap, tmp_path, fields, members):
     run = Pages(nhmtap, tmp_path, "--fields", fields)
     assert run.result.one("start")["fields"] == fields.split(",")
     assert len(run.samples) >= N and all(own(r) == members for r in run.samples)
+
+
+def test_a_sample_has_its_stack(nhmtap, tmp_path):
+    run = Pages(nhmtap, tmp_path, "--fields", "addr,stack,symbol")
+    stacks = [[frame.get("symbol") for frame in r["stack"]] for r in run.samples if r["address"] in run.addresses]
+    assert len(stacks) == N and all(stack[:2] == ["touch", "main"] for stack in stacks)
+    assert all(r["stack"][0] == r["code"] for r in run.samples if r["address"] in run.addresses)
+
+
+def test_stacks_are_no_deeper_than_asked_for(nhmtap, tmp_path):
+    with Puppet() as puppet:
+        process = nhmtap.attach("stream", *FAULTS, "--fields", "stack", "--max-stack", "3", "-I", "20", "-p", puppet.pid)
+        for _ in range(5):
+            puppet.do("faults=200")
+        result = nhmtap.interrupt(process)
+    samples = result.of("sample")
+    assert sum(r["samples"]["aggregated"] for r in result.of("stream")) == len(samples) >= 1000
+    assert all(1 <= len(r["stack"]) <= 3 for r in samples)
+    assert all(r["truncated"] for r in samples if len(r["stack"]) == 3)
+
+
+def test_registers_are_those_of_the_fault(nhmtap, tmp_path):
+    """touch() stores through a register, so the address that faults is in one of them."""
+    run = Pages(nhmtap, tmp_path, "--fields", "addr,ip,regs")
+    touched = [r for r in run.samples if r["address"] in run.addresses]
+    assert len(touched) == N and all(r["registers"]["ip"] == r["ip"] for r in run.samples)
+    assert all(r["address"] in r["registers"].values() for r in touched)
+    assert len({r["registers"]["sp"] for r in touched}) == 1
+
+
+def test_branches_need_a_counter_of_the_cpu(nhmtap):
+    error = nhmtap("stream", *FAULTS, "--fields", "branches", "--", "true").one("error")
+    assert "branch" in error["asked"] + error["why"]
 
 
 def test_names_are_those_of_a_profile(nhmtap, tmp_path):
@@ -127,3 +160,10 @@ def test_a_line_each_for_people(nhmtap, tmp_path):
     nhmtap("stream", *FAULTS, "--fields", "addr,symbol", "--format", "table", "-o", out, "--", program("pages"), N)
     lines = out.read_text().splitlines()
     assert sum(line.endswith(" touch (pages)") for line in lines) == N
+
+
+def test_a_line_has_the_stack_for_people(nhmtap, tmp_path):
+    out = tmp_path / "out"
+    nhmtap("stream", *FAULTS, "--fields", "stack,regs", "--format", "table", "-o", out, "--", program("pages"), N)
+    lines = out.read_text().splitlines()
+    assert sum(" touch (pages) < main (pages)" in line and " sp=0x" in line for line in lines) == N

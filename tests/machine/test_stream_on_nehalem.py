@@ -48,3 +48,23 @@ def test_loads_are_chosen_by_their_latency_and_source(guest):
     hits, others = samples.values()
     assert len(hits) >= 20 and all(r["source"] == "l3_hit" and r["latency"] >= 38 for r in hits)
     assert all(r["source"] != "l3_hit" or r["latency"] < 38 for r in others)
+
+
+def test_a_sample_has_the_branches_before_it(guest):
+    """graph's functions are called in turn, so each branch leads to where the next one begins: known.py."""
+    records = run(guest, "nhmtap stream -e branches:u -c 997 --fields ip,branches,symbol --format json -- graph")
+    samples = [r for r in of(records, "sample") if r["branches"]]
+    assert len(samples) >= 20 and max(len(r["branches"]) for r in samples) == 16
+    pairs = {(b["from"].get("symbol"), b["to"].get("symbol")) for r in samples for b in r["branches"]}
+    assert {("a", "b"), ("b", "a")} <= pairs
+    assert {b["mispredicted"] for r in samples for b in r["branches"]} == {False, True}
+
+
+def test_a_load_has_its_physical_address(guest):
+    records = run(guest, f"nhmtap stream {LOADS} --fields addr,phys,phys_page,stack --format json -- chase llc")
+    samples = [r for r in of(records, "sample") if r["physical_address"] != "0x0"]
+    assert len(samples) >= 20
+    for r in samples:
+        physical, address = int(r["physical_address"], 16), int(r["address"], 16)
+        assert physical & ~4095 == int(r["phys_page"], 16) and physical & 4095 == address & 4095
+    assert any(frame.get("symbol") == "chase_site" for r in samples for frame in r["stack"])

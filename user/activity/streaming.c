@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "activity/streaming.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregation/stacks.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "host/host.h"
+#include "record/chains.h"
 #include "record/code.h"
 #include "record/entry.h"
 #include "record/key.h"
 #include "record/owner.h"
 #include "record/record.h"
 #include "session/names.h"
+#include "shared.h"
 
 /* Samples that wait for names. With a key of 80 bytes, they take 1 MiB. */
 #define WAITING_MOST 8192
@@ -29,7 +35,11 @@ const struct code_key stream_fields[] = {
 	{"line", "ip,pid,comm", CODE_LINE},
 	{"module", "ip,pid,comm", CODE_MODULE},
 	{"place", "ip,pid,comm", CODE_PLACE},
+	{"stack", "stack,pid,comm", CODE_SYMBOL},
+	{"branches", "pid,comm", CODE_SYMBOL},
 	{"container", "cgroup", 0},
+	{"phys", NULL, 0},
+	{"regs", NULL, 0},
 	{"time", NULL, 0},
 	{"addr", NULL, 0},
 	{"latency", NULL, 0},
@@ -56,7 +66,12 @@ struct waiting {
 
 struct streaming {
 	struct activity *activity;
-	bool address, latency, period, source, container;
+	bool address, latency, period, source, container, physical;
+	bool code; /* the instruction's names are asked for */
+	bool registers, stack, branches;
+	struct ring_extras extras;
+	size_t tail;		 /* bytes of a key with the extras behind it */
+	unsigned int max_frames; /* of a stack */
 	struct flow *flows;
 	size_t nr_flows;
 	const struct layout *layout;		/* of all aggregations: they run the same program */
@@ -85,7 +100,22 @@ struct streaming *streaming_new(struct activity *activity, const char *shows)
 	streaming->period = list_has(shows, "period");
 	streaming->source = list_has(shows, "source");
 	streaming->container = list_has(shows, "container");
+	streaming->physical = list_has(shows, "phys");
+	streaming->registers = list_has(shows, "regs");
+	streaming->stack = list_has(shows, "stack");
+	streaming->branches = list_has(shows, "branches");
 	return streaming;
+}
+
+/* Whether names of the instruction are asked for, and not only those of stacks and branches. */
+static bool shows_code(const struct activity *activity)
+{
+	static const char *const names[] = {"symbol", "line", "module", "place"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (keys_asked(&activity->keys, names[i]))
+			return true;
+	return false;
 }
 
 static void begin_waiting(struct streaming *streaming)
@@ -97,15 +127,34 @@ static void begin_waiting(struct streaming *streaming)
 	streaming->cgroup = layout_key_named(layout, "cgroup");
 	if (!streaming->activity->keys.detail)
 		return;
+	streaming->code = shows_code(streaming->activity);
 	streaming->waiting = xcalloc(WAITING_MOST, sizeof(*streaming->waiting));
-	streaming->keys = xcalloc(WAITING_MOST, layout->key_size);
+	streaming->keys = xcalloc(WAITING_MOST, streaming->tail);
+}
+
+/* The extras of an event's samples. A stack has as many frames as the event asks for, in all events. */
+static void plan_extras(struct streaming *streaming, const struct event *event, size_t key_size)
+{
+	struct ring_extras *extras = &streaming->extras;
+	unsigned int depth = host_branches(&streaming->activity->session->host);
+
+	streaming->max_frames = event->attr.sample_max_stack;
+	*extras = (struct ring_extras){0};
+	if (streaming->registers)
+		extras->bytes[RING_EXTRA_REGISTERS] = sizeof(struct ring_registers);
+	if (streaming->stack)
+		extras->bytes[RING_EXTRA_STACK] = offsetof(struct ring_stack, frames[streaming->max_frames]);
+	if (streaming->branches)
+		extras->bytes[RING_EXTRA_BRANCHES] = offsetof(struct ring_branches, list[depth]);
+	streaming->tail = rings_tail(key_size, extras);
 }
 
 void streaming_add(struct streaming *streaming, const struct event *event, struct aggregation *aggregation)
 {
 	if (!streaming->source)
 		aggregation_conceal(aggregation, "source");
-	aggregation_stream(aggregation);
+	plan_extras(streaming, event, aggregation_layout(aggregation)->key_size);
+	aggregation_stream(aggregation, &streaming->extras);
 	*xappend(streaming->flows, streaming->nr_flows) =
 		(struct flow){.event = event,
 			      .name = value_text(event->name, sizeof(event->name)),
@@ -188,9 +237,116 @@ static bool has_room(const struct activity *activity, const char *type, int *err
 	return !*err && session_takes_single(session, type, activity->name);
 }
 
-/* `code` is taken over; NULL: none is shown. */
+static const void *extra_of(const struct streaming *streaming, const void *key, enum ring_extra extra)
+{
+	return (const char *)key + rings_extra_at(streaming->layout->key_size, &streaming->extras, extra);
+}
+
+/* In the order of struct pt_regs. NULL: not shown. */
+static const char *const register_names[RING_REGISTERS] = {
+	"r15", "r14", "r13", "r12", "bp", "bx", "r11", "r10",	"r9", "r8", "ax",
+	"cx",  "dx",  "si",  "di",  NULL, "ip", "cs",  "flags", "sp", "ss",
+};
+
+static json_t *registers_value(const struct streaming *streaming, const void *key)
+{
+	const struct ring_registers *registers = extra_of(streaming, key, RING_EXTRA_REGISTERS);
+	json_t *value = json_object();
+
+	for (size_t i = 0; i < RING_REGISTERS; i++)
+		if (register_names[i])
+			json_object_set_new(value, register_names[i], value_hex(registers->words[i]));
+	return value;
+}
+
+/* The frames of a sample's stack. Returns how many. */
+static unsigned int stack_of(const struct streaming *streaming, const void *key, struct stack *stack)
+{
+	const struct ring_stack *copied = extra_of(streaming, key, RING_EXTRA_STACK);
+
+	*stack = (struct stack){0};
+	if (copied->id < STACK_FIRST)
+		return 0;
+	*stack = stack_from((const void *)&copied->hash, streaming->max_frames);
+	return stack->kernel_frames + stack->user_frames;
+}
+
+static unsigned int branches_of(const struct streaming *streaming, const void *key,
+				const struct branch **list)
+{
+	const struct ring_branches *branches = extra_of(streaming, key, RING_EXTRA_BRANCHES);
+
+	*list = branches->list;
+	return branches->bytes / sizeof(**list);
+}
+
+/* The numbers of a sample's codes: its instruction's, its stack's and its branches', one behind the other. */
+#define CODES_OF_SAMPLE (1 + STACK_FRAMES + 2 * BRANCHES_MOST)
+
+/* A place that is a return address is marked, so that its name can be looked up later. */
+static json_t *frame_of(struct streaming *streaming, const struct stack *stack, unsigned int i, __u32 number)
+{
+	json_t *code = code_of(streaming, number), *frame;
+
+	if (!stack_frame_returns(stack, i) ||
+	    (!json_object_get(code, "offset") && !json_object_get(code, "address")))
+		return code;
+	frame = json_copy(code);
+	json_object_set_new(frame, "return", json_true());
+	json_decref(code);
+	return frame;
+}
+
+static void add_stack(struct streaming *streaming, struct fields *fields, const void *key, const __u32 *codes)
+{
+	const struct ring_stack *copied = extra_of(streaming, key, RING_EXTRA_STACK);
+	struct stack stack;
+	unsigned int nr = stack_of(streaming, key, &stack);
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < nr; i++)
+		json_array_append_new(list, frame_of(streaming, &stack, i, codes[i]));
+	fields_value(fields, "stack", list);
+	if (copied->id < STACK_FIRST)
+		fields_value(fields, "stack_lost", json_string(chains_lost(copied->id)));
+	else if (stack.full_depth)
+		fields_value(fields, "truncated", json_true());
+	else if (stack.end > STACK_CUT)
+		fields_value(fields, "incomplete", json_string(chains_incomplete(stack.end)));
+}
+
+static void add_branches(struct streaming *streaming, struct fields *fields, const void *key,
+			 const __u32 *codes)
+{
+	const struct branch *branches;
+	unsigned int nr = branches_of(streaming, key, &branches);
+	json_t *list = json_array();
+
+	for (unsigned int i = 0; i < nr; i++)
+		json_array_append_new(list,
+				      json_pack("{s:o, s:o, s:b}", "from", code_of(streaming, codes[2 * i]),
+						"to", code_of(streaming, codes[2 * i + 1]), "mispredicted",
+						(int)(branches[i].flags & BRANCH_MISPREDICTED)));
+	fields_value(fields, "branches", list);
+}
+
+static void add_codes(struct streaming *streaming, struct fields *fields, const void *key, const __u32 *codes)
+{
+	struct stack stack;
+
+	if (streaming->code)
+		fields_value(fields, "code", code_of(streaming, *codes++));
+	if (streaming->stack) {
+		add_stack(streaming, fields, key, codes);
+		codes += stack_of(streaming, key, &stack);
+	}
+	if (streaming->branches)
+		add_branches(streaming, fields, key, codes);
+}
+
+/* `codes`: numbers of the sample's; NULL: none is shown. */
 static int write_sample(struct streaming *streaming, const struct flow *flow, const struct streamed *sample,
-			json_t *code)
+			const __u32 *codes)
 {
 	const struct host *host = &streaming->activity->session->host;
 	struct fields fields = {.nr = 0};
@@ -198,7 +354,6 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 	int err = 0;
 
 	if (!has_room(streaming->activity, "sample", &err)) {
-		json_decref(code);
 		streaming->unwritten++;
 		return err;
 	}
@@ -206,6 +361,8 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 	fields_text(&fields, "sample_time", time_of(streaming, sample->time, time), TIME_TEXT - 1);
 	if (streaming->address)
 		fields_value(&fields, "address", value_hex(sample->address));
+	if (streaming->physical)
+		fields_value(&fields, "physical_address", value_hex(sample->physical));
 	if (streaming->latency && sample->latency)
 		fields_number(&fields, "latency", sample->latency);
 	if (streaming->period)
@@ -213,7 +370,10 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 	add_streamed(&fields, host, streaming->layout, sample->key);
 	if (streaming->container)
 		add_owner(streaming, &fields, sample->key);
-	fields_value(&fields, "code", code);
+	if (streaming->registers)
+		fields_value(&fields, "registers", registers_value(streaming, sample->key));
+	if (codes)
+		add_codes(streaming, &fields, sample->key, codes);
 	streaming->written++;
 	return activity_write_fields(streaming->activity, "sample", &fields);
 }
@@ -241,30 +401,76 @@ static int write_loss(struct streaming *streaming, struct flow *flow)
  * may, or not at all. */
 enum patience { FOR_NOW, FOR_INTERVAL, NO_LONGER };
 
-/* Returns false if the sample's code has no name yet and may wait for it. */
-static bool name(struct streaming *streaming, const void *key, enum patience patience, json_t **code)
-{
-	const struct activity *activity = streaming->activity;
-	struct reader *reader = activity->reader;
-	struct codes *codes = patience == FOR_INTERVAL
-				      ? reader_codes(reader)
-				      : reader_codes_early(reader, clock_ns(CLOCK_MONOTONIC) + LOOKUP_NS);
-	const char *comm = key_comm(streaming->layout, key);
-	__u64 address = member_number(streaming->ip, key);
-	pid_t pid = member_number(streaming->pid, key);
-	__u32 number;
+/* The codes of a sample that is to be named. */
+struct naming {
+	struct codes *codes;
+	enum patience patience;
+	pid_t pid;
+	const char *comm;
+	__u32 *numbers; /* where the next one's is to be put */
+};
 
-	if (patience != FOR_NOW)
-		number = codes_number(codes, activity->keys.detail, pid, comm, address, 1);
-	else if (!codes_try(codes, activity->keys.detail, pid, comm, address, 1, &number))
-		return false;
-	*code = code_of(streaming, number);
+/* Returns false if the code has no name yet and may wait for it. */
+static bool name_code(const struct streaming *streaming, struct naming *naming, unsigned int more, pid_t pid,
+		      __u64 address)
+{
+	unsigned int detail = streaming->activity->keys.detail | more;
+
+	if (naming->patience == FOR_NOW)
+		return codes_try(naming->codes, detail, pid, naming->comm, address, 1, naming->numbers++);
+	*naming->numbers++ = codes_number(naming->codes, detail, pid, naming->comm, address, 1);
 	return true;
+}
+
+static bool name_stack(const struct streaming *streaming, struct naming *naming, const void *key)
+{
+	struct stack stack;
+	unsigned int nr = stack_of(streaming, key, &stack);
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (!name_code(streaming, naming, stack_frame_returns(&stack, i) ? CODE_RETURN : 0, stack.pid,
+			       FRAME_ADDRESS(stack.frames[i])))
+			return false;
+	return true;
+}
+
+static bool name_branches(const struct streaming *streaming, struct naming *naming, const void *key)
+{
+	const struct branch *branches;
+	unsigned int nr = branches_of(streaming, key, &branches);
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (!name_code(streaming, naming, 0, naming->pid, branches[i].from) ||
+		    !name_code(streaming, naming, 0, naming->pid, branches[i].to))
+			return false;
+	return true;
+}
+
+/* Names the codes of a sample; returns false as name_code(). */
+static bool name(const struct streaming *streaming, const void *key, enum patience patience, __u32 *numbers)
+{
+	struct reader *reader = streaming->activity->reader;
+	struct naming naming = {
+		.codes = patience == FOR_INTERVAL
+				 ? reader_codes(reader)
+				 : reader_codes_early(reader, clock_ns(CLOCK_MONOTONIC) + LOOKUP_NS),
+		.patience = patience,
+		.pid = member_number(streaming->pid, key),
+		.comm = key_comm(streaming->layout, key),
+		.numbers = numbers,
+	};
+
+	if (streaming->code &&
+	    !name_code(streaming, &naming, 0, naming.pid, member_number(streaming->ip, key)))
+		return false;
+	if (streaming->stack && !name_stack(streaming, &naming, key))
+		return false;
+	return !streaming->branches || name_branches(streaming, &naming, key);
 }
 
 static void *key_at(const struct streaming *streaming, size_t i)
 {
-	return streaming->keys + i * streaming->layout->key_size;
+	return streaming->keys + i * streaming->tail;
 }
 
 static void keep(struct streaming *streaming, size_t flow)
@@ -273,7 +479,7 @@ static void keep(struct streaming *streaming, size_t flow)
 	struct waiting *waiting = &streaming->waiting[at];
 
 	*waiting = (struct waiting){flow, streaming->flows[flow].next};
-	waiting->sample.key = memcpy(key_at(streaming, at), waiting->sample.key, streaming->layout->key_size);
+	waiting->sample.key = memcpy(key_at(streaming, at), waiting->sample.key, streaming->tail);
 }
 
 static int write_waiting(struct streaming *streaming, __u64 now, enum patience patience)
@@ -283,12 +489,12 @@ static int write_waiting(struct streaming *streaming, __u64 now, enum patience p
 	while (streaming->nr && !err) {
 		const struct waiting *waiting = &streaming->waiting[streaming->first];
 		bool late = waiting->sample.time + STREAM_WAIT_NS < now;
-		json_t *code;
+		__u32 codes[CODES_OF_SAMPLE];
 
 		if (!name(streaming, waiting->sample.key, late && patience == FOR_NOW ? NO_LONGER : patience,
-			  &code))
+			  codes))
 			break;
-		err = write_sample(streaming, &streaming->flows[waiting->flow], &waiting->sample, code);
+		err = write_sample(streaming, &streaming->flows[waiting->flow], &waiting->sample, codes);
 		streaming->first = (streaming->first + 1) % WAITING_MOST;
 		streaming->nr--;
 	}

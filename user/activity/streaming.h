@@ -31,7 +31,8 @@ extern const struct code_key stream_fields[];
 struct streaming;
 
 /* `shows`: a list of what samples have beside the keys; of "addr", "latency", "period", "source",
- * "container". NULL: none. The caller owns the result. */
+ * "container", "phys", "stack", "branches", "regs", and names of code. NULL: none. The caller owns the
+ * result. */
 struct streaming *streaming_new(struct activity *activity, const char *shows);
 void streaming_release(struct streaming *streaming);
 

@@ -29,6 +29,7 @@ struct aggregation {
 	const struct unwind_memory *unwind; /* NULL: stacks are not walked by tables */
 	struct table_reader *reader;
 	bool stream;
+	struct ring_extras extras;
 	struct rings *rings; /* NULL: there is no stream */
 	struct attached {
 		int fd, link; /* the event's descriptor, and the link's own */
@@ -77,9 +78,10 @@ void aggregation_conceal(struct aggregation *aggregation, const char *name)
 	layout->nr_by = kept;
 }
 
-void aggregation_stream(struct aggregation *aggregation)
+void aggregation_stream(struct aggregation *aggregation, const struct ring_extras *extras)
 {
 	aggregation->stream = true;
+	aggregation->extras = *extras;
 	aggregation->layout.nr_by = 0;
 	for (size_t i = 0; i < aggregation->layout.nr_keys; i++) {
 		struct member *member = &aggregation->layout.keys[i];
@@ -90,6 +92,11 @@ void aggregation_stream(struct aggregation *aggregation)
 			aggregation->layout.by[aggregation->layout.nr_by++] = member->name;
 	}
 	constants_set(aggregation->object, "stream", true);
+	constants_set(aggregation->object, "stream_registers", extras->bytes[RING_EXTRA_REGISTERS]);
+	constants_set(aggregation->object, "stream_stacks", extras->bytes[RING_EXTRA_STACK]);
+	if (extras->bytes[RING_EXTRA_BRANCHES])
+		constants_set(aggregation->object, "stream_branches",
+			      extras->bytes[RING_EXTRA_BRANCHES] - offsetof(struct ring_branches, list));
 }
 
 void aggregation_where(struct aggregation *aggregation, const struct where_term *terms, size_t nr)
@@ -162,7 +169,8 @@ size_t aggregation_bytes(const struct aggregation *aggregation, const struct hos
 	if (aggregation->stack_frames)
 		a_cpu += stack_areas_bytes(aggregation->object);
 	if (aggregation->stream)
-		a_cpu += rings_bytes(cpus_end(&host->possible), aggregation->layout.key_size);
+		a_cpu += rings_bytes(cpus_end(&host->possible), aggregation->layout.key_size,
+				     &aggregation->extras);
 	return a_cpu * cpus_end(&host->possible);
 }
 
@@ -188,8 +196,8 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host, s
 	bpf_object__for_each_program(program, aggregation->object)
 		bpf_program__set_type(program, BPF_PROG_TYPE_PERF_EVENT);
 	if (aggregation->stream)
-		aggregation->rings =
-			rings_prepare(aggregation->object, nr_cpus, aggregation->layout.key_size);
+		aggregation->rings = rings_prepare(aggregation->object, nr_cpus, aggregation->layout.key_size,
+						   &aggregation->extras);
 	else
 		rings_leave_out(aggregation->object);
 	aggregation->areas = stack_areas_prepare(aggregation->object, nr_cpus, aggregation->stack_frames);

@@ -13,15 +13,44 @@
 #include "base/memory.h"
 #include "shared.h"
 
+/* Maps of a program in which an element has a fixed size. */
+struct array {
+	struct bpf_map *map;
+	char *mapped;
+	size_t size;
+};
+
 struct rings {
 	struct bpf_map *map;
 	char *mapped; /* nr_cpus rings behind each other */
+	struct array arrays[RING_EXTRAS];
+	struct ring_extras extras;
 	int nr_cpus;
-	size_t nr_samples, sample_size; /* of a ring; of a sample, in bytes */
+	size_t nr_samples, sample_size; /* of a ring; of a sample, in bytes, without extras */
 	__u64 *read;			/* samples of each ring that have been read so far */
 	__u64 *times;			/* of each ring: when the last one of these was taken */
-	char *sample;			/* the last one that was read */
+	char *sample;			/* the last one that was read, with its extras */
 };
+
+static const char *const array_names[] = {
+	[RING_EXTRA_REGISTERS] = "ring_registers",
+	[RING_EXTRA_STACK] = "ring_stacks",
+	[RING_EXTRA_BRANCHES] = "ring_branches",
+};
+
+size_t rings_extra_at(size_t key_size, const struct ring_extras *extras, enum ring_extra extra)
+{
+	size_t at = key_size;
+
+	for (unsigned int i = 0; i < extra; i++)
+		at += extras->bytes[i];
+	return at;
+}
+
+size_t rings_tail(size_t key_size, const struct ring_extras *extras)
+{
+	return rings_extra_at(key_size, extras, RING_EXTRAS);
+}
 
 /* All rings take no more, unless that leaves too little for one. */
 #define RINGS_BYTES (32UL << 20)
@@ -40,9 +69,9 @@ static size_t ring_bytes(size_t nr_samples, size_t sample_size)
 	return sizeof(struct ring_head) + nr_samples * sample_size;
 }
 
-size_t rings_bytes(int nr_cpus, size_t key_size)
+size_t rings_bytes(int nr_cpus, size_t key_size, const struct ring_extras *extras)
 {
-	size_t sample_size = sizeof(struct sample_head) + key_size;
+	size_t sample_size = sizeof(struct sample_head) + rings_tail(key_size, extras);
 
 	return ring_bytes(nr_samples(nr_cpus, sample_size), sample_size);
 }
@@ -52,39 +81,88 @@ static size_t ring_size(const struct rings *rings)
 	return ring_bytes(rings->nr_samples, rings->sample_size);
 }
 
-struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size)
+static void prepare_array(struct rings *rings, struct bpf_object *object, enum ring_extra extra)
+{
+	struct array *array = &rings->arrays[extra];
+
+	array->map = bpf_object__find_map_by_name(object, array_names[extra]);
+	array->size = rings->extras.bytes[extra];
+	bpf_map__set_autocreate(array->map, array->size);
+	if (!array->size)
+		return;
+	bpf_map__set_value_size(array->map, array->size);
+	bpf_map__set_max_entries(array->map, rings->nr_samples * rings->nr_cpus);
+}
+
+struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size,
+			    const struct ring_extras *extras)
 {
 	struct rings *rings = xcalloc(1, sizeof(*rings));
+	size_t tail = rings_tail(key_size, extras);
 
 	rings->map = bpf_object__find_map_by_name(object, "rings");
 	rings->nr_cpus = nr_cpus;
 	rings->sample_size = sizeof(struct sample_head) + key_size;
-	rings->nr_samples = nr_samples(nr_cpus, rings->sample_size);
+	rings->extras = *extras;
+	rings->nr_samples = nr_samples(nr_cpus, sizeof(struct sample_head) + tail);
 	rings->read = xcalloc(nr_cpus, sizeof(*rings->read));
 	rings->times = xcalloc(nr_cpus, sizeof(*rings->times));
-	rings->sample = xmalloc(rings->sample_size);
+	rings->sample = xmalloc(sizeof(struct sample_head) + tail);
 	constants_set(object, "ring_mask", rings->nr_samples - 1);
 	bpf_map__set_value_size(rings->map, ring_size(rings));
 	bpf_map__set_max_entries(rings->map, nr_cpus);
+	for (unsigned int i = 0; i < RING_EXTRAS; i++)
+		prepare_array(rings, object, i);
 	return rings;
+}
+
+static void leave_out(struct bpf_object *object, const char *name)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+
+	if (map)
+		bpf_map__set_autocreate(map, false);
 }
 
 void rings_leave_out(struct bpf_object *object)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(object, "rings");
+	leave_out(object, "rings");
+	for (unsigned int i = 0; i < RING_EXTRAS; i++)
+		leave_out(object, array_names[i]);
+}
 
-	if (map)
-		bpf_map__set_autocreate(map, false);
+static size_t array_bytes(const struct rings *rings, const struct array *array)
+{
+	return rings->nr_samples * rings->nr_cpus * array->size;
+}
+
+static int map_array(const struct rings *rings, struct array *array)
+{
+	if (!array->size)
+		return 0;
+	array->mapped =
+		mmap(NULL, array_bytes(rings, array), PROT_READ, MAP_SHARED, bpf_map__fd(array->map), 0);
+	if (array->mapped != MAP_FAILED)
+		return 0;
+	array->mapped = NULL;
+	return -errno;
 }
 
 int rings_map(struct rings *rings)
 {
 	rings->mapped = mmap(NULL, ring_size(rings) * rings->nr_cpus, PROT_READ, MAP_SHARED,
 			     bpf_map__fd(rings->map), 0);
-	if (rings->mapped != MAP_FAILED)
-		return 0;
-	rings->mapped = NULL;
-	return -errno;
+	if (rings->mapped == MAP_FAILED) {
+		rings->mapped = NULL;
+		return -errno;
+	}
+	for (unsigned int i = 0; i < RING_EXTRAS; i++) {
+		int err = map_array(rings, &rings->arrays[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 void rings_close(struct rings *rings)
@@ -93,6 +171,9 @@ void rings_close(struct rings *rings)
 		return;
 	if (rings->mapped)
 		munmap(rings->mapped, ring_size(rings) * rings->nr_cpus);
+	for (unsigned int i = 0; i < RING_EXTRAS; i++)
+		if (rings->arrays[i].mapped)
+			munmap(rings->arrays[i].mapped, array_bytes(rings, &rings->arrays[i]));
 	free(rings->read);
 	free(rings->times);
 	free(rings->sample);
@@ -158,6 +239,17 @@ static int oldest(struct rings *rings, __u64 before, struct ring_loss *loss)
 	return found;
 }
 
+static void copy_next(struct rings *rings, int cpu)
+{
+	size_t at = cpu * rings->nr_samples + (rings->read[cpu] & (rings->nr_samples - 1));
+	char *to = mempcpy(rings->sample, next_in_ring(rings, cpu), rings->sample_size);
+
+	for (unsigned int i = 0; i < RING_EXTRAS; i++)
+		if (rings->arrays[i].size)
+			to = mempcpy(to, rings->arrays[i].mapped + at * rings->arrays[i].size,
+				     rings->arrays[i].size);
+}
+
 bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, struct ring_loss *loss)
 {
 	const struct sample_head *head = (const void *)rings->sample;
@@ -166,13 +258,14 @@ bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, stru
 	while ((cpu = oldest(rings, before, loss)) >= 0) {
 		__u64 at = rings->read[cpu];
 
-		memcpy(rings->sample, next_in_ring(rings, cpu), rings->sample_size);
+		copy_next(rings, cpu);
 		skip_overwritten(rings, cpu, loss);
 		if (rings->read[cpu] != at) /* overwritten while it was copied */
 			continue;
 		rings->read[cpu]++;
 		rings->times[cpu] = head->time;
-		*sample = (struct streamed){head->time, head->address, head->latency, head->period, head + 1};
+		*sample = (struct streamed){head->time,	  head->address,  head->latency,
+					    head->period, head->physical, head + 1};
 		return true;
 	}
 	return false;

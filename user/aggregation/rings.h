@@ -11,11 +11,22 @@
 struct bpf_object;
 struct rings;
 
+/* What samples have beside their keys, in bytes; 0: they don't. */
+enum ring_extra { RING_EXTRA_REGISTERS, RING_EXTRA_STACK, RING_EXTRA_BRANCHES, RING_EXTRAS };
+struct ring_extras {
+	size_t bytes[RING_EXTRAS];
+};
+
+/* The bytes of a sample's key and what comes behind it, and where the extra begins. */
+size_t rings_tail(size_t key_size, const struct ring_extras *extras);
+size_t rings_extra_at(size_t key_size, const struct ring_extras *extras, enum ring_extra extra);
+
 /* A sample of the stream. */
 struct streamed {
 	__u64 time; /* CLOCK_MONOTONIC, ns */
-	__u64 address, latency, period;
-	const void *key; /* laid out as the aggregation's layout says; valid up to the next call */
+	__u64 address, latency, period, physical;
+	const void *key; /* laid out as the aggregation's layout says, and the extras behind it: bpf/shared.h;
+			    valid up to the next call */
 };
 
 /* Samples that were overwritten before they could be read: between the times of the last sample that was read
@@ -26,14 +37,15 @@ struct ring_loss {
 
 /* Must be called before the object is loaded: makes room for nr_cpus rings, whose keys have key_size
  * bytes. */
-struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size);
+struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size,
+			    const struct ring_extras *extras);
 /* Instead, if there is no stream: the object has no rings then. */
 void rings_leave_out(struct bpf_object *object);
 /* Must be called after the object is loaded: maps the rings. Returns 0 or -errno. */
 int rings_map(struct rings *rings);
 
 /* The bytes of one CPU's ring, which has fewer samples if there are many CPUs. */
-size_t rings_bytes(int nr_cpus, size_t key_size);
+size_t rings_bytes(int nr_cpus, size_t key_size, const struct ring_extras *extras);
 
 void rings_close(struct rings *rings);
 

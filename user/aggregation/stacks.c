@@ -73,22 +73,24 @@ struct stacks *stacks_like(const struct stacks *stacks)
 	return stacks_new(stacks->frames);
 }
 
-struct stack stacks_at(const struct stacks *stacks, __u32 number)
+struct stack stack_from(const struct stored_stack *stored, unsigned int most)
 {
-	const struct stored_stack *stored = stored_at(stacks, number);
-
 	return (struct stack){
 		.frames = stored->frames,
 		.pid = stored->pid,
 		.kernel_frames = stored->kernel_frames,
 		.user_frames = stored->user_frames,
 		.full_depth = stored->end == STACK_UNTOLD || stored->end == STACK_NO_TABLE
-				      ? (unsigned int)(stored->kernel_frames + stored->user_frames) >=
-						stacks->frames
+				      ? (unsigned int)(stored->kernel_frames + stored->user_frames) >= most
 				      : stored->end == STACK_CUT,
 		.end = stored->end,
 		.guessed = stored->guessed,
 	};
+}
+
+struct stack stacks_at(const struct stacks *stacks, __u32 number)
+{
+	return stack_from(stored_at(stacks, number), stacks->frames);
 }
 
 /* Whether some frames were found by frame pointers. The innermost frame of a side never is. */

@@ -40,6 +40,18 @@ __u32 stacks_copy(struct stacks *to, const struct stacks *from, __u32 number);
 /* Returns empty stacks for as many frames. */
 struct stacks *stacks_like(const struct stacks *stacks);
 
+/* The stack as it is stored, of at most `most` frames, which it points into. */
+struct stack stack_from(const struct stored_stack *stored, unsigned int most);
+
+/* Whether a frame is a return address. The innermost frame of each side is where the CPU was, or where it
+ * left the user's code. All others are, unless a signal interrupted the user's code there. */
+static inline bool stack_frame_returns(const struct stack *stack, unsigned int i)
+{
+	bool users = i >= stack->kernel_frames, innermost = !i || i == stack->kernel_frames;
+
+	return !innermost && !(users && stack->frames[i] & FRAME_INTERRUPTED);
+}
+
 /* Returns the stack of a number; valid up to the next new stack. */
 struct stack stacks_at(const struct stacks *stacks, __u32 number);
 

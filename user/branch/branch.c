@@ -48,18 +48,6 @@ static bool mispredicted_first(const struct branch_options *own)
 	return own->order && !strcmp(own->order, "mispredicted");
 }
 
-#define USUAL_DEPTH 16 /* if neither the driver nor a table gives it */
-
-/* The number of branches that come with a sample. */
-static size_t record_depth(struct host *host)
-{
-	const struct pmu *pmu = host_core_pmu(host);
-	int table = host->events ? host->events->branch_depth : 0;
-	int depth = pmu && pmu->branches > 0 ? pmu->branches : table ? table : USUAL_DEPTH;
-
-	return depth < BRANCHES_MOST ? depth : BRANCHES_MOST;
-}
-
 static struct branches_asked form_of(const struct activity *activity)
 {
 	const struct branch_options *own = activity->options->own;
@@ -71,7 +59,7 @@ static struct branches_asked form_of(const struct activity *activity)
 			form = forms[i];
 	if (keys_asked(keys, "symbol") || !keys_asked(keys, form.kind))
 		form.detail |= CODE_SYMBOL;
-	form.depth = record_depth(&activity->session->host);
+	form.depth = host_branches(&activity->session->host);
 	form.by_mispredicted = mispredicted_first(own);
 	form.frames = call_stacks_detail(activity);
 	form.by_tables = activity->options->call_graph && sampling_unwinds(activity);

@@ -48,7 +48,7 @@ static int check_ranges(const struct options *options, const struct event *event
 
 /* Refuses drivers without a last branch record. They may open the event nevertheless: core_pmu's and p4_pmu's
  * never look at branch_sample_type. */
-static int check_record(struct host *host, struct refusal *refusal)
+int branch_check_record(struct host *host, struct refusal *refusal)
 {
 	const struct pmu *pmu = host_core_pmu(host);
 
@@ -72,7 +72,7 @@ int plan_branch(struct plan *plan, const struct options *options, struct host *h
 		because(refusal, "the branches that come with samples are aggregated in the kernel");
 		return instead(refusal, "for each branch as a record: --trace --stream");
 	}
-	if (check_record(host, refusal))
+	if (branch_check_record(host, refusal))
 		return -1;
 	if (!text)
 		text = default_branch_event(plan, host);

@@ -15,6 +15,9 @@ struct branch_options {
 /* Plans sampling with branches. Returns 0, or -1 with the refusal. */
 int plan_branch(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
+/* Refuses machines without a last branch record. */
+int branch_check_record(struct host *host, struct refusal *refusal);
+
 /* Refuses keys if none of them is about branches. */
 int branch_check_by(const struct options *options, struct refusal *refusal);
 

@@ -25,6 +25,7 @@
 #include "host/files.h"
 #include "host/privileges.h"
 #include "host/processor.h"
+#include "shared.h"
 
 static void read_processor(struct host *host)
 {
@@ -617,6 +618,17 @@ const struct pmu *host_core_pmu(struct host *host)
 	const struct pmu *pmu = host_pmu(host, "cpu");
 
 	return pmu ? pmu : host_pmu(host, "cpu_core");
+}
+
+#define USUAL_BRANCHES 16 /* if neither the driver nor a table gives it */
+
+size_t host_branches(struct host *host)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+	int table = host->events ? host->events->branch_depth : 0;
+	int depth = pmu && pmu->branches > 0 ? pmu->branches : table ? table : USUAL_BRANCHES;
+
+	return depth < BRANCHES_MOST ? depth : BRANCHES_MOST;
 }
 
 /* intel_arch_formats_attr, intel_arch3_formats_attr and nhm_format_attr of arch/x86/events/intel/core.c. */

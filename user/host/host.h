@@ -175,6 +175,9 @@ void host_read_pmus(struct host *host);
 /* The PMU that counts the core's own events; NULL on a machine without hardware counters. */
 const struct pmu *host_core_pmu(struct host *host);
 
+/* The number of branches that come with a sample, at most BRANCHES_MOST. */
+size_t host_branches(struct host *host);
+
 /* Topology of a CPU, from sysfs-devices-system-cpu. Only online CPUs have one. Each member is -1 if the
  * kernel does not tell. Core numbers are unique only within a package. A package is what goes into a
  * socket. */

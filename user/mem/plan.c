@@ -173,6 +173,19 @@ static int refuse_access_keys(const struct options *options, const struct host *
 		       "--precise tlb");
 }
 
+int check_physical(const char *option, const struct options *options, const struct host *host,
+		   struct refusal *refusal)
+{
+	if (kernel_at_least(host, 6, 3))
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "option %s '%s'", option, options->by);
+	because(refusal,
+		"before Linux 6.3 the kernel looks physical addresses up only once the program has "
+		"run; this is %s",
+		host->release);
+	return instead(refusal, "take page instead; or perf mem record -p, which keeps each sample");
+}
+
 static int check_options(const struct options *options, const struct host *host, struct refusal *refusal)
 {
 	const struct mem_options *own = options->own;
@@ -211,14 +224,8 @@ static int check_options(const struct options *options, const struct host *host,
 		because(refusal, "--shared is about cache lines, and needs keys of its own");
 		return instead(refusal, "leave out --by, or take --by cacheline");
 	}
-	if (list_has(options->by, "phys_page") && !kernel_at_least(host, 6, 3)) {
-		refuse(refusal, STATUS_REFUSED, "option --by '%s'", options->by);
-		because(refusal,
-			"before Linux 6.3 the kernel looks physical addresses up only once the program has "
-			"run; this is %s",
-			host->release);
-		return instead(refusal, "take --by page; or perf mem record -p, which keeps each sample");
-	}
+	if (list_has(options->by, "phys_page") && check_physical("--by", options, host, refusal))
+		return -1;
 	if (refuse_access_keys(options, host, refusal))
 		return -1;
 	if (!options->events || !own->side)

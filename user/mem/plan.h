@@ -18,6 +18,10 @@ struct mem_options {
 /* Has the kernel take address, latency and source of an event's samples, and the physical address. */
 void ask_for_load(struct event *event, bool physical);
 
+/* Refuses physical addresses, for which `option` asks ("--by"), where the program would not see them. */
+int check_physical(const char *option, const struct options *options, const struct host *host,
+		   struct refusal *refusal);
+
 /* Plans samples of loads, of stores, or of both, by the events that the PMU's driver names (mem-loads with
  * the threshold of --ldlat, mem-stores); or samples of the events that were asked for. Returns 0, or -1 with
  * the refusal. */

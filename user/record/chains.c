@@ -85,9 +85,7 @@ static __u32 what_of(const struct stack *stack, unsigned int i)
 	__u64 frame = stack->frames[i];
 	__u32 what = 0;
 
-	/* The innermost frame of each side is where the CPU was, or where it left the user's code. All others
-	 * are return addresses, unless a signal interrupted the user's code there. */
-	if (!innermost && !(users && frame & FRAME_INTERRUPTED))
+	if (stack_frame_returns(stack, i))
 		what |= PLACE_RETURNS;
 	if (users && !innermost &&
 	    (stack->guessed == GUESSED_ALL || (stack->guessed && frame & FRAME_GUESSED)))
@@ -233,7 +231,7 @@ static size_t frame_of(struct chains *chains, __u32 place)
 	return chains->frame_of[place] - 1;
 }
 
-static const char *lack(__u32 number)
+const char *chains_lost(__u32 number)
 {
 	return number == STACK_FULL ? "table_full" : "failed";
 }
@@ -242,6 +240,11 @@ static const char *const end_names[] = {
 	[STACK_WHOLE] = "whole",   [STACK_CUT] = "truncated",	      [STACK_NO_TABLE] = "no_table",
 	[STACK_NO_ROW] = "no_row", [STACK_UNREADABLE] = "unreadable",
 };
+
+const char *chains_incomplete(unsigned int end)
+{
+	return end_names[end];
+}
 
 static enum stack_end end_of(const struct chain *chain)
 {
@@ -255,7 +258,7 @@ void chains_put(struct chains *chains, json_t *entry, __u32 number)
 
 	json_object_set_new(entry, "stack", stack);
 	if (number < STACK_FIRST) {
-		json_object_set_new(entry, "stack_lost", json_string(lack(number)));
+		json_object_set_new(entry, "stack_lost", json_string(chains_lost(number)));
 		return;
 	}
 	chain = &chains->list[number - STACK_FIRST];

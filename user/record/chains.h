@@ -35,6 +35,11 @@ bool chains_try(struct chains *chains, __u32 stack, const char *comm);
  * why there is no stack (enum stack_id). `comm` is the key's comm, see key_comm(). */
 __u32 chains_number(struct chains *chains, __u32 stack, const char *comm);
 
+/* Why a stack has no frames (enum stack_id), and why it ends too early (enum stack_end), as records say it.
+ */
+const char *chains_lost(__u32 stack);
+const char *chains_incomplete(unsigned int end);
+
 /* Adds the chain of this number to an entry: "stack", and what is missing of it. */
 void chains_put(struct chains *chains, json_t *entry, __u32 number);
 

@@ -21,7 +21,7 @@ void add_streamed(struct fields *fields, const struct host *host, const struct l
 	for (size_t i = 0; i < layout->nr_keys; i++) {
 		const struct member *member = &layout->keys[i];
 
-		if (!member->streamed)
+		if (!member->streamed || !strcmp(member->type, "stack_id_t"))
 			continue;
 		if (!strcmp(member->type, "number_t"))
 			fields_number(fields, member->name, member_number(member, key));

@@ -14,7 +14,7 @@
  * reference. */
 json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry);
 
-/* Adds the keys of a streamed sample. */
+/* Adds the keys of a streamed sample, but not its stack. */
 void add_streamed(struct fields *fields, const struct host *host, const struct layout *layout,
 		  const void *key);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <jansson.h>
 
-#define FIELDS_MOST 28
+#define FIELDS_MOST 40
 
 struct field {
 	const char *name; /* letters, underscores and dots only, so it needs no escapes */

@@ -8,9 +8,10 @@
 #include "output/table.h"
 
 /* Members that are not shown, or not as one of the columns at the end. */
-static const char *const apart[] = {"type",	"schema_version", "time",  "run_id",	  "seq",
-				    "activity", "event",	  "nth",   "sample_time", "source",
-				    "address",	"latency",	  "period"};
+static const char *const apart[] = {"type",	"schema_version", "time",   "run_id",	   "seq",
+				    "activity", "event",	  "nth",    "sample_time", "source",
+				    "address",	"latency",	  "period", "registers",   "stack",
+				    "branches", "truncated"};
 
 static bool is_apart(const char *name)
 {
@@ -19,6 +20,56 @@ static bool is_apart(const char *name)
 			return true;
 	return false;
 }
+
+static void add_cell(struct text *text, const char *before, const json_t *value)
+{
+	char content[256];
+
+	row_cell(value, content, sizeof(content));
+	text_add(text, "%s%s", before, content);
+}
+
+/* "touch (pages) < main (pages)" */
+static void add_stack(struct text *text, const json_t *stack)
+{
+	const json_t *frame;
+	size_t i;
+
+	json_array_foreach(stack, i, frame)
+		add_cell(text, i ? " < " : " ", frame);
+}
+
+/* "main (loop) > a (loop), a (loop) > b (loop) mispredicted" */
+static void add_branches(struct text *text, const json_t *branches)
+{
+	const json_t *branch;
+	size_t i;
+
+	json_array_foreach(branches, i, branch) {
+		add_cell(text, i ? ", " : " ", json_object_get(branch, "from"));
+		add_cell(text, " > ", json_object_get(branch, "to"));
+		if (json_is_true(json_object_get(branch, "mispredicted")))
+			text_add(text, " mispredicted");
+	}
+}
+
+static void add_registers(struct text *text, const json_t *registers)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)registers, name, value)
+		text_add(text, " %s=%s", name, json_string_value(value));
+}
+
+static const struct {
+	const char *name;
+	void (*add)(struct text *text, const json_t *value);
+} long_members[] = {
+	{"registers", add_registers},
+	{"stack", add_stack},
+	{"branches", add_branches},
+};
 
 static void sample_table(struct text *text, const struct stream *stream, const json_t *record)
 {
@@ -38,6 +89,8 @@ static void sample_table(struct text *text, const struct stream *stream, const j
 			row_cell(value, content, sizeof(content));
 			text_add(text, " %s", content);
 		}
+	for (size_t i = 0; i < ARRAY_SIZE(long_members); i++)
+		long_members[i].add(text, json_object_get(record, long_members[i].name));
 	row_end(text);
 }
 

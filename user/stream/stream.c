@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "activity/activity.h"
+#include "activity/call_stacks.h"
 #include "activity/sampling.h"
 #include "activity/streaming.h"
 #include "base/array.h"
 #include "base/list.h"
 #include "base/nearest.h"
+#include "branch/plan.h"
+#include "event/branch_filter.h"
 #include "mem/plan.h"
 #include "option/command.h"
 #include "plan/plan.h"
@@ -18,11 +21,12 @@
 static const char *const fields[] = {"time",   "ip",	    "symbol",  "line",	 "module",    "place",
 				     "pid",    "tid",	    "comm",    "cpu",	 "cgroup",    "container",
 				     "period", "addr",	    "latency", "source", "cacheline", "offset",
-				     "page",   "phys_page", "node",    "tlb",	 "lock",      NULL};
+				     "page",   "phys_page", "node",    "tlb",	 "lock",      "phys",
+				     "stack",  "branches",  "regs",    NULL};
 
 /* What only mem's program reads of a sample. */
-static const char *const of_mem[] = {"addr",	  "latency", "source", "cacheline", "page",
-				     "phys_page", "offset",  "node",   "tlb",	    "lock"};
+static const char *const of_mem[] = {"addr",   "latency", "source", "cacheline", "page", "phys_page",
+				     "offset", "node",	  "tlb",    "lock",	 "phys"};
 
 static bool wants_data(const struct options *options)
 {
@@ -32,16 +36,34 @@ static bool wants_data(const struct options *options)
 	return false;
 }
 
+static int ask_for_branches(struct event *event, const struct host *host, struct refusal *refusal)
+{
+	if (event_stops_throttled(event)) /* as only those of counters do */
+		return branch_filter_set(event, "any", host->events, refusal);
+	refuse(refusal, STATUS_USAGE, "option --fields branches with the event '%s'", event->name);
+	because(refusal, "the CPU's branch records come with samples of its own counters");
+	return instead(refusal, "take one of those: branches, cycles");
+}
+
 static int plan_stream(struct plan *plan, const struct options *options, struct host *host,
 		       struct refusal *refusal)
 {
 	const char *events = options->events ? options->events : plan_default_sampled(plan, host);
 
+	bool physical = list_has(options->by, "phys_page") || list_has(options->by, "phys");
+
+	if (physical && check_physical("--fields", options, host, refusal))
+		return -1;
+	if (list_has(options->by, "branches") && branch_check_record(host, refusal))
+		return -1;
 	if (plan_sampling(plan, events, options, host, refusal))
 		return -1;
 	for (size_t i = 0; wants_data(options) && i < plan->events.nr; i++)
 		if (!plan->events.list[i].companion)
-			ask_for_load(&plan->events.list[i], list_has(options->by, "phys_page"));
+			ask_for_load(&plan->events.list[i], physical);
+	for (size_t i = 0; list_has(options->by, "branches") && i < plan->events.nr; i++)
+		if (!plan->events.list[i].companion && ask_for_branches(&plan->events.list[i], host, refusal))
+			return -1;
 	return plan_check(plan, options, host, refusal);
 }
 
@@ -82,6 +104,7 @@ static int check_fields(const char *list, struct refusal *refusal)
 
 static int choose(struct activity *activity, struct refusal *refusal)
 {
+	struct options *options = activity->options;
 	static const struct activity_ops ops = SAMPLING_OPS(plan_stream);
 	static const struct sampling samples = {
 		.command = "stream",
@@ -104,9 +127,13 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	};
 
 	activity->ops = &ops;
-	if (check_fields(activity->options->by, refusal))
+	if (check_fields(options->by, refusal))
 		return -1;
-	activity->details = wants_data(activity->options) ? &with_data : &samples;
+	if (options->call_graph && !options->by)
+		options->by = DEFAULT_FIELDS ",stack";
+	if (call_stacks_choose(activity, refusal))
+		return -1;
+	activity->details = wants_data(options) ? &with_data : &samples;
 	activity->streams = true;
 	return 0;
 }
@@ -119,8 +146,9 @@ static const struct option_row rows[] = {
 		 "pid,tid,comm,cpu,cgroup,container,period, "
 		 "the code's names (symbol, line, module, place) and its address, ip; of loads and page "
 		 "faults "
-		 "addr,latency,source,cacheline,offset,page,phys_page,node,tlb,lock (default " DEFAULT_FIELDS
-		 ")"},
+		 "addr,phys,latency,source,cacheline,offset,page,phys_page,node,tlb,lock; and stack, "
+		 "branches "
+		 "(the last before the sample), regs (default " DEFAULT_FIELDS ")"},
 	{0},
 };
 
@@ -128,8 +156,9 @@ static const struct command stream = {
 	.name = "stream",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "writes each sample of any events as a record, in the order of time",
-	.options = {event_rows, sampling_rows, where_rows, rows, target_rows, interval_rows, stream_rows,
-		    format_rows, screen_rows, plan_rows, table_rows, host_rows, machine_rows, help_rows},
+	.options = {event_rows, sampling_rows, where_rows, stack_rows, rows, target_rows, interval_rows,
+		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, machine_rows,
+		    help_rows},
 	.activity = &type,
 };
 REGISTER_COMMAND(stream);
