@@ -8,7 +8,8 @@ import pytest
 from asked import free_port
 from records import FILE, NHMTAP, Result, program
 
-LIBRARIES = {"libcurl": ["-o", f"otlp=http://127.0.0.1:{free_port()}/"],
+LIBRARIES = {"libzstd": ["-o", "missing.jsonl.zst"],
+             "libcurl": ["-o", f"otlp=http://127.0.0.1:{free_port()}/"],
              "libmicrohttpd": ["--listen", f"tcp:127.0.0.1:{free_port()}"]}
 
 

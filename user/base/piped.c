@@ -9,6 +9,7 @@
 #include "base/local.h"
 #include "base/packet.h"
 #include "base/visible.h"
+#include "base/zstd.h"
 
 #define SOON_NS	 2000000000ULL
 #define AFTER_NS 3600000000000ULL
@@ -51,7 +52,7 @@ static void serve(int socket, const void *path)
 	tell(socket, &opened, sizeof(opened));
 	if (opened.error)
 		return;
-	error = pass_all(from, APART_KEPT);
+	error = zstd_is_name(path) ? zstd_pass(from, APART_KEPT) : pass_all(from, APART_KEPT);
 	tell(socket, &error, sizeof(error));
 }
 
@@ -76,13 +77,17 @@ int piped_open(struct piped *piped, const char *path, struct stat *stat)
 	bool apart;
 
 	*piped = (struct piped){.fd = -1};
-	if (local_place(path) || pipe2(ends, O_CLOEXEC))
+	if (local_place(path) && !zstd_is_name(path))
 		return open_here(&piped->fd, path, stat);
+	if (pipe2(ends, O_CLOEXEC))
+		return errno;
 	apart = apart_start(&piped->apart, "nhmtap-input", serve, path, ends[1]);
 	close(ends[1]);
 	piped->fd = ends[0];
 	if (!apart) {
 		close(ends[0]);
+		if (zstd_is_name(path))
+			return EAGAIN;
 		return open_here(&piped->fd, path, stat);
 	}
 	err = wait_until_open(&piped->apart, path, &opened);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads a file from its beginning to its end that may be on a file system that does not answer: a process
  * apart opens and reads it, and writes what it reads into a pipe. So whoever waits for the file waits for the
- * pipe, and a signal ends that. */
+ * pipe, and a signal ends that. The process also unpacks a file FILE.zst. */
 #ifndef NHMTAP_PIPED_H
 #define NHMTAP_PIPED_H
 

@@ -183,7 +183,7 @@ int check_physical(const char *option, const struct options *options, const stru
 		"before Linux 6.3 the kernel looks physical addresses up only once the program has "
 		"run; this is %s",
 		host->release);
-	return instead(refusal, "take page instead; or perf mem record -p, which keeps each sample");
+	return instead(refusal, "take %s page; or perf mem record -p, which keeps each sample", option);
 }
 
 static int check_options(const struct options *options, const struct host *host, struct refusal *refusal)

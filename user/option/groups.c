@@ -106,7 +106,8 @@ static const char *const temporalities[] = {"delta", CUMULATIVE, NULL};
 
 const struct option_row stream_rows[] = {
 	{'o', "output", "PLACE", OPTION_TEXTS, COMMON(outputs), .line_only = true,
-	 .help = "write to PLACE or FORMAT=PLACE instead of stdout; repeatable: FILE (overwritten; %t in its "
+	 .help = "write to PLACE or FORMAT=PLACE instead of stdout; repeatable: FILE (overwritten; FILE.zst "
+		 "is compressed; %t in its "
 		 "name makes one file per interval), unix:PATH, tcp:HOST:PORT, a URL (otlp, pprof, metrics), "
 		 "listen (/metrics), - for stdout"},
 	{0, "append", NULL, OPTION_FLAG, COMMON(append), .line_only = true,

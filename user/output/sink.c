@@ -16,8 +16,10 @@
 #include "base/clock.h"
 #include "base/local.h"
 #include "base/memory.h"
+#include "base/zstd.h"
 #include "output/address.h"
 #include "output/documents.h"
+#include "output/packer.h"
 #include "output/push.h"
 
 #define FLUSH_AT     65536
@@ -281,8 +283,27 @@ static int flush_apart(struct sink *sink)
 	return 0;
 }
 
+/* Has what is written to a file FILE.zst compressed. Returns 0, or an errno. */
+static int pack(struct sink *sink)
+{
+	struct stat stat = {0};
+	int fd;
+
+	if (!zstd_is_name(sink->path))
+		return 0;
+	fstat(sink->fd, &stat);
+	sink->old = S_ISREG(stat.st_mode) && stat.st_size;
+	fd = packer_start(&sink->packer, sink->fd, sink->append);
+	if (fd < 0)
+		return errno;
+	sink->fd = fd;
+	return 0;
+}
+
 static int open_here(struct sink *sink, bool later)
 {
+	int err;
+
 	sink->fd = open_file(sink->path, later ? O_NONBLOCK : 0);
 	if (sink->fd < 0 && later && errno == ENXIO) {
 		sink->unopened = true;
@@ -291,8 +312,9 @@ static int open_here(struct sink *sink, bool later)
 	}
 	if (sink->fd < 0)
 		return errno;
+	err = pack(sink);
 	look_at(sink);
-	return 0;
+	return err;
 }
 
 int sink_open(struct sink *sink, const char *path, bool append, bool later, scribe_fn serve,
@@ -303,6 +325,11 @@ int sink_open(struct sink *sink, const char *path, bool append, bool later, scri
 	*sink = (struct sink){
 		.fd = -1, .path = path, .append = append, .begun = append || !path, .serve = serve};
 	block_size_signal();
+	if (zstd_is_name(path)) {
+		if (zstd_need("option --output", path, refusal))
+			return -1;
+		sink->serve = NULL; /* its own thread waits for the file system */
+	}
 	if (!path) {
 		take_stdout(sink);
 		look_at(sink);
@@ -345,6 +372,11 @@ int sink_open_documents(struct sink *sink, const char *path, scribe_fn serve, st
 
 	*sink = (struct sink){.fd = -1, .path = path, .serve = serve};
 	block_size_signal();
+	if (zstd_is_name(path)) {
+		refuse(refusal, STATUS_USAGE, "option --output '%s'", path);
+		because(refusal, "only a file that holds the whole run is compressed");
+		return instead(refusal, "leave out .zst, or %% in the name");
+	}
 	sink->documents = xcalloc(1, sizeof(*sink->documents));
 	err = leave_to_scribe(sink) ? try_apart(sink) : open_documents_here(sink);
 	if (!err)
@@ -611,7 +643,9 @@ int sink_flush(struct sink *sink)
 			sink_lose(sink, errno);
 			return 0;
 		} else if (errno != EINTR) {
-			return failed(sink, errno);
+			return failed(sink, sink->packer && packer_error(sink->packer)
+						    ? packer_error(sink->packer)
+						    : errno);
 		}
 	}
 	return 0;
@@ -758,13 +792,17 @@ static void open_again_here(struct sink *sink)
 		sink->stopped = errno;
 		return;
 	}
-	if (is_same_file(fd, sink->fd)) {
+	if (is_same_file(fd, sink->packer ? packer_file(sink->packer) : sink->fd)) {
 		close(fd);
 	} else {
 		sink_take_back(sink);
 		if (sink->fd >= 0)
 			close(sink->fd);
+		packer_end(sink->packer);
+		sink->packer = NULL;
 		sink->fd = fd;
+		sink->append = true;
+		pack(sink);
 		look_at(sink);
 	}
 	sink->unopened = false;
@@ -818,7 +856,7 @@ void sink_keep_old(struct sink *sink)
 {
 	struct stat stat;
 
-	bool old = sink->scribe ? sink->old : !fstat(sink->fd, &stat) && stat.st_size;
+	bool old = sink->scribe || sink->packer ? sink->old : !fstat(sink->fd, &stat) && stat.st_size;
 
 	if (sink->documents || (!sink->begun && old))
 		queue_clear(&sink->queue);
@@ -832,6 +870,8 @@ void sink_give_up(struct sink *sink)
 
 int sink_close(struct sink *sink)
 {
+	int packed;
+
 	take_former_file(sink);
 	sink->ending = sink->ending || !sink->most;
 	sink_finish(sink, sink->most ? 0 : ~0ULL);
@@ -858,6 +898,9 @@ int sink_close(struct sink *sink)
 	if (sink->fd > STDERR_FILENO && close(sink->fd) && !sink->error)
 		sink->error = errno;
 	sink->fd = -1;
+	packed = packer_end(sink->packer);
+	sink->packer = NULL;
+	sink->error = sink->error ? sink->error : packed;
 	queue_release(&sink->queue);
 	address_part(sink->joining);
 	sink->joining = NULL;

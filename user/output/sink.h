@@ -19,6 +19,7 @@ struct push_access;
 struct address;
 struct joining;
 struct documents;
+struct packer;
 struct push;
 
 struct sink {
@@ -30,13 +31,14 @@ struct sink {
 	struct push *push;	     /* sends the documents by HTTP; NULL: they are files */
 	scribe_fn serve; /* does what would wait for a file system; NULL: nothing keeps others waiting */
 	struct scribe *scribe; /* opens or writes the files; NULL: this process does */
+	struct packer *packer; /* compresses what is written to `fd`, a pipe; NULL: nobody does */
 	bool terminal;
 	bool regular; /* a regular file, so nobody waits for its data */
 	bool socket;
 	bool lent;     /* a pipe shared with other writers, whose writes must block */
 	bool append;   /* keep the file's old contents */
 	bool begun;    /* something was written: the old contents are gone */
-	bool old;      /* `scribe` has found contents when it opened the file */
+	bool old;      /* of `scribe` and `packer`: the file had contents when it was opened */
 	bool ending;   /* nothing follows: what was written is to be closed */
 	bool closed;   /* `scribe` has closed the file */
 	bool unopened; /* `path` is to be opened before more is written; `fd` is the former file, or -1 */

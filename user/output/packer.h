@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Compresses the records of a file, in a thread of its own: they are written into a pipe, and what comes out
+ * of it becomes frames of whole records. A frame is written when it is large, or a fifth of a second after
+ * its first record.
+ */
+#ifndef NHMTAP_PACKER_H
+#define NHMTAP_PACKER_H
+
+#include <stdbool.h>
+
+struct packer;
+
+/* Takes over a file that is open for writing. Its contents are kept if `append`, else they are removed before
+ * the first frame is written. Returns the descriptor that records are to be written to, or -1 with errno. The
+ * caller owns *packer, and closes the descriptor itself. */
+int packer_start(struct packer **packer, int file, bool append);
+
+/* The file. */
+int packer_file(const struct packer *packer);
+
+/* The errno of writing the file, if it has failed for good; else 0. */
+int packer_error(const struct packer *packer);
+
+/* Writes what is in the pipe, which nobody may write to any more, and closes the file. Returns 0, or an
+ * errno: ETIMEDOUT if that takes longer than some seconds. NULL: does nothing. */
+int packer_end(struct packer *packer);
+
+#endif
