@@ -9,7 +9,7 @@ import subprocess
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
-ENGINE = ("base/memory", "base/guarded", "base/apart", "base/local", "base/packet", "base/late", "base/piped",
+ENGINE = ("base/memory", "base/guarded", "base/apart", "base/local", "base/packet", "base/late", "base/piped", "base/zstd",
           "base/refusal", "base/visible", "base/interned", "base/map", "naming/foreign", "unwind/table",
           *(f"confined/{name}" for name in (
               "dwarf_image", "lines", "read_file", "served", "disassemble_without", "filter", "eh_frame", "gopclntab", "go_image",

@@ -41,7 +41,8 @@ def test_each_fault_is_a_record_at_its_address_and_in_its_function(nhmtap, tmp_p
 
 @pytest.mark.parametrize("fields, members", [
     ("time", set()), ("ip", {"ip"}), ("symbol", {"code"}), ("line,cpu", {"code", "cpu"}), ("addr,period", {"address", "period"}),
-    ("pid,tid,comm", {"pid", "tid", "comm"}), ("regs", {"registers"}), ("stack", {"stack"}), ("stack,place", {"stack", "code"}), ("source", {"source"}), ("cgroup", {"cgroup"}), ("offset,page", {"offset", "page"}),
+    ("pid,tid,comm", {"pid", "tid", "comm"}), ("regs", {"registers"}), ("stack", {"stack"}), ("stack,place", {"stack", "code"}),
+    ("source", {"source"}), ("cgroup", {"cgroup"}), ("offset,page", {"offset", "page"}),
 ])
 def test_a_sample_has_the_fields_that_were_asked_for(nhmtap, tmp_path, fields, members):
     run = Pages(nhmtap, tmp_path, "--fields", fields)

@@ -402,7 +402,7 @@ static int write_loss(struct streaming *streaming, struct flow *flow)
 enum patience { FOR_NOW, FOR_INTERVAL, NO_LONGER };
 
 /* The codes of a sample that is to be named. */
-struct naming {
+struct sample_names {
 	struct codes *codes;
 	enum patience patience;
 	pid_t pid;
@@ -411,37 +411,37 @@ struct naming {
 };
 
 /* Returns false if the code has no name yet and may wait for it. */
-static bool name_code(const struct streaming *streaming, struct naming *naming, unsigned int more, pid_t pid,
-		      __u64 address)
+static bool name_code(const struct streaming *streaming, struct sample_names *names, unsigned int more,
+		      pid_t pid, __u64 address)
 {
 	unsigned int detail = streaming->activity->keys.detail | more;
 
-	if (naming->patience == FOR_NOW)
-		return codes_try(naming->codes, detail, pid, naming->comm, address, 1, naming->numbers++);
-	*naming->numbers++ = codes_number(naming->codes, detail, pid, naming->comm, address, 1);
+	if (names->patience == FOR_NOW)
+		return codes_try(names->codes, detail, pid, names->comm, address, 1, names->numbers++);
+	*names->numbers++ = codes_number(names->codes, detail, pid, names->comm, address, 1);
 	return true;
 }
 
-static bool name_stack(const struct streaming *streaming, struct naming *naming, const void *key)
+static bool name_stack(const struct streaming *streaming, struct sample_names *names, const void *key)
 {
 	struct stack stack;
 	unsigned int nr = stack_of(streaming, key, &stack);
 
 	for (unsigned int i = 0; i < nr; i++)
-		if (!name_code(streaming, naming, stack_frame_returns(&stack, i) ? CODE_RETURN : 0, stack.pid,
+		if (!name_code(streaming, names, stack_frame_returns(&stack, i) ? CODE_RETURN : 0, stack.pid,
 			       FRAME_ADDRESS(stack.frames[i])))
 			return false;
 	return true;
 }
 
-static bool name_branches(const struct streaming *streaming, struct naming *naming, const void *key)
+static bool name_branches(const struct streaming *streaming, struct sample_names *names, const void *key)
 {
 	const struct branch *branches;
 	unsigned int nr = branches_of(streaming, key, &branches);
 
 	for (unsigned int i = 0; i < nr; i++)
-		if (!name_code(streaming, naming, 0, naming->pid, branches[i].from) ||
-		    !name_code(streaming, naming, 0, naming->pid, branches[i].to))
+		if (!name_code(streaming, names, 0, names->pid, branches[i].from) ||
+		    !name_code(streaming, names, 0, names->pid, branches[i].to))
 			return false;
 	return true;
 }
@@ -450,7 +450,7 @@ static bool name_branches(const struct streaming *streaming, struct naming *nami
 static bool name(const struct streaming *streaming, const void *key, enum patience patience, __u32 *numbers)
 {
 	struct reader *reader = streaming->activity->reader;
-	struct naming naming = {
+	struct sample_names names = {
 		.codes = patience == FOR_INTERVAL
 				 ? reader_codes(reader)
 				 : reader_codes_early(reader, clock_ns(CLOCK_MONOTONIC) + LOOKUP_NS),
@@ -460,12 +460,11 @@ static bool name(const struct streaming *streaming, const void *key, enum patien
 		.numbers = numbers,
 	};
 
-	if (streaming->code &&
-	    !name_code(streaming, &naming, 0, naming.pid, member_number(streaming->ip, key)))
+	if (streaming->code && !name_code(streaming, &names, 0, names.pid, member_number(streaming->ip, key)))
 		return false;
-	if (streaming->stack && !name_stack(streaming, &naming, key))
+	if (streaming->stack && !name_stack(streaming, &names, key))
 		return false;
-	return !streaming->branches || name_branches(streaming, &naming, key);
+	return !streaming->branches || name_branches(streaming, &names, key);
 }
 
 static void *key_at(const struct streaming *streaming, size_t i)
