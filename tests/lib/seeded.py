@@ -195,6 +195,8 @@ class Seeded:
             for step in steps:
                 step()
             done = [step.__name__ for step in steps]
+            # What finds no room at the end is lost, and said to be.
+            self.fail(0)
             self.session.do("ping")
             result = self.session.end(by=self.rng.choice((signal.SIGTERM, signal.SIGINT)))
             nothing_left(own)
@@ -209,6 +211,8 @@ class Seeded:
             wrong.append(f"it ended with {result.status}: {result.err}")
         # A stream goes on in the file that takes the place of the one that was renamed.
         records = parse("".join(part.read_text() for part in self.parts))
+        if records[-1]["type"] != "end":
+            return [f"its stream has no end; it ended with {result.status}: {result.err}"]
         check_stream(records)
         if gaps := [r for r in records if r["type"] == "gap" and r["records"]]:
             wrong.append(f"its file lacks records: {gaps}")

@@ -19,8 +19,9 @@ class Terminal:
         settings = {"LC_ALL": "C.UTF-8", "TERM": "xterm", **variables}
         shell = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.items())
         words = command[0] if len(command) == 1 else shlex.join(map(str, command))
+        # Python's readline sets LINES and COLUMNS, which ncurses would believe.
         # The pane remains after its command has ended, so that the last screen can be read.
-        script = f"export {shell}; {words}; echo $? > {shlex.quote(self.status)}; exec sleep {DEADLINE}"
+        script = f"unset LINES COLUMNS; export {shell}; {words}; echo $? > {shlex.quote(self.status)}; exec sleep {DEADLINE}"
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "sh", "-c", script)
 
     def tmux(self, *arguments):

@@ -466,6 +466,11 @@ MUTANTS = [
 
     # --- outputs -----------------------------------------------------------------------------------
     Mutant(
+        "short-write-taken-for-whole",
+        "user/output/sink.c", "queue_advance(queue, n);", "queue_advance(queue, queue_waiting(queue));",
+        "live/test_seeded_sessions.py::test_whatever_happens_to_a_session_its_accounts_close[2009]",
+    ),
+    Mutant(
         "total-begins-anew",
         "user/output/flat.c", "json_integer(json_integer_value(total) + json_integer_value(value))",
         "json_integer(json_integer_value(value))",

@@ -213,10 +213,12 @@ def test_functions_of_a_stripped_go_program_have_the_names_that_its_symbols_had(
     for address, name in known.items():
         if name in ("runtime.text", "runtime.etext"):  # the linker's, which have no code of their own
             continue
-        # Go's runtime leaves out which registers a function is called with, and types that a generic one was made for.
-        name = re.sub(r"\[.*\]", "[...]", re.sub(r"\.abi(0|internal)$", "", name))
+        # Go's runtime leaves out which registers a function is called with, and up to Go 1.20 types that a generic one
+        # was made for.
+        whole = re.sub(r"\.abi(0|internal)$", "", name)
+        name = re.sub(r"\[.*\]", "[...]", whole)
         frame = names.file(program, offset_of(program, address))["frames"][-1]
-        assert (frame["symbol"], frame["offset"]) == (name, 0)
+        assert frame["symbol"] in (name, whole) and frame["offset"] == 0
         compared.add(name)
     assert len(compared) > 900 and {"main.main", "main.main.func1", "main.(*list[...]).each", "runtime.asmcgocall"} <= compared
 

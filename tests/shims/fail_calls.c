@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * To be preloaded: calls that fail now and then. FAIL_FILE has a seed, as a __u64, which may be changed while
- * the process runs; 0: no call fails. One call in eight fails as it may on any machine: a file has no room
- * (ENOSPC), a pipe or a socket neither (EAGAIN), or less is taken than was given; a wait is interrupted; what
- * is read about processes can't be opened (EMFILE). Programs that it starts are not affected.
+ * the process runs; 0: no call fails. Of all writes, every third fails as it may on any machine: a file has
+ * no room (ENOSPC), a pipe or a socket neither (EAGAIN), or less is taken than was given. Of others, every
+ * eighth: a wait is interrupted, what is read about processes can't be opened (EMFILE). Programs that it
+ * starts are not affected.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,8 +35,9 @@ __attribute__((constructor)) static void begin(void)
 	unsetenv("LD_PRELOAD");
 }
 
-/* A number that follows from the seed and the number of the call: splitmix64. 0: the call is left alone. */
-static unsigned long long chance(void)
+/* A number that follows from the seed and the number of the call: splitmix64. 0: the call is left alone, as
+ * all are but one in `of`. */
+static unsigned long long chance(unsigned int of)
 {
 	unsigned long long x;
 
@@ -45,7 +47,7 @@ static unsigned long long chance(void)
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
 	x = (x ^ x >> 27) * 0x94d049bb133111eb;
 	x ^= x >> 31;
-	return x % 8 ? 0 : x >> 3 | 1;
+	return x % of ? 0 : x >> 3 | 1;
 }
 
 static void *next(const char *name)
@@ -67,7 +69,7 @@ static size_t taken(int fd, size_t size, unsigned long long by)
 ssize_t write(int fd, const void *buffer, size_t size)
 {
 	static ssize_t (*unchanged)(int, const void *, size_t);
-	unsigned long long by = fd > STDERR_FILENO && size > sizeof("ack\n") ? chance() : 0;
+	unsigned long long by = fd > STDERR_FILENO && size > sizeof("ack\n") ? chance(3) : 0;
 
 	if (!unchanged)
 		unchanged = next("write");
@@ -79,7 +81,7 @@ ssize_t write(int fd, const void *buffer, size_t size)
 ssize_t send(int fd, const void *buffer, size_t size, int flags)
 {
 	static ssize_t (*unchanged)(int, const void *, size_t, int);
-	unsigned long long by = chance();
+	unsigned long long by = chance(3);
 
 	if (!unchanged)
 		unchanged = next("send");
@@ -100,7 +102,7 @@ int epoll_wait(int epoll, struct epoll_event *events, int most, int ms)
 
 	if (!unchanged)
 		unchanged = next("epoll_wait");
-	return ms && chance() ? interrupted() : unchanged(epoll, events, most, ms);
+	return ms && chance(8) ? interrupted() : unchanged(epoll, events, most, ms);
 }
 
 int epoll_pwait2(int epoll, struct epoll_event *events, int most, const struct timespec *left,
@@ -110,7 +112,7 @@ int epoll_pwait2(int epoll, struct epoll_event *events, int most, const struct t
 
 	if (!unchanged)
 		unchanged = next("epoll_pwait2");
-	return chance() ? interrupted() : unchanged(epoll, events, most, left, signals);
+	return chance(8) ? interrupted() : unchanged(epoll, events, most, left, signals);
 }
 
 int poll(struct pollfd *list, nfds_t nr, int ms)
@@ -119,7 +121,7 @@ int poll(struct pollfd *list, nfds_t nr, int ms)
 
 	if (!unchanged)
 		unchanged = next("poll");
-	return ms && chance() ? interrupted() : unchanged(list, nr, ms);
+	return ms && chance(8) ? interrupted() : unchanged(list, nr, ms);
 }
 
 int open(const char *path, int flags, ...)
@@ -135,7 +137,7 @@ int open(const char *path, int flags, ...)
 		mode = va_arg(args, mode_t);
 		va_end(args);
 	}
-	if (!strncmp(path, "/proc/", 6) && chance()) {
+	if (!strncmp(path, "/proc/", 6) && chance(8)) {
 		errno = EMFILE;
 		return -1;
 	}
