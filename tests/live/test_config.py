@@ -333,7 +333,7 @@ def test_members_of_an_activity_are_the_commands_options(name):
     own = {"name", "command", "retry"}
     line_only = {"control", "quiet", "live", "output", "append", "queue", "format", "events_dir", "pmu_events",
                  "help", "verbose", "repeat", "once", "per_cpu", "listen", "machine", "series", "memory", "cpu_share",
-                 "temporality", "headers_file", "tls_ca_file", "tls_cert_file", "tls_key_file", "tls_insecure_skip_verify", "where", "no_where"}
+                 "temporality", "headers_file", "tls_ca_file", "tls_cert_file", "tls_key_file", "tls_insecure_skip_verify", "where", "no_where", "annotate"}
     assert set(members) - own <= named
     assert named - set(members) <= line_only
     for member in set(members) - {"name", "command", "retry"}:

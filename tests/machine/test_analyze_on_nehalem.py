@@ -236,3 +236,31 @@ def test_executions_of_offcore_that_a_signal_ended_are_in_no_cell(guest):
     assert record["repeated"]["executions"] == 2
     assert [cell["executions"] for cell in record["cells"]] == [1, 1, 0]
     assert record["cells"][2]["why"] == "a signal ended the run before an execution had counted it"
+
+
+def hot(annotation):
+    """The place in the file that has most of the samples."""
+    most = max((one for one in annotation["instructions"] if "samples" in one), key=lambda one: one["samples"])
+    return int(most["offset"], 16), most
+
+
+def in_file(symbol):
+    """Where a symbol of chase is in its file: its code begins at a page, and so does the part of the file."""
+    return known.addresses("chase")[symbol] % 0x1000
+
+
+def test_the_code_of_the_largest_share_is_annotated_if_asked(guest):
+    records = analyze(guest, "chase memory", "-r 2 --annotate", where="--where 1")
+    annotation, = (record for record in records if record["type"] == "annotation")
+    assert annotation["of_share"] == "dram_bound" and annotation["function"] == "chase_site"
+    place, most = hot(annotation)
+    assert place % 0x1000 == in_file("chase_site") and most["samples"] > 0.9 * annotation["sampled"]
+
+
+def test_loads_are_annotated_with_their_latency_and_source(guest):
+    said = guest.say("nhmtap mem -q -c 50 --annotate chase_site --format json -- chase memory")
+    annotation = next(record for record in parse(said) if record["type"] == "annotation")
+    place, most = hot(annotation)
+    assert place % 0x1000 == in_file("chase_site")
+    assert most["latency_mean"] == pytest.approx(190, abs=5)
+    assert max(most["sources"], key=most["sources"].get).startswith("local_dram")

@@ -307,7 +307,7 @@ MUTANTS = [
     ),
     Mutant(
         "interval-counts-from-the-beginning",
-        "user/activity/sampling.c", "\tstate->events[i].before = count;\n", "",
+        "user/activity/sampling.c", "\tstate->events[i].before = read[i].count;\n", "",
         "live/test_accounting.py::test_intervals_add_up_to_the_whole live/test_control.py::test_samples_obey_too_and_their_account_closes",
     ),
     Mutant(

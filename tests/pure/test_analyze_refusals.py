@@ -23,6 +23,7 @@ def test_a_cpu_without_a_tree_is_told_what_counts_there(nhmtap, host):
 @pytest.mark.parametrize("options, why, remedy", [
     (["--expect", "memory_bond<20%"], "no share 'memory_bond'", "did you mean memory_bound?"),
     (["--expect", "memory_bound<20parsecs"], "there is no number", "a number"),
+    (["--annotate", "--no-where"], "which --no-where leaves out", "profile --annotate"),
     (["-r", "3", "--once"], "--once runs COMMAND once", "-r 5 -- COMMAND"),
     (["-r", "3", "-I", "100"], "--interval asks for more", "-r 5 -- COMMAND"),
     (["-r", "3", "-D", "100"], "--delay counts a part", "-r 5 -- COMMAND"),

@@ -12,6 +12,7 @@
 #include "analyze/loads.h"
 #include "analyze/stored.h"
 #include "analyze/where.h"
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/visible.h"
@@ -30,6 +31,7 @@ struct analyze_options {
 	bool once;    /* --once */
 	__u64 where;  /* --where, 0 if not given */
 	bool no_where;
+	bool annotate;
 	struct texts expect;
 };
 
@@ -182,6 +184,15 @@ static int check_repeats(const struct activity *activity, struct refusal *refusa
 	const struct options *options = activity->options;
 	const struct analyze_options *own = options->own;
 
+	if (own->annotate && (own->no_where || own->once || options->interval_ms || options->delay_ms)) {
+		refuse(refusal, STATUS_USAGE, "option --annotate");
+		because(refusal, "code is sampled in further runs, which --%s leaves out",
+			own->no_where	       ? "no-where"
+			: own->once	       ? "once"
+			: options->interval_ms ? "interval"
+					       : "delay");
+		return instead(refusal, "nhmtap profile --annotate FUNCTION shows the code of a function");
+	}
 	if (!own->rounds || repeats_of(activity))
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --repeat");
@@ -209,7 +220,7 @@ static void say_repeats(const struct activity *activity)
 	if (!own->no_where)
 		snprintf(samples, sizeof(samples),
 			 ", then up to %llu times to sample loads and the largest shares",
-			 1 + most_sampled(own));
+			 1 + most_sampled(own) * (own->annotate ? 2 : 1));
 	say("nhmtap: the command is run %llu times: once to warm up, and %llu times for each of %zu groups "
 	    "of "
 	    "events%s; --once runs it once",
@@ -407,7 +418,8 @@ static void put_pages(const struct account *account, const json_t *records, json
 }
 
 static void find_where(struct activity *activity, const struct measured_run *counted,
-		       const struct account *account, const struct measured_share *measured, json_t *record)
+		       const struct account *account, const struct measured_share *measured, json_t *record,
+		       json_t *annotations)
 {
 	const struct analyze_options *own = activity->options->own;
 	struct occurrences occurrences = {.whole = counted->whole,
@@ -416,11 +428,23 @@ static void find_where(struct activity *activity, const struct measured_run *cou
 	for (size_t i = 0; i < account->nr; i++)
 		occurrences.shares[i] = occurrences_of(counted, account->list[i].known,
 						       i < counted->tree->nr_shares ? &measured[i] : NULL);
-	where_add(activity, account, &occurrences, most_sampled(own), record);
+	where_add(activity, account, &occurrences, most_sampled(own), record,
+		  own->annotate ? annotations : NULL);
 	free(occurrences.shares);
 }
 
 /* --- the record of an interval ---------------------------------------------------------------- */
+
+/* Of a record of another run; the stream gives it its own. Returns a new reference. */
+static json_t *without_envelope(const json_t *record)
+{
+	static const char *const envelope[] = {"schema_version", "time", "run_id", "seq", "activity"};
+	json_t *copy = json_copy((json_t *)record);
+
+	for (size_t i = 0; i < ARRAY_SIZE(envelope); i++)
+		json_object_del(copy, envelope[i]);
+	return copy;
+}
 
 /* Writes the account of what was counted, and with `last` whether it is as expected. */
 static int write_account(struct activity *activity, const struct measured_run *counted,
@@ -430,8 +454,9 @@ static int write_account(struct activity *activity, const struct measured_run *c
 	struct measured_share *measured = xcalloc(tree->nr_shares + 1, sizeof(*measured));
 	struct checked_identity *checked = xcalloc(tree->nr_identities + 1, sizeof(*checked));
 	bool again = last && may_look_again(activity);
-	json_t *record, *loads = NULL;
+	json_t *record, *loads = NULL, *annotations = json_array(), *annotation;
 	struct account account;
+	size_t i;
 	int err;
 
 	measure_all(counted, measured, checked);
@@ -441,10 +466,13 @@ static int write_account(struct activity *activity, const struct measured_run *c
 	record = analysis_record(tree, &account, checked);
 	put_when(activity, record, row);
 	if (again)
-		find_where(activity, counted, &account, measured, record);
+		find_where(activity, counted, &account, measured, record, annotations);
 	put_pages(&account, loads, record);
 	json_decref(loads);
 	err = activity_write(activity, record);
+	json_array_foreach(annotations, i, annotation)
+		err = err ? err : activity_write(activity, without_envelope(annotation));
+	json_decref(annotations);
 	for (size_t e = 0; last && !err && e < activity->plan.expectations.nr; e++)
 		err = report_share(activity, &account, &activity->plan.expectations.list[e]);
 	account_release(&account);
@@ -593,6 +621,9 @@ static const struct option_row rows[] = {
 		 "with --duration, for as long again"},
 	{0, "no-where", NULL, OPTION_FLAG, OWN(struct analyze_options, no_where), .line_only = true,
 	 .help = "only count: do not sample the code of the largest shares"},
+	{0, "annotate", NULL, OPTION_FLAG, OWN(struct analyze_options, annotate), .line_only = true,
+	 .help = "show the code of the function that has most of each of these shares: source lines and "
+		 "instructions with their samples, in one more run each"},
 	{0, "expect", "EXPR", OPTION_TEXTS, OWN(struct analyze_options, expect),
 	 .help = "exit 4 unless it holds; repeatable: 'memory_bound<20%'"},
 	{0},
@@ -602,7 +633,7 @@ static int analyze_stored(const struct options *options, struct refusal *refusal
 {
 	const struct analyze_options *own = options->own;
 
-	if (!own->rounds && !own->once && !own->where)
+	if (!own->rounds && !own->once && !own->where && !own->annotate)
 		return stored_analyze(options, &own->expect, refusal);
 	refuse(refusal, STATUS_USAGE, "option --%s", own->rounds ? "repeat" : own->once ? "once" : "where");
 	because(refusal, "the records of a file are measured already");

@@ -159,6 +159,46 @@ static void put_places(json_t *share, json_t *sampled, const json_t *records, co
 		json_object_set_new(sampled, "why", json_string("no sample was of it"));
 }
 
+static void add_period(struct arguments *command, const struct activity *activity,
+		       const struct sampler *sampler, double occurrences, double whole)
+{
+	if (occurrences > 0)
+		arguments_add_number(command, "-c",
+				     period_for(&activity->session->host, occurrences * sampler->thinned,
+						where_samples(whole)));
+}
+
+/* The function that has most of the samples; "": none has a name, or they are not of instructions. */
+static const char *hottest_of(const json_t *share, const struct sampler *sampler)
+{
+	return strcmp(sampler->record, "profile")
+		       ? ""
+		       : string(json_array_get(json_object_get(share, "where"), 0), "symbol");
+}
+
+/* Samples once more, by the places in the code, and appends the annotations of the function. */
+static void annotate_function(struct activity *activity, const struct known_share *known,
+			      const char *function, double occurrences, double whole, json_t *annotations)
+{
+	struct arguments command = {0};
+	json_t *records, *record;
+	char why[300];
+	size_t i;
+
+	add_located(&command, known->locate, &activity->session->host);
+	arguments_add_option(&command, "--annotate", function);
+	add_period(&command, activity, sampler_of(known->locate), occurrences, whole);
+	records = again_run(activity, &command, why, sizeof(why));
+	json_array_foreach(records, i, record) {
+		if (strcmp(string(record, "type"), "annotation"))
+			continue;
+		json_object_set_new(record, "of_share", json_string(known->name));
+		json_array_append(annotations, record);
+	}
+	json_decref(records);
+	arguments_release(&command);
+}
+
 static void sample(struct activity *activity, const struct known_share *known, double occurrences,
 		   double whole, json_t *share)
 {
@@ -170,10 +210,7 @@ static void sample(struct activity *activity, const struct known_share *known, d
 	add_located(&command, known->locate, &activity->session->host);
 	for (size_t i = 0; sampler->extra[i]; i++)
 		arguments_add(&command, sampler->extra[i]);
-	if (occurrences > 0)
-		arguments_add_number(&command, "-c",
-				     period_for(&activity->session->host, occurrences * sampler->thinned,
-						where_samples(whole)));
+	add_period(&command, activity, sampler, occurrences, whole);
 	text = command_text(&command);
 	json_object_set_new(sampled, "by", json_string(text));
 	free(text);
@@ -221,15 +258,22 @@ json_t *share_in(const json_t *record, const char *name)
 }
 
 void where_add(struct activity *activity, const struct account *account,
-	       const struct occurrences *occurrences, __u64 most, json_t *record)
+	       const struct occurrences *occurrences, __u64 most, json_t *record, json_t *annotations)
 {
 	bool *taken = xcalloc(account->nr + 1, sizeof(*taken));
 	size_t i;
 
 	while (most-- && !activity->session->ended_by && (i = next_largest(account, taken)) < account->nr) {
+		const struct known_share *known = account->list[i].known;
+		json_t *share = share_in(record, known->name);
+		const char *hottest;
+
 		taken[i] = true;
-		sample(activity, account->list[i].known, occurrences->shares[i], occurrences->whole,
-		       share_in(record, account->list[i].known->name));
+		sample(activity, known, occurrences->shares[i], occurrences->whole, share);
+		hottest = hottest_of(share, sampler_of(known->locate));
+		if (annotations && *hottest && !activity->session->ended_by)
+			annotate_function(activity, known, hottest, occurrences->shares[i],
+					  occurrences->whole, annotations);
 	}
 	free(taken);
 }

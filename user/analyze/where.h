@@ -31,8 +31,9 @@ double where_samples(double whole);
 json_t *share_in(const json_t *record, const char *name);
 
 /* Adds `sampled` and `where` to the shares of an analysis record, for at most `most` of the account's
- * shares. */
+ * shares. Appends annotation records of the function that has most of each to `annotations`, unless that is
+ * NULL. */
 void where_add(struct activity *activity, const struct account *account,
-	       const struct occurrences *occurrences, __u64 most, json_t *record);
+	       const struct occurrences *occurrences, __u64 most, json_t *record, json_t *annotations);
 
 #endif

@@ -358,12 +358,16 @@ static json_t *annotate_one(struct annotator *annotator, const char *function, c
 	return record;
 }
 
-static json_t *annotate_none(const char *function, const json_t *of, const char *why)
+/* `unnamed`: why some of the code has no name; NULL: all has. */
+static json_t *annotate_none(const char *function, const json_t *of, const char *why, const char *unnamed)
 {
-	json_t *record = begin_record(function, of);
+	json_t *record = begin_record(function, of), *whys = json_pack("[s]", why);
+
+	if (unnamed)
+		json_array_append_new(whys, json_sprintf("some code has no name: %s", unnamed));
 
 	json_object_set_new(record, "sampled", json_integer(0));
-	json_object_set_new(record, "why", json_pack("[s]", why));
+	json_object_set_new(record, "why", whys);
 	json_object_set_new(record, "instructions", json_array());
 	return record;
 }
@@ -404,7 +408,7 @@ json_t *annotate(struct annotator *annotator, const char *function, const json_t
 {
 	struct sampled_places places = {0};
 	json_t *list = json_array(), *entry;
-	const char *why = NULL;
+	const char *why = NULL, *unnamed = NULL;
 	size_t i;
 
 	json_array_foreach(json_object_get(record, "entries"), i, entry)
@@ -415,6 +419,7 @@ json_t *annotate(struct annotator *annotator, const char *function, const json_t
 		const struct frame *frame =
 			function_at(annotator, &places.list[i], places.list[i].offset, &why, NULL);
 
+		unnamed = frame ? unnamed : why;
 		if (is_called(frame, function) &&
 		    !is_known(list, &places.list[i], places.list[i].offset - frame->offset))
 			json_array_append_new(list, annotate_one(annotator, function, record, &places,
@@ -422,8 +427,8 @@ json_t *annotate(struct annotator *annotator, const char *function, const json_t
 								 places.list[i].offset - frame->offset));
 	}
 	if (!json_array_size(list))
-		json_array_append_new(list,
-				      annotate_none(function, record, why_none(annotator, function, record)));
+		json_array_append_new(list, annotate_none(function, record,
+							  why_none(annotator, function, record), unnamed));
 	release_places(&places);
 	return list;
 }
