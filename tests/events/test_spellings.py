@@ -219,6 +219,22 @@ def test_umasks_about_different_things_are_combined_as_libpfm4_does_it(libpfm4, 
             if not any(reason in why for reason in REASONS_OF_SEVERAL)} == {} and known > 100
 
 
+def test_dots_separate_umasks_as_libpfm4_takes_them(libpfm4, machine):
+    """L2_LD.SELF.M_STATE, as Intel's tools write it."""
+    texts = [text.replace(":", ".") for text in libpfm4("list", "core") if text.count(":") > 1]
+    texts += [f"{event}.SELF.{state}" for event in ("L2_LD", "L2_ST", "L2_LOCK", "L2_IFETCH")
+              for state in ("MESI", "M_STATE", "E_STATE", "S_STATE", "I_STATE", "E_STATE.M_STATE")]
+    wrong, known = compare(libpfm4, machine(23), "core", texts)
+    assert wrong == {} and known >= 24
+
+
+@pytest.mark.parametrize("text, letter", [("L2_LD:SELF:M", "M"), ("L2_IFETCH:SELF:S", "S"), ("L2_LD:SELF:I", "I"),
+                                          ("L1D_CACHE_LD:E", "E"), ("L2_LD.SELF:E", "E")])
+def test_a_letter_that_may_mean_a_state_is_not_taken_for_a_modifier(machine, text, letter):
+    """The event would count all states. libpfm4 refuses these, but takes I for i, which inverts."""
+    assert f"write {letter}_STATE for the state of a line" in explain(machine(23), text)
+
+
 def test_a_raw_umask_is_of_the_code_of_the_events_own_rows(libpfm4, machine):
     """The SDM's BR_INST_RETIRED.MISPRED is of another code."""
     for text in ("BR_INST_RETIRED:0x04", "L2_RQSTS:0x41", "BUS_TRANS_IO:0x60"):

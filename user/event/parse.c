@@ -39,8 +39,11 @@ struct event_parser {
 	struct host *host;
 	struct events *events;
 	struct refusal *refusal;
-	int groups;  /* number of groups so far */
-	bool tabled; /* the last name was found in the CPU's table, whose names libpfm4 has too */
+	int groups;	/* number of groups so far */
+	bool tabled;	/* the last name was found in the CPU's table, whose names libpfm4 has too */
+	__u64 given[3]; /* bits that an event's terms config, config1 and config2 have set */
+	const struct pmu_format
+		*second; /* another term that has another value for them; NULL: there is none */
 };
 
 /* --- modifiers -------------------------------------------------------------------------------- */
@@ -198,11 +201,25 @@ static int bad_term(struct event_parser *parser, const struct event *event, cons
 	return refuse(parser->refusal, STATUS_USAGE, "event '%s', term '%s'", event->name, term);
 }
 
+static bool is_whole_word(const char *name, int *word)
+{
+	static const char *const names[] = {"config", "config1", "config2"};
+
+	for (*word = 0; *word < 3; ++*word)
+		if (!strcmp(name, names[*word]))
+			return true;
+	return false;
+}
+
 /* Terms that have the same meaning for every PMU: perf-list(1), and perf-record(1) for period and freq. */
 static int common_term(struct event_parser *parser, struct event *event, const char *name, const char *text,
 		       __u64 value, bool *taken)
 {
+	int word;
+
 	*taken = true;
+	if (is_whole_word(name, &word))
+		parser->given[word] |= value;
 	if (!strcmp(name, "config"))
 		EVENT_SET(event, config, value, "config=%s", text);
 	else if (!strcmp(name, "config1"))
@@ -214,7 +231,8 @@ static int common_term(struct event_parser *parser, struct event *event, const c
 
 		if (!value) {
 			bad_term(parser, event, name);
-			return because(parser->refusal, "a %s of 0 takes no samples", name);
+			because(parser->refusal, "a %s of 0 takes no samples", name);
+			return instead(parser->refusal, "give it 1 or more, or leave it out to count");
 		}
 		event->sampling_given = true;
 		EVENT_SET(event, freq, frequency, "%s=%s", name, text);
@@ -243,10 +261,20 @@ static int refuse_term(struct event_parser *parser, struct event *event, const s
 	return instead(parser->refusal, "terms: %s", known);
 }
 
+/* perf ors values of the same bits, which gives what nobody has asked for. */
+static int refuse_second(struct event_parser *parser, const struct event *event,
+			 const struct pmu_format *format)
+{
+	bad_term(parser, event, format->name);
+	because(parser->refusal, "config has other values for its bits, and perf would mix them");
+	return instead(parser->refusal, "give these bits one value");
+}
+
 static int apply_format(struct event_parser *parser, struct event *event, const struct pmu_format *format,
-			const char *text, __u64 value)
+			const char *text, __u64 value, bool of_alias)
 {
 	__u64 words[] = {event->attr.config, event->attr.config1, event->attr.config2};
+	__u64 before = words[format->word] & format->bits & parser->given[format->word];
 	int width = __builtin_popcountll(format->bits);
 
 	if (!deposit(&words[format->word], format->bits, value)) {
@@ -256,6 +284,8 @@ static int apply_format(struct event_parser *parser, struct event *event, const 
 		return instead(parser->refusal, "the largest is 0x%llx",
 			       width == 64 ? ~0ULL : (1ULL << width) - 1);
 	}
+	if (!of_alias && before & ~words[format->word])
+		parser->second = format;
 	if (format->word == 0)
 		EVENT_SET(event, config, words[0], "terms of the event, placed by sysfs format");
 	else if (format->word == 1)
@@ -368,6 +398,7 @@ static int apply_term(struct event_parser *parser, struct event *event, const st
 		return set_alias(parser, event, pmu, named);
 	if (!equals && !of_alias && is_raw(term)) {
 		EVENT_SET(event, config, strtoull(term + 1, NULL, 16), "%s", term);
+		parser->given[0] |= event->attr.config;
 		return 0;
 	}
 	if (refuse_term_of_record(parser, event, term))
@@ -385,7 +416,7 @@ static int apply_term(struct event_parser *parser, struct event *event, const st
 		return 0;
 	format = find_format(pmu, term);
 	if (format)
-		return apply_format(parser, event, format, text, value);
+		return apply_format(parser, event, format, text, value, of_alias);
 	listed = pmu && !of_alias && !equals ? pmu_event_find(&parser->host->pmu_events, term, pmu->name)
 					     : NULL;
 	if (listed)
@@ -419,20 +450,44 @@ static char *next_term(char **text)
 	return term;
 }
 
-/* `place` is where the terms are in the list's text, NULL if they are an alias's. */
-static int apply_terms(struct event_parser *parser, struct event *event, const struct pmu *pmu,
-		       const char *terms, const char *place)
+/* Whether a term is a value of a whole word, which perf sets before the terms for some of its bits. */
+static bool sets_word(const char *term)
+{
+	char name[16];
+	int word;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(term, "="), term);
+	return is_whole_word(name, &word) || (!strchr(term, '=') && is_raw(term));
+}
+
+static int apply_some_terms(struct event_parser *parser, struct event *event, const struct pmu *pmu,
+			    const char *terms, const char *place, bool words)
 {
 	char *copy = xstrdup(terms), *rest = copy;
 	int err = 0;
 
 	for (char *term = next_term(&rest); term && !err; term = next_term(&rest)) {
+		if (sets_word(term) != words)
+			continue;
 		if (place)
 			parser->item = place + (term - copy);
 		err = apply_term(parser, event, pmu, term, !place);
 	}
 	free(copy);
 	return err;
+}
+
+/* `place` is where the terms are in the list's text, NULL if they are an alias's. */
+static int apply_terms(struct event_parser *parser, struct event *event, const struct pmu *pmu,
+		       const char *terms, const char *place)
+{
+	if (place) {
+		memset(parser->given, 0, sizeof(parser->given));
+		parser->second = NULL;
+	}
+	if (apply_some_terms(parser, event, pmu, terms, place, true))
+		return -1;
+	return apply_some_terms(parser, event, pmu, terms, place, false);
 }
 
 /* The PMU of an event's type, if it was asked for by name or is the core's. NULL for types of the kernel
@@ -1022,7 +1077,7 @@ static int modify_field(struct event_parser *parser, struct event *event, const 
 			       term->name);
 	}
 	snprintf(text, sizeof(text), "%llu", term->value);
-	return apply_format(parser, event, format, text, term->value);
+	return apply_format(parser, event, format, text, term->value, true);
 }
 
 static int apply_spelling(struct event_parser *parser, struct event *event, const struct spelling *spelling,
@@ -1068,6 +1123,8 @@ static int parse_event_of_terms(struct event_parser *parser, struct event *event
 	parser->item = start;
 	if (check_bits(parser, event))
 		return -1;
+	if (parser->second)
+		return refuse_second(parser, event, parser->second);
 	modifiers = parser->at + (*parser->at == ':');
 	length = length_of(modifiers);
 	if (!length)

@@ -195,6 +195,33 @@ static bool is_short_umask(struct spelling_reader *reader, size_t at, size_t len
 	return reader->is_umask(reader->context, event, piece);
 }
 
+/* Whether the piece is one of the letters M, E, S and I, and the event has a umask for the state of this
+ * letter, but none is named yet. Taken for a modifier, it would leave the event counting all states. Behind a
+ * name of perf's own tables, which has a dot, S and I are perf's. */
+static bool is_state(const struct spelling_reader *reader, const char *piece, size_t length)
+{
+	char event[NAME_SIZE], umask[] = "?_STATE";
+
+	if (!reader->is_umask || length != 1 || strcasestr(reader->spelling->name, "_STATE") ||
+	    strcasestr(reader->spelling->name, "MESI") ||
+	    !strchr(strchr(reader->spelling->name, '.') ? "ME" : "MESI", *piece))
+		return false;
+	snprintf(event, sizeof(event), "%.*s", (int)strcspn(reader->spelling->name, ":."),
+		 reader->spelling->name);
+	umask[0] = *piece;
+	return reader->is_umask(reader->context, event, umask);
+}
+
+static int refuse_state(struct spelling_reader *reader, size_t at)
+{
+	const char letter = reader->text[at];
+
+	*reader->at = at;
+	refuse(reader->refusal, STATUS_USAGE, "modifier '%c'", letter);
+	because(reader->refusal, "this event has the umask %c_STATE, which may be meant", letter);
+	return instead(reader->refusal, "write %c_STATE for the state of a line, or leave it out", letter);
+}
+
 static int read_piece(struct spelling_reader *reader, size_t at, size_t length, bool first)
 {
 	const char *piece = reader->text + at;
@@ -208,6 +235,8 @@ static int read_piece(struct spelling_reader *reader, size_t at, size_t length, 
 		return wrong(reader, at, 0, "there is nothing behind the ':'");
 	if (!first && is_short_umask(reader, at, length))
 		return add_to_name(reader, at - 1, length + 1);
+	if (!first && is_state(reader, piece, length))
+		return refuse_state(reader, at);
 	/* `e` of its own behind a name is libpfm4's. */
 	if (!first && strspn(piece, PERF_MODIFIERS) >= length &&
 	    !(reader->is_umask && length == 1 && *piece == 'e')) {

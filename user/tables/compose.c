@@ -313,8 +313,8 @@ static int take_umask(const struct known_event *row, struct umasks *umasks, stru
 	return 1;
 }
 
-/* EVENT.A|B, EVENT:A:B. Umasks can be combined if the counter adds up what they select, and everything else
- * is equal. Umasks about different fields limit each other instead. */
+/* EVENT.A|B, EVENT:A:B, EVENT.A.B, all of which libpfm4 takes. Umasks can be combined if the counter adds up
+ * what they select, and everything else is equal. Umasks about different fields limit each other instead. */
 static int compose_umasks(const struct cpu_events *cpu, const char *name, struct composed *composed,
 			  struct refusal *refusal)
 {
@@ -326,12 +326,17 @@ static int compose_umasks(const struct cpu_events *cpu, const char *name, struct
 	if (!next_piece(name, &at, ".:", &base))
 		return 0;
 	do {
-		const struct known_event *row;
+		const struct known_event *row = NULL;
+		size_t from = ++at;
 
-		at++;
-		end = next_piece(name, &at, "|:", &umasks.piece);
-		snprintf(whole, sizeof(whole), "%s.%s", base.text, umasks.piece.text);
-		row = known_event_find(cpu, whole);
+		/* A umask's name may contain dots, and dots may separate umasks: the longest match counts. */
+		for (const char *const *ends = (const char *const[]){"|:", "|.:", NULL}; *ends && !row;
+		     ends++) {
+			at = from;
+			end = next_piece(name, &at, *ends, &umasks.piece);
+			snprintf(whole, sizeof(whole), "%s.%s", base.text, umasks.piece.text);
+			row = known_event_find(cpu, whole);
+		}
 		if (!row && !composed->known)
 			return 0;
 		if (!row)
