@@ -445,6 +445,12 @@ def test_the_time_without_a_counter_is_that_between_two_turns_or_longer_if_it_wa
     assert bounds(readings, turn=TURN, pace=PACE, absences=True)[0] >= 32 * MS
 
 
+def test_no_time_without_a_counter_is_longer_than_all_of_it(bounds):
+    """The event had its counter for a tenth of a turn, and then for 20 ms no more."""
+    readings = [(0, 8 * MS, TURN // 10), (0, 8 * MS, 0), (0, 4 * MS, 0)]
+    assert bounds(readings, turn=TURN, pace=PACE, absences=True) == [20 * MS - TURN // 10]
+
+
 def test_the_longer_a_steady_program_runs_the_less_can_have_gone_unseen(bounds):
     """A tenth of the highest pace; three groups. The 11 ms that may have gone unseen are 4 % of 300 ms, and of
     3 s, 4 per mill; 2 % are for the kernel's switching."""

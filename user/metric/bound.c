@@ -246,6 +246,7 @@ static double absent_ns(const struct turns *turns, const struct count *counts, s
 	if (!counts[event].running_ns)
 		return counts[event].enabled_ns;
 	rhythm_of(turns, &counts[event], &absent, &cycle);
+	absent = fmin(absent, counts[event].enabled_ns - counts[event].running_ns);
 	return fmax(absent, turns->absences[event].longest_ns);
 }
 
