@@ -533,3 +533,18 @@ def test_a_file_of_records_is_nobody_elses(nhmtap, tmp_path):
     out = tmp_path / "out"
     nhmtap.into(out, "stat", "-e", "cs", "--", "true")
     assert out.stat().st_mode & 0o137 == 0
+
+
+@pytest.mark.parametrize("words", [["show"], ["symbolize"], ["flamegraph"], ["report"], ["analyze", "--format", "json"]], ids=" ".join)
+def test_records_are_not_written_over_by_what_is_made_of_them(nhmtap, tmp_path, words):
+    records, same = tmp_path / "records", tmp_path / "same"
+    assert nhmtap("profile", "-e", "page-faults:u", "-c", "1", "--by", "stack", "-o", records, "--", "true").status == 0
+    text = records.read_bytes()
+    os.link(records, same)
+    done = [nhmtap(*words, "-o", same, records)]
+    if words[0] != "analyze":  # which measures where no file is named
+        with open(records, encoding="utf-8") as file:
+            read = subprocess.run(nhmtap.command(*words, "-o", same), stdin=file, capture_output=True, text=True, check=False)
+        done.append(Result(read.returncode, "", read.stderr))
+    assert {run.status for run in done} == {1} and records.read_bytes() == text
+    assert words[0] == "analyze" or all("it is the file that is read" in run.err for run in done)

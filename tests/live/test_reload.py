@@ -598,6 +598,18 @@ def test_two_outputs_of_a_run_into_one_file_are_refused(nhmtap, tmp_path):
     assert result.status == 1 and "same file" in result.err and not (tmp_path / "ran").exists()
 
 
+def test_an_output_into_config_itself_is_refused(nhmtap, tmp_path, puppet):
+    """Each HUP appended records to it, and the next one found no JSON there."""
+    with Session(nhmtap, tmp_path, activities(puppet)) as session:
+        session.reload(activities(puppet), outputs=[{}, {"format": "flat", "path": str(session.config)}])
+        said = session.config.read_text()
+        puppet.do("faults=10")
+        result = session.end()
+    assert "/outputs/1/path" in result.one("error")["asked"] and "CONFIG itself" in result.one("error")["why"]
+    assert sum(r["value"] for r in result.of("count")) == 10 and session.config.read_text() == said
+    assert nhmtap("run", "--check", session.config).status == 1
+
+
 def test_two_outputs_into_one_device_are_not(nhmtap):
     assert nhmtap("stat", "-e", "cs", "-o", "/dev/null", "-o", "flat=/dev/null", "--", "true").status == 0
 

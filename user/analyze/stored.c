@@ -272,7 +272,8 @@ static int write_all(const struct options *options, const struct expectations *e
 
 	if (options->outputs.nr)
 		request_place(&place, options, options->outputs.list[0]);
-	if (stream_open(&stream, &place, options->command->name, refusal))
+	if (check_not_read(place.path, options->rest, options->nr_rest, refusal) ||
+	    stream_open(&stream, &place, options->command->name, refusal))
 		return -1;
 	stream.verbose = options->verbose;
 	err = write_stored_start(&stream, json_object_get(json_array_get(list, 0), "start"));

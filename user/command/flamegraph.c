@@ -152,6 +152,8 @@ static int draw(struct flamegraph *flamegraph, const struct options *options, st
 		because(refusal, "it reads the records of one file or of two, or from stdin");
 		return instead(refusal, "nhmtap flamegraph < records.jsonl > flame.html");
 	}
+	if (check_not_read(options->output, options->rest, options->nr_rest, refusal))
+		return -1;
 	if (own->to_s && own->to_s <= own->from_s) {
 		refuse(refusal, STATUS_USAGE, "options --from %g --to %g", own->from_s, own->to_s);
 		because(refusal, "there is no time between them");

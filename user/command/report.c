@@ -125,6 +125,8 @@ static int report(const struct options *options, struct refusal *refusal)
 	json_t *data;
 	int err;
 
+	if (check_not_read(options->output, options->rest, options->nr_rest, refusal))
+		return -1;
 	progress_begin(options->quiet);
 	err = read_all(&reported, options, refusal);
 	progress_end();

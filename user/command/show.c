@@ -107,6 +107,8 @@ static int check_options(const struct options *options, struct refusal *refusal)
 	if (own->diff ? options->nr_rest != 2
 		      : options->nr_rest > 1 || (!options->nr_rest && isatty(STDIN_FILENO)))
 		return refuse_files(own, refusal);
+	if (check_not_read(options->output, options->rest, options->nr_rest, refusal))
+		return -1;
 	if ((own->callers && own->callees) || (ways && (own->by || own->children || own->diff))) {
 		refuse(refusal, STATUS_USAGE, "option --%s with --%s", own->callers ? "callers" : "callees",
 		       own->callees && own->callers ? "callees"

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/copied.h"
 #include "base/piped.h"
 #include "base/visible.h"
 #include "naming/naming.h"
@@ -17,6 +16,7 @@
 #include "output/scribe_server.h"
 #include "record/stored_code.h"
 #include "record/stored_lines.h"
+#include "view/reading.h"
 
 /* symbolize's own options; NULL where not given. */
 struct symbolize_options {
@@ -158,7 +158,7 @@ static int close_records(struct symbolizing *symbolizing)
 static int open_input(struct symbolizing *symbolizing, struct refusal *refusal)
 {
 	const struct options *options = symbolizing->options;
-	struct stat in, out;
+	struct stat in;
 	int error;
 
 	if (options->nr_rest > 1) {
@@ -171,13 +171,7 @@ static int open_input(struct symbolizing *symbolizing, struct refusal *refusal)
 		refusal->error = error;
 		return because(refusal, "it can't be opened: %s", strerror(error));
 	}
-	if (options->output && !copied_stat(options->output, &out, COPIED_WAIT_NS) && S_ISREG(in.st_mode) &&
-	    in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
-		refuse(refusal, STATUS_USAGE, "option --output '%s'", options->output);
-		because(refusal, "it is the file that is read");
-		return instead(refusal, "give another name, and rename it afterwards");
-	}
-	return 0;
+	return check_not_read(options->output, options->rest, options->nr_rest, refusal);
 }
 
 static void read_boot_id(struct symbolizing *symbolizing)

@@ -191,12 +191,21 @@ static bool is_same_file(const char *one, const char *other)
 	return is_same_inode(&first, &second);
 }
 
+static int refuse_config(const char *path, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "option --output '%.300s'", path);
+	because(refusal, "it is CONFIG itself, which could not be read again");
+	return instead(refusal, "give the output a file of its own");
+}
+
 /* Refuses an output whose file another one before it has: they would tear each other's records, or one
  * replace the other's page. Several outputs may be stdout. */
 static int check_files(const struct request *request, size_t which, struct refusal *refusal)
 {
 	const char *path = request->outputs[which].path;
 
+	if (path && request->config && is_same_file(path, request->config))
+		return refuse_config(path, refusal);
 	for (size_t i = 0; i < which; i++) {
 		const char *other = request->outputs[i].path;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/copied.h"
 #include "base/piped.h"
 #include "output/member.h"
 #include "output/progress.h"
@@ -118,6 +119,23 @@ int read_stored(struct stored_reading *reading, const char *file, struct refusal
 	err = take_lines(reading, &at, piped.fd, refusal);
 	failed = file ? piped_close(&piped) : 0;
 	return !err && failed ? refuse_rest(&at, failed, refusal) : err;
+}
+
+int check_not_read(const char *output, char *const *files, int nr, struct refusal *refusal)
+{
+	struct stat out, in;
+	bool same = false;
+
+	if (!output || copied_stat(output, &out, COPIED_WAIT_NS) || !S_ISREG(out.st_mode))
+		return 0;
+	for (int i = 0; i < (nr ? nr : 1) && !same; i++)
+		same = !(nr ? copied_stat(files[i], &in, COPIED_WAIT_NS) : fstat(STDIN_FILENO, &in)) &&
+		       in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+	if (!same)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --output '%.200s'", output);
+	because(refusal, "it is the file that is read");
+	return instead(refusal, "give another name, and rename it afterwards");
 }
 
 int stored_has_nothing(struct refusal *refusal)

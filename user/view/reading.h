@@ -22,6 +22,10 @@ struct stored_reading {
  */
 int read_stored(struct stored_reading *reading, const char *file, struct refusal *refusal);
 
+/* Refuses an output (NULL: stdout) that is one of the files (none: stdin) whose records are read: it would be
+ * empty, or what was measured would be lost. Returns 0, or -1 with the refusal. */
+int check_not_read(const char *output, char *const *files, int nr, struct refusal *refusal);
+
 /* Ends a refusal: there is nothing in the records that could be shown. Returns -1. */
 int stored_has_nothing(struct refusal *refusal);
 
