@@ -168,3 +168,11 @@ def test_a_line_has_the_stack_for_people(nhmtap, tmp_path):
     nhmtap("stream", *FAULTS, "--fields", "stack,regs", "--format", "table", "-o", out, "--", program("pages"), N)
     lines = out.read_text().splitlines()
     assert sum(" touch (pages) < main (pages)" in line and " sp=0x" in line for line in lines) == N
+
+
+def test_places_get_their_names_later(nhmtap, tmp_path):
+    run = Pages(nhmtap, tmp_path, "--fields", "addr,place")
+    assert not any("symbol" in r["code"] for r in run.samples)
+    named = Result(0, nhmtap("symbolize", tmp_path / "out").out, "").of("sample")
+    assert [r["seq"] for r in named] == [r["seq"] for r in run.samples]
+    assert [r["address"] for r in named if r["code"].get("symbol") == "touch"] == run.addresses

@@ -14,6 +14,7 @@
 #include "output/progress.h"
 #include "output/restream.h"
 #include "output/scribe_server.h"
+#include "record/compact.h"
 #include "record/stored_code.h"
 #include "record/stored_lines.h"
 #include "view/reading.h"
@@ -89,6 +90,22 @@ static bool is_readable(const json_t *record)
 	return atoi(text_of(record, "schema_version")) <= atoi(SCHEMA_VERSION);
 }
 
+/* A sample or branch gets its names in place, and is written anew if there are any. */
+static int take_record(struct symbolizing *symbolizing, json_t *record, const char *line, size_t size)
+{
+	struct compact named = {0};
+	int err;
+
+	if (!stored_name_single(record, symbolizing->naming, knows_kernel(symbolizing, record),
+				&symbolizing->account))
+		return restream_record(&symbolizing->restream, record, line, size);
+	compact_add_value(&named, record);
+	compact_add(&named, "\n", 1);
+	err = restream_record(&symbolizing->restream, record, named.text, named.used);
+	free(named.text);
+	return err;
+}
+
 static int take_line(struct symbolizing *symbolizing, const char *line, size_t size)
 {
 	json_t *record = json_loadb(line, size, 0, NULL);
@@ -96,7 +113,7 @@ static int take_line(struct symbolizing *symbolizing, const char *line, size_t s
 	if (record && is_record(record) && is_readable(record) && line[size - 1] == '\n') {
 		if (!strcmp(text_of(record, "type"), "start"))
 			note_boot(symbolizing, record);
-		return restream_record(&symbolizing->restream, record, line, size);
+		return take_record(symbolizing, record, line, size);
 	}
 	if (record && is_record(record) && !is_readable(record))
 		symbolizing->newer++;

@@ -162,3 +162,29 @@ bool stored_name(const json_t *record, json_t *element, struct naming *naming, b
 				   account);
 	return added;
 }
+
+static bool name_members(json_t *element, struct naming *naming, bool kernel, struct stored_account *account)
+{
+	bool added = name_code(json_object_get(element, "from"), naming, kernel, account);
+
+	return name_code(json_object_get(element, "to"), naming, kernel, account) || added;
+}
+
+bool stored_name_single(json_t *record, struct naming *naming, bool kernel, struct stored_account *account)
+{
+	const char *type = json_string_value(json_object_get(record, "type"));
+	json_t *element;
+	bool added;
+	size_t i;
+
+	if (strcmp(type, "sample") && strcmp(type, "traced"))
+		return false;
+	added = name_ip(record, naming, kernel, account);
+	added |= name_code(json_object_get(record, "code"), naming, kernel, account);
+	added |= name_members(record, naming, kernel, account);
+	json_array_foreach(json_object_get(record, "stack"), i, element)
+		added |= name_code(element, naming, kernel, account);
+	json_array_foreach(json_object_get(record, "branches"), i, element)
+		added |= name_members(element, naming, kernel, account);
+	return added;
+}

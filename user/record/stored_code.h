@@ -28,6 +28,9 @@ const char *stored_list(const json_t *record);
 bool stored_name(const json_t *record, json_t *element, struct naming *naming, bool kernel,
 		 struct stored_account *account);
 
+/* The same for the record of a single sample or branch; does nothing to other records. */
+bool stored_name_single(json_t *record, struct naming *naming, bool kernel, struct stored_account *account);
+
 /* The most bytes of a code value, so that two of them fit into a record with everything else. If there is not
  * enough room, inlined functions are left out, and then the name. */
 #define STORED_NAME_MAX 2900
