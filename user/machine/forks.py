@@ -66,7 +66,7 @@ def outcome(guest, client=None):
         *lines, said = (said + part).split(b"\n")
         for line in lines:
             if line.startswith(b"!"):
-                guest.notes.append(guest.described(os.fsdecode(line[1:])))
+                guest.notes.append(os.fsdecode(line[1:]))
             elif line == b"=" + READY:
                 return READY
             elif not line.startswith(b"="):

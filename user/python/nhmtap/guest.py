@@ -70,6 +70,7 @@ class Server:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Collects a file and runs one of its tests."""
+        inprocess.warm([("instructions:u",)])  # what starts it, and its files in memory, serve other events too
         path = self._wait()
         try:
             items = {item.nodeid: item for item in session.perform_collect([path])}
