@@ -68,3 +68,14 @@ def test_an_ordinary_user_measures_on_the_machine(public):
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
     assert sum(json.loads(line).get("samples", {}).get("aggregated", 0) for line in open(public / "p.json", encoding="utf-8")) > 50
     assert (public / "p.json").owner() == "nobody"
+
+
+def test_the_demo_ends_with_a_histogram_of_load_latencies():
+    """Of a program that walks lists as large as a level of the caches. What the demo needs is built already."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    done = subprocess.run(["make", "-s", "demo", f"O={os.path.abspath(os.path.dirname(NHMTAP))}"], cwd=manual.ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.rpartition("$ nhmtap mem --machine")[2]
+    assert re.search(r"^# emulated machine \(ep, ", last, re.M)
+    rows = dict(re.findall(r"^(l3_hit|local_dram_exclusive) +\d+ .* ([^ ]+)$", last, re.M))
+    assert len(rows) == 2 and all(set(row) & set("▁▂▃▄▅▆▇█") for row in rows.values())
