@@ -79,3 +79,23 @@ def test_the_demo_ends_with_a_histogram_of_load_latencies():
     assert re.search(r"^# emulated machine \(ep, ", last, re.M)
     rows = dict(re.findall(r"^(l3_hit|local_dram_exclusive) +\d+ .* ([^ ]+)$", last, re.M))
     assert len(rows) == 2 and all(set(row) & set("▁▂▃▄▅▆▇█") for row in rows.values())
+
+
+def test_the_machines_debian_package_states_its_parts_and_works_where_it_is_unpacked(tmp_path):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "NHM"))}
+    built = {"NHM_BUILD": os.environ["NHM_BUILD"]} if "NHM_BUILD" in os.environ else {}
+    made = subprocess.run(["make", "-s", "deb-machine", f"O={os.path.abspath(os.path.dirname(NHMTAP))}"], cwd=manual.ROOT, env=env | built,
+                          capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    [package] = pathlib.Path(os.path.dirname(NHMTAP), "deb", "machine").glob("*.deb")
+    subprocess.run(["dpkg-deb", "-x", package, tmp_path], check=True)
+    top = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.glob("*/*"))
+    assert top == ["usr/lib", "usr/share"]  # no kernel in /boot
+    stated = (tmp_path / "usr/share/doc/nhmtap-machine/copyright").read_text()
+    assert "Bochs 3.0 (LGPL-2.1-or-later" in stated and stated.count("GPL-2.0-only), a file of the machine: Debian package linux-image-") >= 1
+    for name in re.findall("see copyrights/(.*)", stated):
+        assert (tmp_path / "usr/share/doc/nhmtap-machine/copyrights" / name).stat().st_size
+    assert {"busybox-static", "bochsbios", "vgabios", "libc6-dev"} <= set(re.findall("see copyrights/(.*)", stated))
+    ran = subprocess.run([NHMTAP, "machine", "--no-snapshot", "--", "grep", "-c", "X5570", "/proc/cpuinfo"], capture_output=True, text=True,
+                         check=False, env=env | {"NHMTAP_MACHINE": str(tmp_path / "usr/lib/nhmtap/machine")})
+    assert (ran.returncode, ran.stdout) == (0, "1\n"), ran.stderr

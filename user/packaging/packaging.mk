@@ -2,7 +2,7 @@
 # A container image and Debian packages. The packages' source is assembled below O, with debian/ in
 # its top folder.
 
-.PHONY: image image-machine deb check-deb
+.PHONY: image image-machine deb deb-machine check-deb
 
 packaging  := user/packaging
 image      := $(abspath $(O))/image
@@ -37,6 +37,14 @@ deb: $(O)/.build-packages $(O)/.deb-packages ## build: build the Debian packages
 	$(call say,DEB,$(deb))
 	$(Q)cd $(deb_source) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u O -u V -u CI dpkg-buildpackage -us -uc > $(deb)/log 2>&1 || { tail -30 $(deb)/log >&2; exit 1; }
 	$(Q)cd $(deb) && ls *.deb *.dsc
+
+# Apart from the others, which a machine without the kernels' archive can build too.
+deb-machine: $(O)/.deb-machine-packages machine ## build: build a Debian package of the emulated Nehalem, into O/deb/machine
+	$(Q)rm -rf $(O)/deb/machine
+	$(Q)$(MAKE) --no-print-directory -s install-machine DESTDIR=$(abspath $(O))/deb/machine/root prefix=/usr
+	$(call say,DEB,$(O)/deb/machine)
+	$(Q)$(packaging)/machine-deb $(O)/deb/machine/root $(version) $(O)/deb/machine/nhmtap-machine_$(version)_amd64.deb > $(O)/deb/machine/log
+	$(Q)rm -r $(O)/deb/machine/root && cd $(O)/deb/machine && ls *.deb
 
 # Builds twice, in different folders and time zones. The Debian system in chroot is kept for the
 # next time.
