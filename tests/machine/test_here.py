@@ -436,6 +436,19 @@ def test_what_nhmtap_tells_the_driver_is_not_told_to_the_command(run):
     assert said == ["|\n", "/b|\n"]
 
 
+def test_a_variable_that_python_adds_is_not_the_callers():
+    """In the C locale it sets LC_CTYPE (PEP 538), which programs read. A caller's own one stays."""
+    said = [subprocess.run([sys.executable, "-ES", "-c", "import here; print(here.environment(None, ()))"], env=env, cwd=nehalem.HERE,
+                           capture_output=True, text=True, check=True).stdout for env in ({}, {"LC_CTYPE": "C.UTF-8"})]
+    assert said == ["[]\n", "['LC_CTYPE=C.UTF-8']\n"]
+
+
+def test_perf_works_without_the_kernels_symbols(run):
+    script = "wc -l < /proc/kallsyms; perf record -q -o /tmp/d true; perf script -i /tmp/d -F comm | sort -u"
+    status, out, err = run("sh", "-c", script, user="root", surroundings=here.Surroundings(few_symbols=True))
+    assert (status, out.split()) == (0, ["2", "true"]), err
+
+
 @pytest.mark.parametrize("kind", [{"kernel": "6.12", "cores": 2}, {"model": "netburst"}], ids=["6.12", "netburst"])
 def test_other_machines_see_the_hosts_files_too(kind):
     with nehalem.Guest(nehalem.Machine(tree=1024, **kind)) as guest:

@@ -73,7 +73,8 @@ def test_an_ordinary_user_measures_on_the_machine(public):
 def test_the_demo_ends_with_a_histogram_of_load_latencies():
     """Of a program that walks lists as large as a level of the caches. What the demo needs is built already."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
-    done = subprocess.run(["make", "-s", "demo", f"O={os.path.abspath(os.path.dirname(NHMTAP))}"], cwd=manual.ROOT, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(["make", "-s", "demo", f"O={os.path.abspath(os.path.dirname(NHMTAP))}"], cwd=manual.ROOT, env=env,
+                          capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     last = done.stdout.rpartition("$ nhmtap mem --machine")[2]
     assert re.search(r"^# emulated machine \(ep, ", last, re.M)

@@ -13,7 +13,7 @@ struct machine_options {
 	struct machine_kind kind;
 	struct texts out;
 	const char *forks;
-	bool root, list;
+	bool root, few_symbols, list;
 };
 
 /* Without a COMMAND the machine runs the caller's shell. */
@@ -31,6 +31,8 @@ static void make_line(struct arguments *line, const struct options *options)
 	driver_line_begin(line);
 	driver_line_add_kind(line, &own->kind);
 	arguments_add_option(line, "--user", own->root ? "root" : NULL);
+	if (own->few_symbols)
+		arguments_add(line, "--few-symbols");
 	for (size_t i = 0; i < own->out.nr; i++)
 		arguments_add_option(line, "--out", own->out.list[i]);
 	arguments_add_option(line, "--forks", own->forks);
@@ -104,6 +106,9 @@ static const struct option_row rows[] = {
 	{0, "forks", "SOCKET", OPTION_TEXT, OWN(struct machine_options, forks),
 	 .help = "run COMMAND up to where it waits, and then in a fork of the machine for each client of "
 		 "SOCKET, as pytest does"},
+	{0, "few-symbols", NULL, OPTION_FLAG, OWN(struct machine_options, few_symbols),
+	 .help = "let perf's commands start some seconds earlier: /proc/kallsyms has two lines, and the "
+		 "kernel's code no names"},
 	{0, "list", NULL, OPTION_FLAG, OWN(struct machine_options, list),
 	 .help = "show the models, the kernels, and the events that the model counts"},
 	{0},

@@ -52,8 +52,18 @@ def identity(user):
     return entry.pw_uid, entry.pw_gid, os.getgrouplist(user, entry.pw_gid)
 
 
+def added_variables():
+    """The names of those that the caller does not have: of nhmtap's, and the one that Python adds in the C locale."""
+    added = {"NHM_BUILD", "NHM_BUILD_FOUND"} if "NHM_BUILD_FOUND" in os.environ else set()
+    if os.environ.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8"):
+        with open("/proc/self/environ", "rb") as f:
+            if not any(variable.startswith(b"LC_CTYPE=") for variable in f.read().split(b"\0")):
+                added.add("LC_CTYPE")
+    return added
+
+
 def environment(user, given):
-    added = {"NHM_BUILD", "NHM_BUILD_FOUND"} if "NHM_BUILD_FOUND" in os.environ else ()  # by nhmtap
+    added = added_variables()
     variables = {k: v for k, v in os.environ.items() if k not in UNREACHABLE and k not in added}
     if user is not None:
         entry = pwd.getpwnam(user)
@@ -322,9 +332,10 @@ class Surroundings(nehalem.Choices):
 
     clock: int = None  # seconds since 1970
     number: int = None  # decides about addresses, random numbers and pids
+    few_symbols: bool = False  # /proc/kallsyms has two lines
 
     def words(self):
-        return self.clock is not None, self.clock or 0, self.number is not None, self.number or 0
+        return self.clock is not None, self.clock or 0, self.number is not None, self.number or 0, self.few_symbols
 
 
 def order(command, user, env, terminal, given, surroundings=Surroundings()):
@@ -337,7 +348,7 @@ def order(command, user, env, terminal, given, surroundings=Surroundings()):
     strings = b"".join(os.fsencode(s) + b"\0" for s in (os.getcwd(), *command, *variables))
     terminals = sum(1 << fd for fd in range(3) if given[fd] and (fd or kind == FROM_STREAM))
     fixed = struct.pack(
-        "<15I20s7I", uid, gid, len(groups), umask(), terminals, are_one_file(1, 2), kind,
+        "<15I20s8I", uid, gid, len(groups), umask(), terminals, are_one_file(1, 2), kind,
         offset & 0xFFFFFFFF, offset >> 32, rows, columns, iflag, oflag, cflag, lflag, control,
         len(command), len(variables), len(strings), *surroundings.words(),
     )  # fmt: skip

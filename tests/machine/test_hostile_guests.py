@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a command can do to its machine with root's rights there: the host's side ends with a status, says what happened,
+stays as small as it was, and leaves nothing."""
+import os
+import subprocess
+
+import pytest
+
+from test_here import Command, nehalem, wait_for
+
+# Not caught by anything: no interrupt comes any more.
+SPIN = "_start: mov $172, %eax; mov $3, %edi; syscall; cli; 1: jmp 1b"
+SOON = 4  # seconds
+
+
+@pytest.fixture(scope="module")
+def small():
+    with nehalem.Guest(nehalem.Machine(tree=256, memory=320)) as guest:
+        yield guest
+
+
+@pytest.fixture
+def run(small, tmp_path):
+    """Runs a command as the machine's root, and sees that its folder is empty in the end."""
+
+    def ended(*command, **options):
+        done = Command(small, *command, user="root", folder=tmp_path, env={"TMPDIR": str(tmp_path)}, **options).end()
+        assert not list(tmp_path.glob("nehalem.*"))
+        return done
+
+    return ended
+
+
+def test_a_command_that_forks_for_ever_is_ended(run):
+    status, _, err = run("sh", "-c", "bomb() { bomb | bomb & }; bomb; exec sleep 1000000", timeout=SOON)
+    assert status == 124 and f"stopped after {SOON} seconds" in err
+
+
+def test_a_machine_that_spins_with_interrupts_off_is_ended(run, tmp_path):
+    (tmp_path / "spin.s").write_text(f".globl _start\n{SPIN}\n")
+    subprocess.run(["gcc", "-static", "-nostdlib", "-o", "spin", "spin.s"], cwd=tmp_path, check=True)
+    status, _, err = run("./spin", timeout=SOON)
+    assert status == 124 and f"stopped after {SOON} seconds" in err
+
+
+def test_a_machine_that_panics_says_so(run):
+    status, _, err = run("sh", "-c", "echo c > /proc/sysrq-trigger")
+    assert status == 123 and "sysrq triggered crash" in err
+
+
+def test_a_full_disk_is_the_commands_own_trouble(run, tmp_path):
+    status, out, err = run("sh", "-c", "cat /dev/zero > large; rm large; echo goes on > small; cat small")
+    assert (status, out) == (0, "goes on\n") and "No space left on device" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_terabyte_of_output_is_not_kept_by_anybody(small):
+    """The reader takes a part, waits, and goes away."""
+    command = Command(small, "sh", "-c", "exec head -c 1T /dev/zero")
+
+    def held():
+        """KiB that are the emulator's alone."""
+        with open(f"/proc/{command.pid}/task/{command.pid}/children", encoding="ascii") as f:
+            children = f.read().split()
+        return sum(int(line.split()[1]) for child in [command.pid, *children]
+                   for line in open(f"/proc/{child}/status", encoding="ascii") if line.startswith("RssAnon"))
+
+    def take(size):
+        while size:
+            size -= len(os.read(command.out, size))
+
+    take(1 << 20)
+    before = held()
+    take(32 << 20)
+    assert held() - before < 16 << 10
+    os.close(command.out)
+    wait_for(lambda: os.waitpid(command.pid, os.WNOHANG)[0])
