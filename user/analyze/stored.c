@@ -89,17 +89,6 @@ static int check_words(const struct options *options, struct refusal *refusal)
 
 /* --- two streams ------------------------------------------------------------------------------ */
 
-static json_t *find_share(const json_t *record, const char *name)
-{
-	json_t *share;
-	size_t i;
-
-	json_array_foreach(json_object_get(record, "shares"), i, share)
-		if (!strcmp(string(share, "name"), name))
-			return share;
-	return NULL;
-}
-
 /* It has changed if the bounds have nothing in common. */
 static void compare_share(json_t *share, const json_t *before)
 {
@@ -120,7 +109,7 @@ static void compare(json_t *now, const json_t *before)
 	size_t i;
 
 	json_array_foreach(json_object_get(now, "shares"), i, share) {
-		const json_t *was = find_share(before, string(share, "name"));
+		const json_t *was = share_in(before, string(share, "name"));
 
 		if (json_object_get(share, "share") && json_object_get(was, "share"))
 			compare_share(share, was);
@@ -162,7 +151,7 @@ static enum status status_of(enum outcome outcome)
 static json_t *expect_of(const struct options *options, const struct expectation *expectation,
 			 const json_t *analysis, enum status *status)
 {
-	const json_t *share = find_share(analysis, expectation->name);
+	const json_t *share = share_in(analysis, expectation->name);
 	struct expected_finding finding = {
 		.there = json_object_get(share, "share"),
 		.value = 100 * real_member(share, "share", 0),
