@@ -92,8 +92,8 @@ void aggregation_stream(struct aggregation *aggregation, const struct ring_extra
 			aggregation->layout.by[aggregation->layout.nr_by++] = member->name;
 	}
 	constants_set(aggregation->object, "stream", true);
-	constants_set(aggregation->object, "stream_registers", extras->bytes[RING_EXTRA_REGISTERS]);
-	constants_set(aggregation->object, "stream_stacks", extras->bytes[RING_EXTRA_STACK]);
+	constants_set(aggregation->object, "stream_registers", extras->bytes[RING_EXTRA_REGISTERS] > 0);
+	constants_set(aggregation->object, "stream_stacks", extras->bytes[RING_EXTRA_STACK] > 0);
 	if (extras->bytes[RING_EXTRA_BRANCHES])
 		constants_set(aggregation->object, "stream_branches",
 			      extras->bytes[RING_EXTRA_BRANCHES] - offsetof(struct ring_branches, list));
