@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "analyze/stored_counts.h"
+#include "analyze/where.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/visible.h"
