@@ -328,7 +328,7 @@ int host_gather(struct host *host, const char *root)
 	see_name(host);
 	uname(&names);
 	/* The kernel below another root may be another machine's. */
-	if (slurp(host, host->release, sizeof(host->release), "/proc/sys/kernel/osrelease") <= 0)
+	if (!*root || slurp(host, host->release, sizeof(host->release), "/proc/sys/kernel/osrelease") <= 0)
 		snprintf(host->release, sizeof(host->release), "%s", names.release);
 	snprintf(host->machine, sizeof(host->machine), "%s", names.machine);
 	read_version(host);

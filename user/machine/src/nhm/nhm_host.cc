@@ -383,3 +383,8 @@ std::vector<std::string> nhm_host::silent_mounts() {
   told.swap(told_silent);
   return told;
 }
+
+void nhm_host::leave_helper(bool is_open) {
+  if (is_open && helper >= 0) close(helper);
+  helper = -1;
+}

@@ -40,6 +40,10 @@ ssize_t read(const std::string &path, bool follow, off_t from, void *to, size_t 
 // of a folder before what is in it.
 bool is_kernels(const std::string &path);
 
+// In a machine that was forked, or that continues from an image: the process that asks servers is another
+// machine's, which would get the answers. `is_open`: its socket is inherited.
+void leave_helper(bool is_open);
+
 // Paths of servers that did not answer, since the last call.
 std::vector<std::string> silent_mounts();
 
