@@ -39,6 +39,7 @@ static const struct modifier {
 struct spelling_reader {
 	struct spelling *spelling;
 	const char *text; /* text of the whole event */
+	size_t length;
 	size_t *at;
 	struct refusal *refusal;
 	spelling_umask_fn is_umask; /* NULL: the text has no name */
@@ -195,15 +196,25 @@ static bool is_short_umask(struct spelling_reader *reader, size_t at, size_t len
 	return reader->is_umask(reader->context, event, piece);
 }
 
+/* Whether the spelling names states, before or behind the letter, or has a threshold, which makes E libpfm4's
+ * edge. */
+static bool tells_states(const struct spelling_reader *reader, char letter)
+{
+	char text[2 * NAME_SIZE];
+
+	snprintf(text, sizeof(text), "%.*s", (int)reader->length, reader->text);
+	return strcasestr(text, "_STATE") || strcasestr(text, "MESI") ||
+	       (letter == 'E' && strcasestr(text, ":c="));
+}
+
 /* Whether the piece is one of the letters M, E, S and I, and the event has a umask for the state of this
- * letter, but none is named yet. Taken for a modifier, it would leave the event counting all states. Behind a
+ * letter, but no state is named. Taken for a modifier, it would leave the event counting all states. Behind a
  * name of perf's own tables, which has a dot, S and I are perf's. */
 static bool is_state(const struct spelling_reader *reader, const char *piece, size_t length)
 {
 	char event[NAME_SIZE], umask[] = "?_STATE";
 
-	if (!reader->is_umask || length != 1 || strcasestr(reader->spelling->name, "_STATE") ||
-	    strcasestr(reader->spelling->name, "MESI") ||
+	if (!reader->is_umask || length != 1 || tells_states(reader, *piece) ||
 	    !strchr(strchr(reader->spelling->name, '.') ? "ME" : "MESI", *piece))
 		return false;
 	snprintf(event, sizeof(event), "%.*s", (int)strcspn(reader->spelling->name, ":."),
@@ -271,6 +282,7 @@ int spelling_read(struct spelling *spelling, const char *text, size_t length, sp
 {
 	struct spelling_reader reader = {.spelling = spelling,
 					 .text = text,
+					 .length = length,
 					 .at = at,
 					 .refusal = refusal,
 					 .is_umask = is_umask,
