@@ -24,15 +24,18 @@ class Terminal:
         script = f"unset LINES COLUMNS; export {shell}; {words}; echo $? > {shlex.quote(self.status)}; exec sleep {DEADLINE}"
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "sh", "-c", script)
 
-    def tmux(self, *arguments):
-        return subprocess.run(["tmux", "-u", "-S", self.socket, *arguments], check=True, capture_output=True,
+    def tmux(self, *arguments, check=True):
+        return subprocess.run(["tmux", "-u", "-S", self.socket, *arguments], check=check, capture_output=True,
                               text=True, encoding="utf-8").stdout
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.tmux("kill-server")
+        # A hangup would do, but LeakSanitizer, which looks for leaks at the end, can wait for ever for a process that
+        # gets a second one meanwhile.
+        subprocess.run(["pkill", "-KILL", "--session", self.tmux("display", "-p", "#{pane_pid}").strip()], check=False)
+        self.tmux("kill-server", check=False)  # it ends by itself when its pane has
         shutil.rmtree(self.folder)
 
     def screen(self, *options):
