@@ -384,7 +384,8 @@ MUTANTS = [
     ),
     Mutant(
         "failed-weighs-less",
-        "user/stat/stat.c", "if (statuses[outcome] > activity->session->verdict)", "if (statuses[outcome] < activity->session->verdict)",
+        "user/stat/stat.c", "if (expectation_status(outcome) > activity->session->verdict)",
+        "if (expectation_status(outcome) < activity->session->verdict)",
         "live/test_expect.py::test_one_that_fails_among_many_decides live/test_expect.py::test_an_expectation_compares_the_count",
     ),
     Mutant(

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "base/visible.h"
 #include "record/record.h"
 #include "record/type.h"
 
@@ -123,3 +124,22 @@ static const struct record_type analysis_type = {
 		 "cgroups_late", "whole", "executions"},
 };
 REGISTER_RECORD(analysis_type);
+
+json_t *share_expectation_record(const struct expectation *expectation,
+				 const struct expected_finding *finding, bool quiet, enum status *status)
+{
+	enum outcome outcome;
+	json_t *record = expectation_record(expectation, finding, &outcome);
+
+	if (outcome == CANNOT_TELL && finding->there)
+		json_object_set_new(record, "why",
+				    json_string("the limit is within the bounds of the share"));
+	if (outcome != MET && !quiet)
+		say(finding->there ? "nhmtap: %s %s: it is %.1f %%, from %.1f to %.1f"
+				   : "nhmtap: %s %s: it was not measured",
+		    outcome == FAILED ? "expected" : "cannot tell whether", expectation->text, finding->value,
+		    finding->bound.low, finding->bound.high);
+	if (expectation_status(outcome) > *status)
+		*status = expectation_status(outcome);
+	return record;
+}

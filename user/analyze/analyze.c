@@ -264,11 +264,6 @@ static void analyze_describe(struct activity *activity, json_t *start)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static enum status status_of(enum outcome outcome)
-{
-	return outcome == MET ? STATUS_DONE : outcome == FAILED ? STATUS_UNEXPECTED : STATUS_PARTIAL;
-}
-
 static int report_share(struct activity *activity, const struct account *account,
 			const struct expectation *expectation)
 {
@@ -280,20 +275,10 @@ static int report_share(struct activity *activity, const struct account *account
 		.bound = {.low = 100 * share->low, .high = 100 * share->high, .turns = analysis->duration.n},
 		.unit = "%",
 		.why = share->why};
-	enum outcome outcome;
-	json_t *record = expectation_record(expectation, &finding, &outcome);
+	bool quiet = activity->options->quiet || session_all_people(activity->session);
 
-	if (outcome == CANNOT_TELL && share->there)
-		json_object_set_new(record, "why",
-				    json_string("the limit is within the bounds of the share"));
-	if (outcome != MET && !activity->options->quiet && !session_all_people(activity->session))
-		say(share->there ? "nhmtap: %s %s: it is %.1f %%, from %.1f to %.1f"
-				 : "nhmtap: %s %s: it was not measured",
-		    outcome == FAILED ? "expected" : "cannot tell whether", expectation->text, finding.value,
-		    finding.bound.low, finding.bound.high);
-	if (status_of(outcome) > activity->session->verdict)
-		activity->session->verdict = status_of(outcome);
-	return activity_write(activity, record);
+	return activity_write(activity, share_expectation_record(expectation, &finding, quiet,
+								 &activity->session->verdict));
 }
 
 static void put_when(struct activity *activity, json_t *record, const struct tally_row *row)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/analysis_record.h"
 #include "analyze/stored_counts.h"
 #include "analyze/where.h"
 #include "base/array.h"
@@ -19,7 +20,6 @@
 #include "record/overhead.h"
 #include "record/record.h"
 #include "run/run.h"
-#include "stat/expectation_record.h"
 #include "view/reading.h"
 
 #define WRITER "analyze" /* of the records */
@@ -144,11 +144,6 @@ static int compare_all(const json_t *now, const json_t *before, struct refusal *
 
 /* --- expectations ----------------------------------------------------------------------------- */
 
-static enum status status_of(enum outcome outcome)
-{
-	return outcome == MET ? STATUS_DONE : outcome == FAILED ? STATUS_UNEXPECTED : STATUS_PARTIAL;
-}
-
 static json_t *expect_of(const struct options *options, const struct expectation *expectation,
 			 const json_t *analysis, enum status *status)
 {
@@ -159,20 +154,8 @@ static json_t *expect_of(const struct options *options, const struct expectation
 		.bound = {100 * real_member(share, "low", 0), 100 * real_member(share, "high", 0)},
 		.unit = "%",
 		.why = *string(share, "why") ? string(share, "why") : "these records have no such share"};
-	enum outcome outcome;
-	json_t *record = expectation_record(expectation, &finding, &outcome);
 
-	if (outcome == CANNOT_TELL && finding.there)
-		json_object_set_new(record, "why",
-				    json_string("the limit is within the bounds of the share"));
-	if (outcome != MET && !options->quiet)
-		say(finding.there ? "nhmtap: %s %s: it is %.1f %%, from %.1f to %.1f"
-				  : "nhmtap: %s %s: it was not measured",
-		    outcome == FAILED ? "expected" : "cannot tell whether", expectation->text, finding.value,
-		    finding.bound.low, finding.bound.high);
-	if (status_of(outcome) > *status)
-		*status = status_of(outcome);
-	return record;
+	return share_expectation_record(expectation, &finding, options->quiet, status);
 }
 
 static int parse_expected(struct expectations *expectations, const struct texts *texts,

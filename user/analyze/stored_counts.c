@@ -236,9 +236,11 @@ static void take_summary(struct stored_counts *stored, const json_t *record)
 
 /* --- analyses --------------------------------------------------------------------------------- */
 
+/* Members of a share that are averaged; a fourth sum is that of the weights. */
+static const char *const averaged[] = {"share", "low", "high"};
+
 static void add_share(struct stored_row *row, const json_t *share, double weight)
 {
-	static const char *const members[] = {"share", "low", "high"};
 	json_t *sums = json_object_get(row->sums, string(share, "name"));
 
 	if (!json_object_get(share, "share"))
@@ -247,9 +249,9 @@ static void add_share(struct stored_row *row, const json_t *share, double weight
 		sums = json_pack("[f, f, f, f]", 0.0, 0.0, 0.0, 0.0);
 		json_object_set_new(row->sums, string(share, "name"), sums);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(averaged); i++)
 		json_real_set(json_array_get(sums, i), json_real_value(json_array_get(sums, i)) +
-							       weight * real_member(share, members[i], 0));
+							       weight * real_member(share, averaged[i], 0));
 	json_real_set(json_array_get(sums, 3), json_real_value(json_array_get(sums, 3)) + weight);
 }
 
@@ -340,11 +342,10 @@ static json_t *judge(const json_t *shares, const json_t *before)
 
 static void set_means(json_t *share, const json_t *sums)
 {
-	static const char *const members[] = {"share", "low", "high"};
 	double weight = json_real_value(json_array_get(sums, 3));
 
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-		json_object_set_new(share, members[i],
+	for (size_t i = 0; i < ARRAY_SIZE(averaged); i++)
+		json_object_set_new(share, averaged[i],
 				    value_real(json_real_value(json_array_get(sums, i)) / weight));
 	json_object_del(share, "serial");
 	json_object_del(share, "why");
@@ -482,34 +483,42 @@ static int refuse_whole(const struct tree *tree, struct refusal *refusal)
 		       event);
 }
 
+/* The record by the counts of these events; NULL with the refusal. */
+static json_t *analyse_events(const struct stored_row *row, struct host *host, const struct tree *tree,
+			      const struct events *events, struct refusal *refusal)
+{
+	struct perf_event_attr sides;
+	const struct stored_count *whole = find_whole(row, tree, events, host, &sides);
+	struct counted_ratio *ratios;
+	double units = units_of(tree);
+	json_t *record;
+
+	if (!whole) {
+		refuse_whole(tree, refusal);
+		return NULL;
+	}
+	ratios = xcalloc(events->nr + 1, sizeof(*ratios));
+	for (size_t i = 0; i < events->nr; i++)
+		ratios[i] = ratio_of(find_count(row, host, &events->list[i], &sides), whole, units);
+	record = make_record(tree, ratios);
+	free(ratios);
+	if (sides.exclude_user || sides.exclude_kernel)
+		json_object_set_new(record, "side", json_string(sides.exclude_user ? "kernel" : "user"));
+	return record;
+}
+
 static json_t *analyse_by(const struct stored_row *row, struct host *host, struct refusal *refusal)
 {
 	struct events events = {0};
 	struct tree tree;
-	struct perf_event_attr sides;
-	const struct stored_count *whole;
-	struct counted_ratio *ratios = NULL;
 	json_t *record = NULL;
 	char *text = NULL;
 
 	if (!tree_make(&tree, host, refusal)) {
 		text = groups_text(&tree.groups);
-		if (!events_parse(text, host, &events, refusal)) {
-			whole = find_whole(row, &tree, &events, host, &sides);
-			ratios = xcalloc(events.nr + 1, sizeof(*ratios));
-			for (size_t i = 0; whole && i < events.nr; i++)
-				ratios[i] = ratio_of(find_count(row, host, &events.list[i], &sides), whole,
-						     units_of(&tree));
-			if (whole)
-				record = make_record(&tree, ratios);
-			else
-				refuse_whole(&tree, refusal);
-			if (whole && (sides.exclude_user || sides.exclude_kernel))
-				json_object_set_new(record, "side",
-						    json_string(sides.exclude_user ? "kernel" : "user"));
-		}
+		if (!events_parse(text, host, &events, refusal))
+			record = analyse_events(row, host, &tree, &events, refusal);
 	}
-	free(ratios);
 	free(text);
 	events_release(&events);
 	tree_release(&tree);

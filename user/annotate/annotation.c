@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "annotate/annotation.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <sys/stat.h>
 
 #include "annotate/source_text.h"
+#include "base/array.h"
 #include "base/memory.h"
 #include "naming/disassembly.h"
 #include "naming/naming.h"
@@ -58,15 +55,10 @@ struct sampled_places {
 	json_int_t period; /* of all entries, wherever they are */
 };
 
-static __u64 hex_of(const json_t *record, const char *name)
-{
-	return strtoull(string(record, name), NULL, 16);
-}
-
 static struct sampled_place *place_of(struct sampled_places *places, const json_t *code)
 {
 	struct sampled_place *place;
-	__u64 offset = hex_of(code, "offset");
+	__u64 offset = hex_member(code, "offset");
 
 	for (size_t i = 0; i < places->nr; i++) {
 		place = &places->list[i];
@@ -120,14 +112,9 @@ static void release_places(struct sampled_places *places)
 
 /* --- functions -------------------------------------------------------------------------------- */
 
-static const struct frame *function_at(struct annotator *annotator, const struct sampled_place *of,
-				       __u64 offset, const char **why, const char **lines_why)
+/* The function that the code belongs to, in which others may be inlined; NULL: it has no name. */
+static const struct frame *function_of(const struct name *name)
 {
-	const struct name *name = naming_file(annotator->naming, of->module, of->build_id, offset);
-
-	*why = name->why;
-	if (lines_why && name->lines_why)
-		*lines_why = name->lines_why;
 	return name->nr ? &name->frames[name->nr - 1] : NULL;
 }
 
@@ -155,29 +142,39 @@ static void add_why(struct annotated *annotated, const char *why)
 		json_object_set_new(annotated->whys, why, json_true());
 }
 
-static const struct sampled_place *sampled_at(const struct sampled_places *places,
-					      const struct sampled_place *of, __u64 from, __u64 size,
-					      size_t *at)
+/* The first of the places, which are in the order of their offsets, from this one on. */
+static size_t first_from(const struct sampled_places *places, __u64 offset)
 {
-	for (; *at < places->nr; ++*at) {
-		const struct sampled_place *place = &places->list[*at];
+	size_t low = 0, high = places->nr;
 
-		if (place->offset >= from && place->offset - from < size &&
-		    !strcmp(place->module, of->module) && !strcmp(place->build_id, of->build_id))
-			return &places->list[(*at)++];
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (places->list[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return NULL;
+	return low;
+}
+
+static bool is_of_file(const struct sampled_place *place, const struct sampled_place *other)
+{
+	return !strcmp(place->module, other->module) && !strcmp(place->build_id, other->build_id);
 }
 
 static void put_samples(struct annotated *annotated, json_t *value, const struct sampled_places *places,
 			__u64 offset, size_t size)
 {
-	const struct sampled_place *place;
 	json_int_t samples = 0, period = 0, latency = 0, loads = 0;
 	json_t *sources = json_object();
-	size_t at = 0;
 
-	while ((place = sampled_at(places, annotated->of, offset, size, &at))) {
+	for (size_t i = first_from(places, offset); i < places->nr && places->list[i].offset - offset < size;
+	     i++) {
+		const struct sampled_place *place = &places->list[i];
+
+		if (!is_of_file(place, annotated->of))
+			continue;
 		samples += place->samples;
 		period += place->period;
 		latency += place->latency;
@@ -225,13 +222,12 @@ static bool add_instruction(struct annotator *annotator, struct annotated *annot
 			    const struct sampled_places *places, const char *function, __u64 offset,
 			    const struct told_instruction *told)
 {
-	const char *why, *lines_why = NULL;
 	const struct name *name =
 		naming_file(annotator->naming, annotated->of->module, annotated->of->build_id, offset);
+	const struct frame *own = function_of(name);
 	json_t *value;
 
-	if (!name->nr || !is_called(&name->frames[name->nr - 1], function) ||
-	    offset - name->frames[name->nr - 1].offset != annotated->begin)
+	if (!is_called(own, function) || offset - own->offset != annotated->begin)
 		return false;
 	value = json_pack("{s:o}", "offset", value_hex(offset));
 	if (told) {
@@ -239,10 +235,8 @@ static bool add_instruction(struct annotator *annotator, struct annotated *annot
 		put_text(value, "instruction", told->text);
 	}
 	put_line(annotated, value, &name->frames[0]);
-	why = name->why;
-	lines_why = name->lines_why;
-	add_why(annotated, why);
-	add_why(annotated, lines_why);
+	add_why(annotated, name->why);
+	add_why(annotated, name->lines_why);
 	put_samples(annotated, value, places, offset, told ? told->size : 1);
 	json_array_append_new(annotated->instructions, value);
 	return true;
@@ -270,7 +264,6 @@ static void add_code(struct annotator *annotator, struct annotated *annotated,
 	}
 }
 
-/* Without instructions, only the places that were sampled are told. */
 static int by_offset(const void *a, const void *b)
 {
 	const struct sampled_place *x = a, *y = b;
@@ -278,14 +271,14 @@ static int by_offset(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
+/* Without instructions, only the places that were sampled are told. */
 static void add_places(struct annotator *annotator, struct annotated *annotated,
 		       const struct sampled_places *places, const char *function)
 {
 	for (size_t i = 0; i < places->nr; i++) {
 		const struct sampled_place *place = &places->list[i];
 
-		if (!strcmp(place->module, annotated->of->module) &&
-		    !strcmp(place->build_id, annotated->of->build_id))
+		if (is_of_file(place, annotated->of))
 			add_instruction(annotator, annotated, places, function, place->offset, NULL);
 	}
 }
@@ -309,7 +302,7 @@ static json_t *begin_record(const char *function, const json_t *of)
 {
 	json_t *record = json_pack("{s:s}", "type", "annotation");
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(carried); i++)
 		json_object_set(record, carried[i], json_object_get(of, carried[i]));
 	put_text(record, "function", function);
 	return record;
@@ -380,7 +373,7 @@ static bool is_known(const json_t *list, const struct sampled_place *place, __u6
 	json_array_foreach(list, i, record)
 		if (!strcmp(string(record, "module"), place->module) &&
 		    !strcmp(string(record, "build_id"), place->build_id) &&
-		    hex_of(json_array_get(json_object_get(record, "instructions"), 0), "offset") == begin)
+		    hex_member(json_array_get(json_object_get(record, "instructions"), 0), "offset") == begin)
 			return true;
 	return false;
 }
@@ -397,8 +390,8 @@ static const char *why_none(struct annotator *annotator, const char *function, c
 
 		if (!json_object_get(code, "address") || string(code, "module")[0] != '[')
 			continue;
-		name = naming_kernel(annotator->naming, hex_of(code, "address"));
-		if (name->nr && is_called(&name->frames[name->nr - 1], function))
+		name = naming_kernel(annotator->naming, hex_member(code, "address"));
+		if (is_called(function_of(name), function))
 			return "it is a function of the kernel, whose code is not read";
 	}
 	return "no sample was in a function of this name; one that is inlined is in the code of its caller";
@@ -408,7 +401,7 @@ json_t *annotate(struct annotator *annotator, const char *function, const json_t
 {
 	struct sampled_places places = {0};
 	json_t *list = json_array(), *entry;
-	const char *why = NULL, *unnamed = NULL;
+	const char *unnamed = NULL;
 	size_t i;
 
 	json_array_foreach(json_object_get(record, "entries"), i, entry)
@@ -416,15 +409,15 @@ json_t *annotate(struct annotator *annotator, const char *function, const json_t
 	if (places.nr)
 		qsort(places.list, places.nr, sizeof(*places.list), by_offset);
 	for (i = 0; i < places.nr; i++) {
-		const struct frame *frame =
-			function_at(annotator, &places.list[i], places.list[i].offset, &why, NULL);
+		const struct sampled_place *place = &places.list[i];
+		const struct name *name =
+			naming_file(annotator->naming, place->module, place->build_id, place->offset);
+		const struct frame *own = function_of(name);
 
-		unnamed = frame ? unnamed : why;
-		if (is_called(frame, function) &&
-		    !is_known(list, &places.list[i], places.list[i].offset - frame->offset))
-			json_array_append_new(list, annotate_one(annotator, function, record, &places,
-								 &places.list[i],
-								 places.list[i].offset - frame->offset));
+		unnamed = own ? unnamed : name->why;
+		if (is_called(own, function) && !is_known(list, place, place->offset - own->offset))
+			json_array_append_new(list, annotate_one(annotator, function, record, &places, place,
+								 place->offset - own->offset));
 	}
 	if (!json_array_size(list))
 		json_array_append_new(list, annotate_none(function, record,

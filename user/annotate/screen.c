@@ -40,9 +40,8 @@ static void add_line(struct text *text, const json_t *instruction)
 	row_cell(json_object_get(instruction, "file"), cell, sizeof(cell));
 	text_add(text, "%28s%s:%lld", "", strrchr(cell, '/') ? strrchr(cell, '/') + 1 : cell,
 		 (long long)integer(instruction, "line"));
-	if (json_object_get(instruction, "source")) {
+	if (json_object_get(instruction, "source"))
 		add_source_text(text, string(instruction, "source"));
-	}
 	text_add(text, "\n");
 }
 

@@ -20,11 +20,6 @@
 #include "output/profiles.h"
 #include "output/text.h"
 
-static __u64 hex(const json_t *object, const char *name)
-{
-	return strtoull(string(object, name), NULL, 16);
-}
-
 static bool is_text(const json_t *object, const char *name, const char *text)
 {
 	return !strcmp(string(object, name), text);
@@ -34,18 +29,18 @@ static bool is_text(const json_t *object, const char *name, const char *text)
 static __u64 address_of(const json_t *program, const json_t *place)
 {
 	const char *path = json_string_value(json_object_get(program, "path"));
-	__u64 offset = hex(place, "offset");
+	__u64 offset = hex_member(place, "offset");
 	json_t *segment;
 	size_t i;
 
 	if (!path || !is_text(place, "module", path))
 		return 0;
 	json_array_foreach(json_object_get(program, "code"), i, segment) {
-		__u64 from = hex(segment, "offset");
+		__u64 from = hex_member(segment, "offset");
 		__u64 size = json_integer_value(json_object_get(segment, "size"));
 
 		if (offset >= from && offset - from < size)
-			return hex(segment, "address") + offset - from;
+			return hex_member(segment, "address") + offset - from;
 	}
 	return 0;
 }

@@ -31,6 +31,12 @@ static inline double real_member(const json_t *record, const char *name, double 
 	return member ? json_number_value(member) : missing;
 }
 
+/* The number of a member that is hexadecimal text, "0x1f"; 0 if there is none. */
+static inline __u64 hex_member(const json_t *record, const char *name)
+{
+	return strtoull(string(record, name), NULL, 16);
+}
+
 /* The time of a member, "2026-01-31T23:59:59.123456789Z", in ns since 1970; 0 if there is none. */
 static inline __u64 moment(const json_t *record, const char *name)
 {

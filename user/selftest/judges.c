@@ -10,11 +10,6 @@
 #include "output/member.h"
 #include "selftest/tests.h"
 
-static __u64 address(const json_t *object, const char *member)
-{
-	return strtoull(string(object, member), NULL, 16);
-}
-
 static void add(char *text, size_t size, const char *words)
 {
 	size_t used = strlen(text);
@@ -195,7 +190,7 @@ bool judge_period(struct test_run *run)
 static void lies(struct test_run *run, const json_t *entry, void *shares)
 {
 	const struct test_places *places = run->test->places;
-	__u64 ip = address(entry, "ip");
+	__u64 ip = hex_member(entry, "ip");
 	bool right = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(places->at) && places->at[i]; i++)
@@ -235,8 +230,8 @@ static void along_edge(struct test_run *run, const json_t *entry, void *context)
 	if (strcmp(string(entry, "kind"), "edge"))
 		return;
 	for (size_t i = 0; i < edges->nr; i++) {
-		if (address(from, "offset") != landmark_offset(run->landmarks, edges->list[i].from) ||
-		    address(to, "offset") != landmark_offset(run->landmarks, edges->list[i].to))
+		if (hex_member(from, "offset") != landmark_offset(run->landmarks, edges->list[i].from) ||
+		    hex_member(to, "offset") != landmark_offset(run->landmarks, edges->list[i].to))
 			continue;
 		right = true;
 		seen->counts[i] += count;
@@ -326,14 +321,14 @@ static bool is_level(const struct level *level, __u64 data_src)
 /* Whether the access is to the first `bytes` bytes of the program's buffer. */
 static bool in_buffer(const struct test_run *run, const json_t *entry, __u64 bytes)
 {
-	__u64 buffer = landmark_address(run->landmarks, "buffer"), line = address(entry, "cacheline");
+	__u64 buffer = landmark_address(run->landmarks, "buffer"), line = hex_member(entry, "cacheline");
 
 	return line >= buffer && line < buffer + bytes;
 }
 
 static bool is_at(const struct test_run *run, const json_t *entry, const char *site)
 {
-	return address(entry, "ip") == landmark_address(run->landmarks, site);
+	return hex_member(entry, "ip") == landmark_address(run->landmarks, site);
 }
 
 /* The kernel's value for an entry's source. */
@@ -344,7 +339,7 @@ static __u64 source_value(const struct test_run *run, const json_t *entry)
 
 	json_array_foreach(json_object_get(run_record(run, "mem"), "sources"), i, source)
 		if (!strcmp(string(source, "source"), string(entry, "source")))
-			return address(source, "data_src");
+			return hex_member(source, "data_src");
 	return 0;
 }
 

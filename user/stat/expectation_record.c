@@ -12,6 +12,17 @@ static const char *const outcomes[] = {
 	[CANNOT_TELL] = "cannot_tell",
 };
 
+enum status expectation_status(enum outcome outcome)
+{
+	static const enum status statuses[] = {
+		[MET] = STATUS_DONE,
+		[FAILED] = STATUS_UNEXPECTED,
+		[CANNOT_TELL] = STATUS_PARTIAL,
+	};
+
+	return statuses[outcome];
+}
+
 static json_t *text(const char *words)
 {
 	return value_text(words, strlen(words));

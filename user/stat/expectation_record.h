@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "base/status.h"
 #include "metric/expectation.h"
 
 /* The value that is compared. */
@@ -15,6 +16,9 @@ struct expected_finding {
 	const char *unit;   /* "" for a plain number */
 	const char *why;    /* why there is no value */
 };
+
+/* The exit status that an outcome asks for. A session's is the largest. */
+enum status expectation_status(enum outcome outcome);
 
 /* Makes the record, except for its time, and sets the outcome. Returns a new reference. */
 json_t *expectation_record(const struct expectation *expectation, const struct expected_finding *finding,

@@ -239,11 +239,6 @@ static void say_outcome(const struct activity *activity, const json_t *record)
 static int report_expectation(struct activity *activity, const struct expectation *expectation,
 			      const struct tally_row *row)
 {
-	static const enum status statuses[] = {
-		[MET] = STATUS_DONE,
-		[FAILED] = STATUS_UNEXPECTED,
-		[CANNOT_TELL] = STATUS_PARTIAL,
-	};
 	const struct counting *stat = activity->state;
 	char why[WHY_SIZE];
 	struct expected_finding finding = {.why = why};
@@ -262,8 +257,8 @@ static int report_expectation(struct activity *activity, const struct expectatio
 		json_object_set_new(record, "repeat", json_integer(activity->session->repeat));
 	if (outcome != MET)
 		say_outcome(activity, record);
-	if (statuses[outcome] > activity->session->verdict)
-		activity->session->verdict = statuses[outcome];
+	if (expectation_status(outcome) > activity->session->verdict)
+		activity->session->verdict = expectation_status(outcome);
 	return activity_write(activity, record);
 }
 
