@@ -18,6 +18,7 @@ fuzz_parsers_gopclntab = confined/gopclntab confined/unwind_rows unwind/table
 fuzz_parsers_maps     = $(addprefix naming/,maps symbols spans demangle)
 fuzz_parsers_notes    = naming/mappings
 fuzz_parsers_options  = option/option
+fuzz_parsers_process_context = output/process_context
 fuzz_parsers_pmu_events = tables/pmu_events base/json_file base/copied base/guarded
 fuzz_parsers_records  = output/restream output/flamegraph output/calls record/stored_code record/stored_lines
 fuzz_parsers_ring     = collection/sideband naming/mappings
@@ -32,9 +33,9 @@ fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -
 		$(libperf_cflags) $(shell pkg-config --cflags $(packaged) $(late))
 # The whole program without main(). A target calls the functions that it tests.
 fuzz_objects := $(patsubst %.c,$(O)/fuzz/%.o,$(filter-out user/main.c,$(sources))) $(O)/fuzz/gen/known_events.o \
-		$(O)/fuzz/gen/pprof.pb-c.o $(O)/fuzz/gen/otlp_profiles.pb-c.o
+		$(protos:%=$(O)/fuzz/gen/%.pb-c.o)
 
-$(O)/fuzz/user/%.o: user/%.c | $(libperf_ready) $(O)/gen/pprof.pb-c.h $(O)/gen/otlp_profiles.pb-c.h
+$(O)/fuzz/user/%.o: user/%.c | $(libperf_ready) $(protos:%=$(O)/gen/%.pb-c.h)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer-no-link $(call own_of,$<) -c -o $@ $<
 $(O)/fuzz/user/base/embedded.o: $(embedded) $(O)/gen/embedded.inc

@@ -54,18 +54,26 @@ def scalar(value):
     return getattr(value, value.WhichOneof("value"))
 
 
+class Part:
+    """The profiles of one resource."""
+
+    def __init__(self, part):
+        scope, = part.scope_profiles
+        assert scope.scope.name == "nhmtap" and scope.scope.version
+        self.resource = {a.key: scalar(a.value) for a in part.resource.attributes}
+        assert {"service.name", "service.instance.id", "host.name"} <= set(self.resource)
+        self.profiles = scope.profiles
+
+
 class Message:
     """A message whose dictionary keeps the rules of profiles.proto."""
 
     def __init__(self, data):
         self.data, self.dictionary = data, data.dictionary
         self.texts = self.dictionary.string_table
-        resource, = data.resource_profiles
-        scope, = resource.scope_profiles
-        assert scope.scope.name == "nhmtap" and scope.scope.version
-        self.resource = {a.key: scalar(a.value) for a in resource.resource.attributes}
-        assert {"service.name", "service.instance.id", "host.name"} <= set(self.resource)
-        self.profiles = scope.profiles
+        self.parts = [Part(part) for part in data.resource_profiles]
+        self.resource = self.parts[0].resource
+        self.profiles = [profile for part in self.parts for profile in part.profiles]
         self.check_dictionary()
         for profile in self.profiles:
             self.check_profile(profile)

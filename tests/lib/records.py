@@ -110,7 +110,8 @@ def check_session(records):
         return
     assert first["command"] == "run" and last["activity"] == "session"
     own = [r for r in records if r["activity"] == "session" and not r.get("part", 1) > 1]
-    assert {r["type"] for r in own[1:-1]} <= {"error", "gap", "heartbeat", "reload", "warning"}
+    assert {r["type"] for r in own[1:-1]} <= {"error", "gap", "heartbeat", "process_context", "reload",
+                                            "warning"}
     for name in {r["activity"] for r in records} - {"session"}:
         going = []
         for record in [r for r in records if r["activity"] == name]:

@@ -27,7 +27,7 @@ tidy_checks = -*,bugprone-*,$(subst $(empty) ,$(comma),$(addprefix -bugprone-,ea
 	      narrowing-conversions implicit-widening-of-multiplication-result suspicious-string-compare reserved-identifier \
 	      macro-parentheses sizeof-expression)),misc-redundant-expression,misc-misplaced-const,misc-static-assert,portability-*,readability-misleading-indentation
 
-$(O)/static/%.checked: %.c | $(libperf_ready) $(O)/gen/pprof.pb-c.h
+$(O)/static/%.checked: %.c | $(libperf_ready) $(protos:%=$(O)/gen/%.pb-c.h)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -Werror,$(cflags)) $(call own_of,$<) -fanalyzer -Werror $(call static_of,$<) -MF $@.d -c -o /dev/null $<
 	$(Q)clang-tidy --quiet -checks='$(tidy_checks)' -warnings-as-errors='*' $< -- $(filter-out -Werror -MMD -MP,$(cflags)) \

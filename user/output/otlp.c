@@ -24,7 +24,7 @@ struct otlp {
 	bool cumulative;    /* points are of all since the first record, otherwise since the previous line */
 	__u64 since, until; /* the interval of the gathered points, ns since 1970 */
 	__u64 records;	    /* number of records that had any metrics */
-	json_t *resource;   /* the resource's attributes, in OTLP's form */
+	struct otlp_contexts contexts;
 };
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -40,6 +40,8 @@ static json_t *any_value(const json_t *value)
 		return json_pack("{s:o}", "intValue", whole(json_integer_value(value)));
 	if (json_is_boolean(value))
 		return json_pack("{s:O}", "boolValue", value);
+	if (json_is_real(value))
+		return json_pack("{s:O}", "doubleValue", value);
 	return json_pack("{s:O}", "stringValue", value);
 }
 
@@ -62,9 +64,10 @@ static json_t *attributes_of(const json_t *labels)
 	return attributes;
 }
 
-static json_t *resource_of(const struct stream *stream)
+static json_t *resource_of(const struct stream *stream, const struct otlp *otlp)
 {
-	json_t *resource = otlp_resource(stream), *attributes = attributes_of(resource);
+	json_t *resource = otlp_resource(stream, otlp->contexts.target);
+	json_t *attributes = attributes_of(resource);
 
 	json_decref(resource);
 	return json_pack("{s:o}", "attributes", attributes);
@@ -167,6 +170,8 @@ static int take(struct stream *stream, const json_t *record)
 	struct otlp *otlp = otlp_of(stream);
 	__u64 since = moment(record, "start_time"), until = since + integer(record, "duration_ns");
 
+	if (otlp_take_context(&otlp->contexts, record))
+		return 0;
 	if (since && (!otlp->since || since < otlp->since))
 		otlp->since = since;
 	if (since && until > otlp->until)
@@ -187,12 +192,10 @@ static int put_metrics(struct stream *stream)
 		return 0;
 	if (!otlp->until)
 		otlp->since = otlp->until = clock_ns(CLOCK_REALTIME);
-	if (!otlp->resource)
-		otlp->resource = resource_of(stream);
 	meters_take_self(otlp->meters);
-	data = json_pack("{s:[{s:O, s:[{s:{s:s, s:s}, s:o}]}]}", "resourceMetrics", "resource",
-			 otlp->resource, "scopeMetrics", "scope", "name", "nhmtap", "version", NHMTAP_VERSION,
-			 "metrics", metrics_of(otlp));
+	data = json_pack("{s:[{s:o, s:[{s:{s:s, s:s}, s:o}]}]}", "resourceMetrics", "resource",
+			 resource_of(stream, otlp), "scopeMetrics", "scope", "name", "nhmtap", "version",
+			 NHMTAP_VERSION, "metrics", metrics_of(otlp));
 	line->used = 0;
 	compact_add_value(line, data);
 	compact_add(line, "\n", 1);
@@ -215,7 +218,7 @@ static void release(struct stream *stream)
 	if (!otlp)
 		return;
 	meters_release(otlp->meters);
-	json_decref(otlp->resource);
+	otlp_contexts_release(&otlp->contexts);
 	free(otlp);
 }
 
@@ -224,6 +227,7 @@ static const struct format otlp = {
 	.help = "OpenTelemetry's metrics as OTLP/JSON: lines, or requests to http://HOST:PORT/v1/metrics",
 	.measured = true,
 	.numbered = true,
+	.resources = true,
 	.write = take,
 	.finish = put_metrics,
 	.media = "application/json",

@@ -28,6 +28,16 @@ enum table { TEXTS, MAPPINGS, LOCATIONS, FUNCTIONS, ATTRIBUTES, STACKS, TABLES }
 struct otlp_message {
 	Otlp__ProfilesData *data; /* NULL: nothing yet */
 	json_t *places[TABLES];
+	json_t **published; /* of each of the data's resources, what its process has published; NULL: nothing,
+			       or it is not one process's */
+	size_t nr_published;
+	struct otlp_contexts contexts; /* outlive the interval */
+};
+
+/* The profiles of a record that have one resource, one for each measure. */
+struct of_resource {
+	size_t resource; /* its index in the data */
+	Otlp__Profile *profiles[MEASURES];
 };
 
 /* A record that is being added. */
@@ -35,9 +45,11 @@ struct adding {
 	struct otlp_message *gathered;
 	struct stream *stream;
 	const json_t *record;
+	const json_t *event;
 	const struct measure *measures;
-	Otlp__Profile *profiles[MEASURES];
-	size_t nr;
+	size_t nr_measures;
+	struct of_resource *resources; /* the first one's is the first one of the data */
+	size_t nr_resources;
 };
 
 #define APPEND		PROTOBUF_APPEND
@@ -83,6 +95,9 @@ static Otlp__AnyValue *any_value(const json_t *value)
 	} else if (json_is_boolean(value)) {
 		any->value_case = OTLP__ANY_VALUE__VALUE_BOOL_VALUE;
 		any->bool_value = json_is_true(value);
+	} else if (json_is_real(value)) {
+		any->value_case = OTLP__ANY_VALUE__VALUE_DOUBLE_VALUE;
+		any->double_value = json_real_value(value);
 	} else {
 		const char *text = json_string_value(value);
 
@@ -322,13 +337,19 @@ static void add_keys(struct otlp_message *gathered, const struct row *row, Otlp_
 	}
 }
 
-/* Adds an entry to each of the record's profiles. One that counts nothing there is left out. */
+static struct of_resource *profiles_of(struct adding *adding, const json_t *context);
+
+/* Adds an entry to each of the profiles of its process's resource. One that counts nothing there is left out.
+ */
 static int take_row(void *context, const struct row *row)
 {
-	const struct adding *adding = context;
+	struct adding *adding = context;
 	int32_t stack = stack_of(adding, row->from, json_object_get(row->keys, "rest"));
+	const struct otlp_contexts *contexts = &adding->gathered->contexts;
+	const json_t *own = otlp_context_of(contexts, integer(row->from, "pid"));
+	const struct of_resource *to = profiles_of(adding, own ? own : contexts->target);
 
-	for (size_t i = 0; i < adding->nr; i++) {
+	for (size_t i = 0; i < adding->nr_measures; i++) {
 		json_int_t value = integer(row->from, adding->measures[i].member);
 		Otlp__Sample *sample;
 
@@ -338,7 +359,7 @@ static int take_row(void *context, const struct row *row)
 		sample->stack_index = stack;
 		add_keys(adding->gathered, row, sample);
 		APPEND(sample->values, sample->n_values, value);
-		APPEND(adding->profiles[i]->samples, adding->profiles[i]->n_samples, sample);
+		APPEND(to->profiles[i]->samples, to->profiles[i]->n_samples, sample);
 	}
 	return 0;
 }
@@ -390,18 +411,18 @@ static void add_account(struct otlp_message *gathered, Otlp__Profile *profile, c
 	}
 }
 
-static Otlp__Profile *new_profile(const struct adding *adding, const struct measure *measure,
-				  const json_t *event)
+static Otlp__Profile *new_profile(const struct adding *adding, const struct measure *measure)
 {
 	struct otlp_message *gathered = adding->gathered;
-	struct measure main = measure_of_event(&adding->measures[measure_main(adding->measures)], event),
-		       own = measure_of_event(measure, event);
+	struct measure main = measure_of_event(&adding->measures[measure_main(adding->measures)],
+					       adding->event),
+		       own = measure_of_event(measure, adding->event);
 	Otlp__Profile *profile = NEW(Profile, PROFILE);
 	const char *activity = adding->stream->activity;
 
 	profile->sample_type = value_type(gathered, &own);
 	profile->period_type = value_type(gathered, &main);
-	profile->period = profile_period(event, json_object_get(adding->record, "entries"));
+	profile->period = profile_period(adding->event, json_object_get(adding->record, "entries"));
 	profile->time_unix_nano = moment(adding->record, "start_time");
 	profile->duration_nano = integer(adding->record, "duration_ns");
 	set_id(profile);
@@ -411,24 +432,41 @@ static Otlp__Profile *new_profile(const struct adding *adding, const struct meas
 	add_profile_attribute(gathered, profile, "nhmtap.event", json_object_get(adding->record, "event"));
 	add_profile_attribute(gathered, profile, "nhmtap.nth", json_object_get(adding->record, "nth"));
 	add_profile_attribute(gathered, profile, "nhmtap.status", json_object_get(adding->record, "status"));
-	add_account(gathered, profile, adding->record);
 	return profile;
 }
 
-/* Adds the profiles of a record to the message, that of the main measure first. */
-static void add_profiles(struct adding *adding, const json_t *event)
+static size_t resource_of(struct adding *adding, const json_t *context);
+
+/* Adds the profiles of a record with a resource to the message, that of the main measure first. The account
+ * of the record's samples is in the first ones. */
+static struct of_resource *add_profiles(struct adding *adding, size_t resource)
 {
-	Otlp__ScopeProfiles *scope = adding->gathered->data->resource_profiles[0]->scope_profiles[0];
+	Otlp__ScopeProfiles *scope = adding->gathered->data->resource_profiles[resource]->scope_profiles[0];
+	struct of_resource *to = xappend(adding->resources, adding->nr_resources);
 	size_t main = measure_main(adding->measures);
 
-	while (adding->nr < MEASURES && adding->measures[adding->nr].member) {
-		adding->profiles[adding->nr] = new_profile(adding, &adding->measures[adding->nr], event);
-		adding->nr++;
+	to->resource = resource;
+	for (size_t i = 0; i < adding->nr_measures; i++) {
+		to->profiles[i] = new_profile(adding, &adding->measures[i]);
+		if (adding->nr_resources == 1)
+			add_account(adding->gathered, to->profiles[i], adding->record);
 	}
-	APPEND(scope->profiles, scope->n_profiles, adding->profiles[main]);
-	for (size_t i = 0; i < adding->nr; i++)
+	APPEND(scope->profiles, scope->n_profiles, to->profiles[main]);
+	for (size_t i = 0; i < adding->nr_measures; i++)
 		if (i != main)
-			APPEND(scope->profiles, scope->n_profiles, adding->profiles[i]);
+			APPEND(scope->profiles, scope->n_profiles, to->profiles[i]);
+	return to;
+}
+
+/* The profiles of a record for what a process has published (NULL: nothing). */
+static struct of_resource *profiles_of(struct adding *adding, const json_t *context)
+{
+	size_t resource = resource_of(adding, context);
+
+	for (size_t i = 0; i < adding->nr_resources; i++)
+		if (adding->resources[i].resource == resource)
+			return &adding->resources[i];
+	return add_profiles(adding, resource);
 }
 
 /* --- the message ------------------------------------------------------------------------------ */
@@ -457,9 +495,9 @@ static Otlp__ProfilesDictionary *new_dictionary(void)
 	return dictionary;
 }
 
-static Otlp__Resource *new_resource(const struct stream *stream)
+static Otlp__Resource *new_resource(const struct stream *stream, const json_t *context)
 {
-	json_t *attributes = otlp_resource(stream), *value;
+	json_t *attributes = otlp_resource(stream, context), *value;
 	Otlp__Resource *resource = NEW(Resource, RESOURCE);
 	const char *name;
 
@@ -477,20 +515,29 @@ static Otlp__Resource *new_resource(const struct stream *stream)
 	return resource;
 }
 
-static Otlp__ProfilesData *new_data(const struct stream *stream)
+static void add_resource(const struct stream *stream, struct otlp_message *gathered, const json_t *context)
 {
 	Otlp__ResourceProfiles *resource = NEW(ResourceProfiles, RESOURCE_PROFILES);
 	Otlp__ScopeProfiles *scope = NEW(ScopeProfiles, SCOPE_PROFILES);
-	Otlp__ProfilesData *data = NEW(ProfilesData, PROFILES_DATA);
 
-	data->dictionary = new_dictionary();
-	resource->resource = new_resource(stream);
+	resource->resource = new_resource(stream, context);
 	scope->scope = NEW(Scope, SCOPE);
 	scope->scope->name = xstrdup("nhmtap");
 	scope->scope->version = xstrdup(NHMTAP_VERSION);
 	APPEND(resource->scope_profiles, resource->n_scope_profiles, scope);
-	APPEND(data->resource_profiles, data->n_resource_profiles, resource);
-	return data;
+	APPEND(gathered->data->resource_profiles, gathered->data->n_resource_profiles, resource);
+	*xappend(gathered->published, gathered->nr_published) = json_incref((json_t *)context);
+}
+
+static size_t resource_of(struct adding *adding, const json_t *context)
+{
+	struct otlp_message *gathered = adding->gathered;
+
+	for (size_t i = 0; i < gathered->nr_published; i++)
+		if (gathered->published[i] == context || json_equal(gathered->published[i], context))
+			return i;
+	add_resource(adding->stream, gathered, context);
+	return gathered->nr_published - 1;
 }
 
 static void forget(struct otlp_message *gathered)
@@ -499,34 +546,49 @@ static void forget(struct otlp_message *gathered)
 		otlp__profiles_data__free_unpacked(gathered->data, NULL);
 	for (size_t i = 0; i < TABLES; i++)
 		json_decref(gathered->places[i]);
-	*gathered = (struct otlp_message){0};
+	for (size_t i = 0; i < gathered->nr_published; i++)
+		json_decref(gathered->published[i]);
+	free(gathered->published);
+	*gathered = (struct otlp_message){.contexts = gathered->contexts};
 }
 
-static struct otlp_message *gathered_of(struct stream *stream)
+static struct otlp_message *message_of(struct stream *stream)
 {
-	struct otlp_message *gathered = stream->own;
+	if (!stream->own)
+		stream->own = xcalloc(1, sizeof(struct otlp_message));
+	return stream->own;
+}
 
-	if (!gathered)
-		gathered = stream->own = xcalloc(1, sizeof(*gathered));
-	if (gathered->data)
-		return gathered;
-	gathered->data = new_data(stream);
+static void begin_message(const struct stream *stream, struct otlp_message *gathered)
+{
+	gathered->data = NEW(ProfilesData, PROFILES_DATA);
+	gathered->data->dictionary = new_dictionary();
 	for (size_t i = 0; i < TABLES; i++)
 		gathered->places[i] = json_object();
-	return gathered;
+	add_resource(stream, gathered, gathered->contexts.target);
 }
 
 /* --- the formats ------------------------------------------------------------------------------ */
 
 static int take(struct stream *stream, const json_t *record)
 {
-	struct adding adding = {.stream = stream, .record = record, .measures = measures_of(record)};
+	struct adding adding = {.stream = stream,
+				.record = record,
+				.event = profile_event(stream, record),
+				.measures = measures_of(record),
+				.gathered = message_of(stream)};
+	int err;
 
-	if (!adding.measures)
+	if (otlp_take_context(&adding.gathered->contexts, record) || !adding.measures)
 		return 0;
-	adding.gathered = gathered_of(stream);
-	add_profiles(&adding, profile_event(stream, record));
-	return flatten(record, &stream->calls, false, take_row, &adding);
+	if (!adding.gathered->data)
+		begin_message(stream, adding.gathered);
+	while (adding.nr_measures < MEASURES && adding.measures[adding.nr_measures].member)
+		adding.nr_measures++;
+	add_profiles(&adding, 0);
+	err = flatten(record, &stream->calls, false, take_row, &adding);
+	free(adding.resources);
+	return err;
 }
 
 /* What was gathered, or NULL if nothing was. */
@@ -571,9 +633,13 @@ static int put_line(struct stream *stream)
 
 static void release(struct stream *stream)
 {
-	if (stream->own)
-		forget(stream->own);
-	free(stream->own);
+	struct otlp_message *gathered = stream->own;
+
+	if (!gathered)
+		return;
+	forget(gathered);
+	otlp_contexts_release(&gathered->contexts);
+	free(gathered);
 }
 
 static int check_binary(const struct stream *stream, const struct options *options, size_t nr_events,
@@ -589,6 +655,7 @@ static const struct format otlp_profiles = {
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.linkage_names = true,
+	.resources = true,
 	.whole = true,
 	.media = "application/x-protobuf",
 	.check = check_binary,
@@ -604,6 +671,7 @@ static const struct format otlp_profiles_json = {
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.linkage_names = true,
+	.resources = true,
 	.numbered = true,
 	.media = "application/json",
 	.write = take,

@@ -1,13 +1,67 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/otlp_resource.h"
 
-json_t *otlp_resource(const struct stream *stream)
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "output/member.h"
+
+json_t *otlp_resource(const struct stream *stream, const json_t *context)
 {
+	static const char *const of_nhmtap[] = {"container.id", "process.executable.name", "process.pid"};
 	json_t *resource = json_copy(json_object_get(stream->start, "resource"));
 
 	resource = resource ? resource : json_object();
 	if (!json_object_get(resource, "service.name"))
 		json_object_set_new(resource, "service.name", json_string("nhmtap"));
 	json_object_set_new(resource, "service.instance.id", json_string(stream->run_id));
+	if (context) {
+		for (size_t i = 0; i < ARRAY_SIZE(of_nhmtap); i++)
+			json_object_del(resource, of_nhmtap[i]);
+		json_object_update(resource, (json_t *)context);
+	}
 	return resource;
+}
+
+/* --- what processes have published ------------------------------------------------------------ */
+
+static void pid_text(char text[24], json_int_t pid)
+{
+	snprintf(text, 24, "%lld", (long long)pid);
+}
+
+bool otlp_take_context(struct otlp_contexts *contexts, const json_t *record)
+{
+	json_t *attributes = json_object_get(record, "attributes");
+	char pid[24];
+
+	if (strcmp(string(record, "type"), "process_context"))
+		return false;
+	pid_text(pid, integer(record, "pid"));
+	if (!contexts->by_pid)
+		contexts->by_pid = json_object();
+	if (json_is_true(json_object_get(record, "target"))) {
+		json_decref(contexts->target);
+		contexts->target = json_incref(attributes);
+	}
+	if (json_object_size(attributes))
+		json_object_set(contexts->by_pid, pid, attributes);
+	else
+		json_object_del(contexts->by_pid, pid);
+	return true;
+}
+
+void otlp_contexts_release(struct otlp_contexts *contexts)
+{
+	json_decref(contexts->by_pid);
+	json_decref(contexts->target);
+}
+
+const json_t *otlp_context_of(const struct otlp_contexts *contexts, json_int_t pid)
+{
+	char text[24];
+
+	pid_text(text, pid);
+	return json_object_get(contexts->by_pid, text);
 }

@@ -4,8 +4,26 @@
 
 #include "output/output.h"
 
-/* The attributes of a stream's resource, {name: value}: those of the start record, and the ones that
- * OpenTelemetry requires of every resource where the user has not set them. The caller owns the object. */
-json_t *otlp_resource(const struct stream *stream);
+/* The attributes of a resource, {name: value}: those of the stream's start record, the ones that
+ * OpenTelemetry requires of every resource where the user has not set them, and in place of those of the same
+ * names what a process has published (`context`; NULL: nothing), without those that describe
+ * nhmtap's own process. The caller owns the object. */
+json_t *otlp_resource(const struct stream *stream, const json_t *context);
 
+/*
+ * What processes have published about themselves, from process_context records. Starts as zeros. Attributes
+ * are borrowed until the next record of the process.
+ */
+struct otlp_contexts {
+	json_t *by_pid; /* {pid: attributes}; NULL: none */
+	json_t *target; /* attributes of the process that is all that is measured; NULL: it isn't one, or has
+			   published none */
+};
+
+/* Takes a process_context record. Returns whether the record was one. */
+bool otlp_take_context(struct otlp_contexts *contexts, const json_t *record);
+void otlp_contexts_release(struct otlp_contexts *contexts);
+
+/* The attributes that a process of this number has published; NULL: none. */
+const json_t *otlp_context_of(const struct otlp_contexts *contexts, json_int_t pid);
 #endif

@@ -53,6 +53,14 @@ static void put_wide(struct compact *out, uint64_t number, bool negative)
 	compact_add_text(out, text);
 }
 
+static void put_real(struct compact *out, double number)
+{
+	json_t *value = json_real(number);
+
+	compact_add_value(out, value);
+	json_decref(value);
+}
+
 static void put_value(struct compact *out, const field_t *field, const void *at)
 {
 	switch (field->type) {
@@ -67,6 +75,9 @@ static void put_value(struct compact *out, const field_t *field, const void *at)
 		break;
 	case PROTOBUF_C_TYPE_BOOL:
 		compact_add_text(out, *(const protobuf_c_boolean *)at ? "true" : "false");
+		break;
+	case PROTOBUF_C_TYPE_DOUBLE:
+		put_real(out, *(const double *)at);
 		break;
 	case PROTOBUF_C_TYPE_INT32:
 		compact_add_integer(out, *(const int32_t *)at);

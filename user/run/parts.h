@@ -4,6 +4,7 @@
 #define NHMTAP_RUN_PARTS_H
 
 #include "activity/activity.h"
+#include "base/apart.h"
 #include "plan/together.h"
 #include "run/run.h"
 #include "session/session.h"
@@ -29,7 +30,10 @@ struct run {
 	size_t nr;
 	int signal_fd;
 	struct source *signals, *control, *grace, *progress;
-	const struct apart *watcher;	     /* the request's, which a reload replaces */
+	const struct apart *watcher; /* the request's, which a reload replaces */
+	struct apart contexts;	     /* reads what measured processes publish; no pid: there is none */
+	pid_t *followed;	     /* processes that it looks at, ended by 0; none: all */
+	struct source *context_source;
 	struct source *watched;		     /* CONFIG, which a process watches; NULL: it isn't watched */
 	struct source *heartbeat, *watchdog; /* NULL: not requested */
 	struct source *leaving;		     /* timer for streams that were removed; NULL: there are none */
@@ -118,6 +122,13 @@ void end_service(struct run *run);
 /* Tell systemd that CONFIG is being read again, and that this is done. */
 void service_reloads(void);
 void service_is_ready(void);
+
+/* --- contexts.c ------------------------------------------------------------------------------- */
+
+/* Start and stop following what the measured processes publish about themselves, if any output names
+ * resources: each change becomes a record. */
+void begin_contexts(struct run *run);
+void end_contexts(struct run *run);
 
 /* --- records.c -------------------------------------------------------------------------------- */
 

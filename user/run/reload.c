@@ -145,6 +145,8 @@ static void read_again(struct run *run)
 	request.nr_entries = 0;
 	request_release(run->request);
 	*run->request = request;
+	end_contexts(run);
+	begin_contexts(run);
 	flush(run);
 	run->refused = refused && !any_left(run);
 	if (run->refused)

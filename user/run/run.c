@@ -121,6 +121,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 	share_time(run);
 	begin_progress(run);
 	begin_service(run);
+	begin_contexts(run);
 	await_command(run);
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
@@ -133,6 +134,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 		loop_remove(session->loop, &run->members[i]->again);
 	}
 	end_progress(run);
+	end_contexts(run);
 	end_service(run);
 	unwatch_outputs(run);
 	loop_remove(session->loop, &run->control);

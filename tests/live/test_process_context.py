@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The resource of OTLP's numbers is the one that the measured process has published (OTEP 4719)."""
+import json
+import subprocess
+import sys
+import time
+
+import otlp
+import otlp_profiles
+import publisher
+import pytest
+from publisher import Publisher, bare, context
+from sessions import until
+
+SHOP = {"service.name": "shop", "service.instance.id": "4f2", "replicas": 3, "canary": True, "load": 0.5}
+
+
+class Run:
+    """A run that writes records and both kinds of OTLP's messages. Use it in a with statement, which ends it."""
+
+    def __init__(self, nhmtap, folder, *options):
+        self.nhmtap, self.folder = nhmtap, folder
+        self.process = nhmtap.start(*options, "-o", folder / "records", "-o", f"otlp-profiles-json={folder / 'profiles'}",
+                                    "-o", f"otlp={folder / 'metrics'}")
+
+    def __enter__(self):
+        until(lambda: self.of("start"))
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.nhmtap.interrupt(self.process)
+
+    def of(self, kind):
+        path = self.folder / "records"
+        lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+        return [r for r in (json.loads(line) for line in lines if line.endswith("\n")) if r["type"] == kind]
+
+    def contexts(self, nr):
+        """Waits for so many of these records."""
+        until(lambda: len(self.of("process_context")) >= nr)
+        return self.of("process_context")
+
+    def end(self):
+        self.nhmtap.interrupt(self.process)
+        return self.resources()
+
+    def resources(self):
+        """What the profiles' resources are, with the sums of their samples."""
+        sums = {}
+        for line in (self.folder / "profiles").read_text().splitlines():
+            message = otlp_profiles.read(line)
+            for part in message.parts:
+                key = part.resource.get("service.name"), part.resource.get("service.instance.id")
+                sums[key] = sums.get(key, 0) + sum(s.values[0] for p in part.profiles for s in p.samples
+                                                   if message.type(p)[0] == "samples")
+        return sums
+
+
+FAULTS = ["profile", "-e", "page-faults:u", "-c", "1"]
+
+
+def test_the_resource_of_a_process_is_what_it_has_published(nhmtap, tmp_path):
+    with Publisher() as shop:
+        shop.publish(context(SHOP, {"region": "north"}))
+        with Run(nhmtap, tmp_path, *FAULTS, "-p", shop.pid) as run:
+            record, = run.contexts(1)
+            shop.do("touch", 300)
+            sums = run.end()
+    assert record["attributes"] == {**SHOP, "region": "north"} and record["pid"] == shop.pid and record["target"]
+    assert list(sums) == [("shop", "4f2")] and 300 <= sums["shop", "4f2"] < 400
+    resource = otlp_profiles.read((tmp_path / "profiles").read_text()).parts[0].resource
+    assert SHOP.items() <= resource.items() and "process.executable.name" not in resource
+    line = json.loads((tmp_path / "metrics").read_text().splitlines()[-1])
+    attributes = {a["key"]: a["value"] for a in line["resourceMetrics"][0]["resource"]["attributes"]}
+    assert attributes["service.name"] == {"stringValue": "shop"} and attributes["replicas"] == {"intValue": "3"}
+    assert otlp.read(json.dumps(line))
+
+
+def test_a_command_publishes_after_it_has_begun(nhmtap, tmp_path):
+    steps = f"publish OTEL_CTX OTEL_CTX 2 {len(context(SHOP))} {time.time_ns()} 0 {context(SHOP).hex()}\n"
+    process = subprocess.Popen(
+        nhmtap.command(*FAULTS, "-o", tmp_path / "records", "-o", f"otlp-profiles-json={tmp_path / 'profiles'}", "--",
+                       sys.executable, publisher.__file__), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process.stdin.write(steps)
+    process.stdin.flush()
+    until(lambda: "process_context" in ((tmp_path / "records").read_text() if (tmp_path / "records").exists() else ""))
+    process.stdin.close()
+    assert process.wait() == 0
+    process.stdout.close()
+    message = otlp_profiles.read((tmp_path / "profiles").read_text())
+    assert [part.resource["service.name"] for part in message.parts] == ["shop"]
+
+
+def test_each_process_has_its_own_resource(nhmtap, tmp_path):
+    with Publisher() as shop, Publisher() as bank, Publisher() as silent:
+        shop.publish(context(SHOP))
+        bank.publish(context({"service.name": "bank", "service.instance.id": "1"}))
+        pids = f"{shop.pid},{bank.pid},{silent.pid}"
+        with Run(nhmtap, tmp_path, *FAULTS, "--by", "stack,pid", "-p", pids) as run:
+            records = run.contexts(2)
+            for process, pages in ((shop, 500), (bank, 250), (silent, 125)):
+                process.do("touch", pages)
+            sums = run.end()
+    assert not any("target" in record for record in records)
+    own = sums.pop(("shop", "4f2")), sums.pop(("bank", "1"))
+    (name, _), rest = sums.popitem()
+    assert name == "nhmtap" and not sums
+    for found, pages in zip((*own, rest), (500, 250, 125)):
+        assert pages <= found < pages + 100
+
+
+def test_a_context_that_changes_is_read_again_and_one_that_is_gone_is_forgotten(nhmtap, tmp_path):
+    with Publisher() as other, Publisher() as shop:
+        shop.publish(context(SHOP))
+        with Run(nhmtap, tmp_path, *FAULTS, "-p", f"{shop.pid},{other.pid}") as run:
+            run.contexts(1)
+            shop.change(context({**SHOP, "replicas": 4}))
+            assert run.contexts(2)[1]["attributes"]["replicas"] == 4
+            shop.__exit__()
+            gone = run.contexts(3)[2]
+            assert gone["attributes"] == {} and gone["pid"] == shop.pid and "published_time" not in gone
+
+
+@pytest.mark.parametrize("how", [
+    {"version": 1}, {"version": 3}, {"published": 0}, {"signature": "OTEL_CTY"}, {"name": "OTEL_CTX_OLD"},
+    {"size": 1 << 31}, {"size": 65537}, {"at": 1}, {"at": (1 << 64) - 1}, {"payload": b"\xff" * 40},
+    {"payload": b"\x0a\x7f"},
+])
+def test_what_is_no_context_is_not_taken_for_one(nhmtap, tmp_path, how):
+    with Publisher() as shop, Publisher() as bank:
+        shop.publish(**{"payload": context(SHOP), **how})
+        bank.publish(context({"service.name": "bank"}))
+        with Run(nhmtap, tmp_path, *FAULTS, "-p", f"{shop.pid},{bank.pid}") as run:
+            assert [record["pid"] for record in run.contexts(1)] == [bank.pid]  # both were looked at
+
+
+def test_attributes_of_other_kinds_and_beyond_the_limit_are_left_out(nhmtap, tmp_path):
+    many = {f"key{i}": "x" * 100 for i in range(100)}
+    with Publisher() as shop:
+        shop.publish(context({"list": ["a"], "bytes": b"\x00", "service.name": "shop", **many}))
+        with Run(nhmtap, tmp_path, *FAULTS, "-p", shop.pid) as run:
+            attributes = run.contexts(1)[0]["attributes"]
+    assert attributes.pop("service.name") == "shop" and attributes.items() <= many.items()
+    assert 30 < len(attributes) and len(json.dumps(attributes, separators=(",", ":"))) <= 4096
+
+
+def test_a_bare_resource_is_read(nhmtap, tmp_path):
+    with Publisher() as shop:
+        shop.publish(bare({"service.name": "shop", "host.name": "h"}))
+        with Run(nhmtap, tmp_path, *FAULTS, "-p", shop.pid) as run:
+            assert run.contexts(1)[0]["attributes"] == {"service.name": "shop", "host.name": "h"}
+
+
+def test_contexts_are_not_read_for_other_outputs(nhmtap, tmp_path):
+    with Publisher() as shop:
+        shop.publish(context(SHOP))
+        result = nhmtap(*FAULTS, "-p", shop.pid, "--duration", "0.3")
+    assert not result.of("process_context")
