@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The trees of where a core's cycles go: their events fit the counters, and what the emulated machine lacks is marked."""
 
+import re
+
 import pytest
 
 from event_tables import ROOT, SANDYBRIDGES
@@ -10,6 +12,11 @@ from test_derived_metrics import NAME, fit_together, value
 CYCLES = ("nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex")
 NOT_MODELLED = {line.split()[3] for line in (ROOT / "user/machine/not-modelled.txt").read_text("utf-8").splitlines()
                 if line.startswith("event ")}
+# Of a Core 2 it counts these encodings.
+COUNTED_BY_CORE2 = {(int(code, 16), int(umask, 16)) for code, umask in
+                    re.findall(r"^NHM_EVENT_OF\(OF_CORE2, (0x\w+), (0x\w+)",
+                               (ROOT / "user/machine/src/nhm/nhm_events.inc").read_text("utf-8"), re.M)}
+WITH_CORE2 = ("core2", "xeon-7400")
 
 
 def names_of(formula):
@@ -24,10 +31,23 @@ def test_the_whole_has_what_retires_and_what_stalls_as_its_parts(name, compiled)
 
 
 def test_the_events_of_a_share_fit_the_counters_with_those_of_the_whole(cpu, compiled):
+    """Only those of a difference may need the same counter: they are counted one after the other."""
     shares = compiled.list("share", cpu)
     whole = [name for share in shares if not share["parent"] for name in names_of(share["formula"])]
     for share in shares:
-        assert fit_together(compiled, cpu, dict.fromkeys(whole + names_of(share["formula"]))), share["name"]
+        names = names_of(share["formula"])
+        assert fit_together(compiled, cpu, dict.fromkeys(whole + names)) or " - " in share["formula"] and all(
+            fit_together(compiled, cpu, dict.fromkeys([*whole, name])) for name in names), share["name"]
+
+
+@pytest.mark.parametrize("name", WITH_CORE2)
+def test_a_core_2_executes_or_stalls_and_its_marks_are_those_of_its_machine(name, compiled):
+    shares = compiled.by_name("share", name)
+    assert [share["name"] for share in shares.values() if share["parent"] == "cycles" and not share["beside"]] == ["executing", "stalled"]
+    events = compiled.by_name("event", name)
+    for share in shares.values():
+        counted = {(int(events[event]["config"]) & 0xFF, int(events[event]["config"]) >> 8 & 0xFF) for event in names_of(share["formula"])}
+        assert share["unmodelled"] == bool(counted - COUNTED_BY_CORE2), share["name"]
 
 
 @pytest.mark.parametrize("name", CYCLES)

@@ -124,6 +124,38 @@ def test_westmeres_walks_are_counted_in_cycles(machines):
     assert shares["retiring"]["share"] + shares["stalled"]["share"] == pytest.approx(1)
 
 
+# On a Core 2 the second level is the last: the machine serves a load from it in 14 cycles, of which the first level's take 3.
+CORE2_COST = {"l2": ("l2_bound", 14 - 3), "llc": ("l2_bound", 14 - 3), "memory": ("dram_bound", 190 - 3)}
+
+
+@pytest.mark.parametrize("level", CORE2_COST)
+def test_a_core_2_has_a_tree_whose_bounds_hold_what_was_built(core2, level):
+    """Its two counters count one event of a group beside the cycles, which a third counts, or two."""
+    analysis = merged(analyze(core2, f"chase {level}", before=f"chase {level} > /dev/null"))
+    name, cost = CORE2_COST[level]
+    whole = cycles(core2, f"chase {level}")
+    share = analysis["shares"][name]
+    assert share["low"] <= CHASE[f"{level}.loads"] * cost / whole <= share["high"]
+    assert {one["outcome"] for one in analysis["identities"]} == {"agrees"}
+    shares = {name: one["share"] for name, one in analysis["shares"].items() if "share" in one}
+    assert shares["executing"] + shares["stalled"] == pytest.approx(1)
+    causes = {name: one["share"] for name, one in analysis["shares"].items() if "cost" in one and "share" in one}
+    assert max(causes, key=causes.get) == name and (shares["executing"] > 0.5 or verdict(analysis)[0] == name)
+
+
+def test_divisions_and_branches_are_the_causes_on_a_core_2_too(core2):
+    for command, name in (("divide", "divider"), ("graph", "branch_mispredicts")):
+        shares = merged(analyze(core2, command))["shares"]
+        causes = {name: share["share"] for name, share in shares.items() if "cost" in share and "share" in share}
+        assert max(causes, key=causes.get) == name
+
+
+def test_the_load_that_misses_a_core_2s_second_level_is_named(core2):
+    analysis = merged(analyze(core2, "chase memory", where="--where 1"))
+    assert sampled(analysis, "dram_bound")["chase_site"] >= 0.98
+    assert "MEM_LOAD_RETIRED.L2_LINE_MISS" in analysis["shares"]["dram_bound"]["sampled"]["by"]
+
+
 def test_an_expectation_is_judged_by_the_bounds(guest):
     records = analyze(guest, "chase memory", "--expect", "'dram_bound>50%'", "--expect", "'memory_bound<20%'",
                       "--expect", "'dram_bound<85%'", status=4)

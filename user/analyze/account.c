@@ -28,7 +28,6 @@ static const struct known_share unexplained = {
 	.description = "What no counted cause explains; negative if causes overlap",
 	.meaning =
 		"Causes without an event, such as chains of long operations, or a cost that is higher here",
-	.locate = "profile -e UOPS_RETIRED.STALL_CYCLES:p -g",
 	.source = "reasoning",
 };
 
@@ -288,6 +287,7 @@ void account_make(struct account *account, const struct known_share *known, size
 		rest = xcalloc(1, sizeof(*rest));
 		*rest = unexplained;
 		rest->parent = known[explained].name;
+		rest->locate = known[explained].locate;
 		account->list[account->nr++].known = rest;
 		if (account->list[explained].there)
 			explain(account, measured, explained);

@@ -51,26 +51,6 @@ static void leave_out(struct tree *tree, size_t i, const struct host *host)
 
 /* --- groups ----------------------------------------------------------------------------------- */
 
-/* Adds events to a group, beside those of the whole. Returns the group, or -1 with the refusal. */
-static int add_names(struct tree *tree, char *const *names, size_t nr, struct host *host,
-		     struct refusal *refusal)
-{
-	const struct formula *whole = &tree->formulas[tree->whole].formula;
-	char *all[whole->nr_inputs + nr];
-
-	memcpy(all, whole->inputs, whole->nr_inputs * sizeof(*all));
-	memcpy(all + whole->nr_inputs, names, nr * sizeof(*all));
-	return groups_add(&tree->groups, all, whole->nr_inputs + nr, host, refusal);
-}
-
-static int add_share(struct tree *tree, size_t i, struct host *host, struct refusal *refusal)
-{
-	struct counted_formula *counted = &tree->formulas[i];
-
-	counted->group = add_names(tree, counted->formula.inputs, counted->formula.nr_inputs, host, refusal);
-	return counted->group < 0 ? -1 : 0;
-}
-
 /* The group that has an event already; -1: none has. */
 static int group_of(const struct tree *tree, const char *name)
 {
@@ -81,19 +61,36 @@ static int group_of(const struct tree *tree, const char *name)
 	return -1;
 }
 
-/* Beside the events of the whole, so many others have counters on every CPU that has a tree. */
-#define TOGETHER_MOST 3
-
-/* Both sides of an identity may need more events than there are counters: then each is counted where there is
- * room. */
-static int add_apart(struct tree *tree, const struct formula *side, struct host *host,
+/* Adds events beside those of the whole. If they do not fit the counters together, each is counted where
+ * there is room. Returns their group, -1 if they are in several, or -2 with the refusal. */
+static int add_names(struct tree *tree, char *const *names, size_t nr, struct host *host,
 		     struct refusal *refusal)
 {
-	for (size_t i = 0; i < side->nr_inputs; i++)
-		if (group_of(tree, side->inputs[i]) < 0 &&
-		    add_names(tree, &side->inputs[i], 1, host, refusal) < 0)
-			return -1;
-	return 0;
+	const struct formula *whole = &tree->formulas[tree->whole].formula;
+	char *all[whole->nr_inputs + nr];
+	int fit, group;
+
+	memcpy(all, whole->inputs, whole->nr_inputs * sizeof(*all));
+	memcpy(all + whole->nr_inputs, names, nr * sizeof(*all));
+	fit = groups_fit(all, whole->nr_inputs + nr, host, refusal);
+	if (fit < 0)
+		return -2;
+	if (fit || nr < 2) {
+		group = groups_add(&tree->groups, all, whole->nr_inputs + nr, host, refusal);
+		return group < 0 ? -2 : group;
+	}
+	for (size_t i = 0; i < nr; i++)
+		if (group_of(tree, names[i]) < 0 && add_names(tree, &names[i], 1, host, refusal) < 0)
+			return -2;
+	return -1;
+}
+
+static int add_share(struct tree *tree, size_t i, struct host *host, struct refusal *refusal)
+{
+	struct counted_formula *counted = &tree->formulas[i];
+
+	counted->group = add_names(tree, counted->formula.inputs, counted->formula.nr_inputs, host, refusal);
+	return counted->group < -1 ? -1 : 0;
 }
 
 static int add_identity(struct tree *tree, size_t identity, struct host *host, struct refusal *refusal)
@@ -102,16 +99,11 @@ static int add_identity(struct tree *tree, size_t identity, struct host *host, s
 	size_t nr = left->formula.nr_inputs + right->formula.nr_inputs;
 	char *names[nr + 1];
 
-	if (nr > TOGETHER_MOST)
-		return add_apart(tree, &left->formula, host, refusal) ||
-				       add_apart(tree, &right->formula, host, refusal)
-			       ? -1
-			       : 0;
 	memcpy(names, left->formula.inputs, left->formula.nr_inputs * sizeof(*names));
 	memcpy(names + left->formula.nr_inputs, right->formula.inputs,
 	       right->formula.nr_inputs * sizeof(*names));
 	left->group = right->group = add_names(tree, names, nr, host, refusal);
-	return left->group < 0 ? -1 : 0;
+	return left->group < -1 ? -1 : 0;
 }
 
 static void find_places(const struct tree *tree, struct counted_formula *counted)

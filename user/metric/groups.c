@@ -68,6 +68,13 @@ static int group_fits(const struct group *group, struct host *host, struct refus
 	return fits;
 }
 
+int groups_fit(char *const *names, size_t nr, struct host *host, struct refusal *refusal)
+{
+	struct group group = {.names = (char **)names, .nr = nr};
+
+	return group_fits(&group, host, refusal);
+}
+
 /* --- all of them ------------------------------------------------------------------------------ */
 
 int groups_add(struct groups *groups, char *const *names, size_t nr, struct host *host,

@@ -17,6 +17,9 @@ struct groups {
 	size_t nr;
 };
 
+/* Whether names fit the counters together: 1 or 0, or -1 with the refusal of one of them. */
+int groups_fit(char *const *names, size_t nr, struct host *host, struct refusal *refusal);
+
 /* Adds names that belong together to the first group that has room for them, or to a new one. Returns the
  * group's index, or -1 with the refusal. */
 int groups_add(struct groups *groups, char *const *names, size_t nr, struct host *host,
