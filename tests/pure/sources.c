@@ -14,11 +14,6 @@
 #define TLB_HIT		(P(TLB, HIT) | P(TLB, L1) | P(TLB, L2))
 #define TLB_MISS	(P(TLB, MISS) | P(TLB, L2))
 
-json_t *value_hex(__u64 value)
-{
-	return json_sprintf("0x%llx", value);
-}
-
 static const struct {
 	const char *what;
 	__u64 data_src;

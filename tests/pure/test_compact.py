@@ -5,6 +5,7 @@ import json
 import pytest
 from compiled import compiled
 
+SOURCES = ("record/compact.c", "record/fields.c", "record/record.c", "base/memory.c", "base/refusal.c")
 SPECIAL = ['"', "\\", "\0", "\n", "\x1f", " ", "\x7f", "\x80", "é", "€", "\U0001f600", "/"]
 VALUES = [0, -1, 9, 10, 99, 100, 101, 12345, 2**31, -2**63, 2**63 - 1, 0.5, -1e-9, 1e300, 3.0, True, False, None, {}, [],
           [[]], {"": {}}, {"a": [1, {"b": "c"}, []], "d\n": None, "e\"": [2, 3]}]
@@ -12,8 +13,7 @@ VALUES = [0, -1, 9, 10, 99, 100, 101, 12345, 2**31, -2**63, 2**63 - 1, 0.5, -1e-
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    run = compiled(tmp_path_factory.mktemp("compact"), "compact", "record/compact.c", "record/fields.c", "base/memory.c",
-                   libraries=["-ljansson"])
+    run = compiled(tmp_path_factory.mktemp("compact"), "compact", *SOURCES, libraries=["-ljansson"])
     return lambda values: run("".join(json.dumps(value) + "\n" for value in values)).splitlines()
 
 
@@ -33,3 +33,34 @@ def test_texts_of_any_length_with_any_byte_at_any_place(written):
 
 def test_values_of_any_kind(written):
     check(written(VALUES), VALUES)
+
+
+NUMBERS = [0, 9, 10, 11, 99, 100, 101, 999, 1000, 2**31, 2**63 - 1]
+BYTES = [b"", b"a", b"sh", b"a comm of 15 by", b"\xff", b"a\xc3", "é€\U0001f600".encode(), b"\xc0\x80", b"\xed\xa0\x80", b'"\\\n\x01\x7f',
+         *(b"abcdefg"[:n] + special + b"hijklmnopq" for n in range(8) for special in (b'"', b"\x80", b"\x1f", "ü".encode()))]
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory):
+    """The lines of lists of fields: each as text and as a tree, at the end all together in both ways."""
+    run = compiled(tmp_path_factory.mktemp("listed"), "listed", *SOURCES, "record/rows.c", libraries=["-ljansson"])
+    return lambda lists: run("".join(",".join(fields) + "\n" for fields in lists)).splitlines()
+
+
+def test_fields_are_the_same_as_text_and_as_a_tree(listed):
+    fields = [*(f"number {sign * number}" for number in NUMBERS for sign in (1, -1)), f"number {-2**63}",
+              *(f"hex {number:x}" for number in [*NUMBERS, 15, 16, 255, 256, 0x1c0, 2**64 - 1]),
+              *(f"text {text.hex()}" for text in BYTES), "value null", "value [1]", 'value {"a":"b"}', "histogram ", "histogram 0",
+              "histogram 3/17/63"]
+    lists = [[], *([field] for field in fields), *([*fields[n:], *fields[:n]][:5] for n in range(len(fields)))]
+    *lines, whole, opened = listed(lists)
+    assert lines[::2] == lines[1::2] and len(lines) == 2 * len(lists)
+    assert whole == opened == "[" + ",".join(lines[::2]) + "]"
+    values = {field: list(json.loads(line).values()) for field, line in zip(fields, lines[2::2])}
+    assert all(values[f"text {text.hex()}"] == [text.decode(errors="replace")] for text in BYTES if b"\xed" not in text)
+    assert values["hex 1c0"] == ["0x1c0"] and values[f"number {-2**63}"] == [-2**63]
+    assert values["histogram 3/17/63"] == [{"8": 3001, "131072": 17001, str(2**63): 63001}]
+
+
+def test_a_list_without_elements_is_empty_in_both_ways(listed):
+    assert listed([]) == ["[]", "[]"]

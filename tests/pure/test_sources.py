@@ -19,8 +19,9 @@ def named(tmp_path_factory):
                     *checked("sources"), "-I", USER,
                     "-I", os.path.join(HERE, "..", "bpf"), "-o", path,
                     os.path.join(HERE, "pure", "sources.c"),
-                    os.path.join(USER, "base/memory.c"),
-                    os.path.join(USER, "record", "source.c"), "-ljansson"], check=True)
+                    *(os.path.join(USER, source) for source in ("base/memory.c", "base/refusal.c", "record/fields.c",
+                                                                "record/record.c", "record/source.c")),
+                    "-ljansson"], check=True)
     text = subprocess.run([path], capture_output=True, text=True, check=True).stdout
     return {what: said for what, *said in (line.split("\t") for line in text.splitlines())}
 

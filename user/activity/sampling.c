@@ -27,9 +27,11 @@
 #include "plan/unwind.h"
 #include "plan/where.h"
 #include "record/called.h"
+#include "record/code.h"
 #include "record/entry.h"
 #include "record/fold.h"
 #include "record/record.h"
+#include "record/rows.h"
 #include "record/samples.h"
 #include "record/type.h"
 #include "session/names.h"
@@ -539,16 +541,23 @@ static void put_list(const struct activity *activity, json_t *record, const stru
 {
 	const struct host *host = &activity->session->host;
 	size_t top = sampling_most_entries(activity, nr);
-	json_t *entries = json_array();
+	struct entry_columns columns = entry_columns(host, layout, NULL);
+	struct rows rows = {0};
 
 	entries_sort(layout, list, nr);
-	for (size_t i = 0; i < top; i++)
-		json_array_append_new(entries, folded ? folded_value(host, folded, &list[i])
-						      : entry_value(host, layout, &list[i]));
+	for (size_t i = 0; i < top; i++) {
+		struct compact *text = rows_begin(&rows);
+
+		append_entry(text, &columns, &list[i]);
+		if (folded)
+			append_code(text,
+				    ",\"code\":", codes_at(folded->codes, folded_code(folded, &list[i])));
+		rows_end(&rows);
+	}
 	if (top < nr || nr_shed)
 		json_object_set_new(record, "rest",
 				    rest_value(host, layout, list + top, nr - top, nr_shed, shed));
-	json_object_set_new(record, "entries", entries);
+	rows_put(&rows, record, "entries");
 }
 
 /* The index of the event whose aggregation has this layout. */
@@ -1113,7 +1122,7 @@ static void say_silence(const struct activity *activity, size_t i, const struct 
 }
 
 /* The code that was asked for, by the entries of a record; NULL: none was. */
-static json_t *annotations_of(struct activity *activity, const json_t *record)
+static json_t *annotations_of(struct activity *activity, json_t *record)
 {
 	struct state *state = activity->state;
 
@@ -1121,6 +1130,7 @@ static json_t *annotations_of(struct activity *activity, const json_t *record)
 		return NULL;
 	if (!state->annotator)
 		state->annotator = annotator_new();
+	rows_open(record, "entries");
 	return annotate(state->annotator, activity->options->annotate, record);
 }
 

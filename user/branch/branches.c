@@ -12,7 +12,7 @@
 #include "record/code.h"
 #include "record/entry.h"
 #include "record/key.h"
-#include "record/record.h"
+#include "record/rows.h"
 #include "shared.h"
 
 struct branches {
@@ -367,13 +367,14 @@ size_t branches_count(const struct branches *branches)
 
 /* --- giving out ------------------------------------------------------------------------------- */
 
-static json_t *place_value(const struct branches *branches, __u64 number)
+static void append_place(const struct branches *branches, struct compact *text, const char *head,
+			 __u64 number)
 {
-	return code_value(codes_at(branches->codes, number));
+	append_code(text, head, codes_at(branches->codes, number));
 }
 
 /* Adds the keys that were asked for in addition to the places. */
-static void put_identity(const struct branches *branches, json_t *value, const void *key)
+static void add_identity(struct fields *fields, const struct branches *branches, const void *key)
 {
 	static const char *const names[] = {"pid", "comm", "cgroup"};
 	const struct layout *layout = branches->layout;
@@ -382,36 +383,38 @@ static void put_identity(const struct branches *branches, json_t *value, const v
 		const struct member *found = member(layout->keys, layout->nr_keys, names[i]);
 
 		if (found->shown)
-			json_object_set_new(value, names[i], member_value(branches->host, found, key));
+			add_key_member(fields, branches->host, found, key);
 	}
 }
 
-static void put_sums(json_t *value, const struct branch_sums *sums, bool predicted)
+static void add_sums_of(struct fields *fields, const struct branch_sums *sums, bool predicted)
 {
-	json_object_set_new(value, "count", json_integer(sums->count));
-	json_object_set_new(value, "period", json_integer(sums->period));
+	fields_number(fields, "count", sums->count);
+	fields_number(fields, "period", sums->period);
 	if (!predicted)
 		return;
-	json_object_set_new(value, "mispredicted", json_integer(sums->mispredicted));
-	json_object_set_new(value, "mispredicted_period", json_integer(sums->mispredicted_period));
+	fields_number(fields, "mispredicted", sums->mispredicted);
+	fields_number(fields, "mispredicted_period", sums->mispredicted_period);
 }
 
-static json_t *branch_value(struct branches *branches, __u32 number)
+static void append_branch(struct branches *branches, struct compact *text, __u32 number)
 {
 	const void *key = interned_at(&branches->keys, number);
-	const struct branch_sums *sums = &branches->sums[number];
-	__u32 kind = kind_of(branches, key);
+	bool edge = kind_of(branches, key) == BRANCH_EDGE;
 	__u64 from = *(__u64 *)of_key(branches, key, "from"), to = *(__u64 *)of_key(branches, key, "to");
-	json_t *value = json_pack("{s:s}", "kind", kind == BRANCH_EDGE ? branches->asked.kind : "range");
+	struct fields kind = {.nr = 0}, others = {.nr = 0};
 
-	json_object_set_new(value, "from", place_value(branches, from));
+	fields_string(&kind, "kind", edge ? branches->asked.kind : "range");
+	compact_add_fields(text, &kind);
+	append_place(branches, text, ",\"from\":", from);
 	if (to != NO_CODE)
-		json_object_set_new(value, "to", place_value(branches, to));
+		append_place(branches, text, ",\"to\":", to);
 	if (branches->stack)
-		chains_put(branches->chains, value, *stack_of(branches, key));
-	put_identity(branches, value, key);
-	put_sums(value, sums, kind == BRANCH_EDGE);
-	return value;
+		chains_append(branches->chains, text, *stack_of(branches, key));
+	add_identity(&others, branches, key);
+	add_sums_of(&others, &branches->sums[number], edge);
+	compact_add_fields(text, &others);
+	fields_clear(&others);
 }
 
 static void put_rest(const struct branches *branches, json_t *record, size_t top)
@@ -419,10 +422,12 @@ static void put_rest(const struct branches *branches, json_t *record, size_t top
 	size_t nr = branches->keys.nr - top + branches->nr_shed;
 	json_t *rest = json_pack("{s:I}", "entries", (json_int_t)nr);
 	struct branch_sums sum = branches->shed;
+	struct fields fields = {.nr = 0};
 
 	for (size_t i = top; i < branches->keys.nr; i++)
 		add_sums(&sum, &branches->sums[branches->order[i]]);
-	put_sums(rest, &sum, true);
+	add_sums_of(&fields, &sum, true);
+	fields_put(&fields, rest);
 	if (nr)
 		json_object_set(record, "rest", rest);
 	json_decref(rest);
@@ -430,7 +435,8 @@ static void put_rest(const struct branches *branches, json_t *record, size_t top
 
 void branches_put(struct branches *branches, json_t *record, size_t top)
 {
-	json_t *depths = json_array(), *entries = json_array();
+	json_t *depths = json_array();
+	struct rows rows = {0};
 	__u64 delivered = 0;
 
 	for (size_t depth = 0; depth <= branches->deepest; depth++) {
@@ -444,13 +450,15 @@ void branches_put(struct branches *branches, json_t *record, size_t top)
 			  (json_int_t)branches->period, "mispredicted", (json_int_t)branches->mispredicted,
 			  "unresolved", (json_int_t)branches->unresolved, "broken",
 			  (json_int_t)branches->broken, "table_full", (json_int_t)branches->lost));
-	for (size_t i = 0; i < top; i++)
-		json_array_append_new(entries, branch_value(branches, branches->order[i]));
+	for (size_t i = 0; i < top; i++) {
+		append_branch(branches, rows_begin(&rows), branches->order[i]);
+		rows_end(&rows);
+	}
 	if (branches->stack) {
 		json_object_set_new(record, "call_stacks",
 				    chains_account(branches->chains, branches->asked.by_tables));
-		json_object_set_new(record, "frames", chains_frames(branches->chains));
+		chains_put_frames(branches->chains, record);
 	}
 	put_rest(branches, record, top);
-	json_object_set_new(record, "entries", entries);
+	rows_put(&rows, record, "entries");
 }

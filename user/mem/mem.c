@@ -16,6 +16,7 @@
 #include "record/entry.h"
 #include "record/key.h"
 #include "record/record.h"
+#include "record/rows.h"
 #include "record/source.h"
 #include "record/type.h"
 
@@ -219,28 +220,28 @@ static int in_common(const struct layout *layout, const struct line *line)
 	return count;
 }
 
-/* An access as a value: which thread accesses which offset of the line, and by which code. The code has its
- * address, which tells two loads in the same source line apart, and its name. */
-static json_t *access_value(const struct activity *activity, const struct layout *layout,
-			    const struct entry *entry)
+/* Appends the members of an access: which thread accesses which offset of the line, and by which code. The
+ * code has its address, which tells two loads in the same source line apart, and its name. */
+static void append_access(struct compact *text, const struct activity *activity, const struct layout *layout,
+			  const struct entry_columns *columns, const struct entry *entry)
 {
 	struct codes *codes = reader_codes(activity->reader);
-	json_t *value = entry_value(&activity->session->host, layout, entry);
 	__u32 code =
 		codes_number(codes, CODE_LINE, key_number(layout, entry, "pid"), key_comm(layout, entry->key),
 			     key_number(layout, entry, "ip"), entry->values[0]);
 
-	json_object_del(value, "cacheline");
-	json_object_set_new(value, "access", json_string(is_store(layout, entry) ? "store" : "load"));
-	json_object_set_new(value, "code", code_value(codes_at(codes, code)));
-	return value;
+	append_entry(text, columns, entry);
+	compact_add_text(text, is_store(layout, entry) ? ",\"access\":\"store\"" : ",\"access\":\"load\"");
+	append_code(text, ",\"code\":", codes_at(codes, code));
 }
 
 static json_t *line_record(const struct activity *activity, const struct sampled *sampled,
 			   const struct line *line)
 {
 	const struct layout *layout = sampled->layout;
-	json_t *record = json_pack("{s:s}", "type", "shared_line"), *entries = json_array();
+	struct entry_columns columns = entry_columns(&activity->session->host, layout, "cacheline");
+	json_t *record = json_pack("{s:s}", "type", "shared_line");
+	struct rows rows = {0};
 
 	activity_put_event(record, sampled->event);
 	activity_put_interval(activity, record);
@@ -258,9 +259,11 @@ static json_t *line_record(const struct activity *activity, const struct sampled
 	json_object_set_new(record, "cpus", json_integer(different(layout, line, ANY, "cpu")));
 	json_object_set_new(record, "offsets", json_integer(different(layout, line, ANY, "offset")));
 	json_object_set_new(record, "offsets_in_common", json_integer(in_common(layout, line)));
-	for (size_t i = 0; i < line->nr; i++)
-		json_array_append_new(entries, access_value(activity, layout, &line->entries[i]));
-	json_object_set_new(record, "entries", entries);
+	for (size_t i = 0; i < line->nr; i++) {
+		append_access(rows_begin(&rows), activity, layout, &columns, &line->entries[i]);
+		rows_end(&rows);
+	}
+	rows_put(&rows, record, "entries");
 	return record;
 }
 

@@ -19,6 +19,7 @@
 #include "output/push.h"
 #include "output/scribe_server.h"
 #include "record/record.h"
+#include "record/rows.h"
 #include "record/shorter.h"
 #include "record/type.h"
 
@@ -263,6 +264,23 @@ static void add_shorter(struct compact *text, const json_t *element)
 	json_decref(shorter);
 }
 
+/* The same of a list that is text already, unless an element is too long. */
+static bool sizes_of_rows(const json_t *list, struct sizes *sizes, struct compact *text)
+{
+	struct rows_text rows;
+
+	if (!rows_text(list, &rows))
+		return false;
+	for (size_t i = 0; i < rows.nr; i++)
+		if (rows.sizes[i] > ELEMENT_MAX)
+			return false;
+	sizes->total = rows.nr;
+	sizes->bytes = xmalloc(rows.nr * sizeof(*rows.sizes));
+	memcpy(sizes->bytes, rows.sizes, rows.nr * sizeof(*rows.sizes));
+	compact_add(text, rows.text, rows.size);
+	return true;
+}
+
 struct sizes sizes_of(const json_t *list, struct compact *text)
 {
 	struct sizes sizes = {.total = json_array_size(list)};
@@ -341,12 +359,21 @@ static int put_with(struct stream *stream, const json_t *record, const char *lis
 	return err;
 }
 
-/* Writes the record in one piece if it fits into RECORD_MAX, otherwise in parts. */
-static int write_parts(struct stream *stream, const json_t *record, const struct record_type *type)
+static struct sizes sizes_of_member(json_t *record, const char *list, struct compact *text)
 {
-	const json_t *elements = json_object_get(record, type->list);
+	struct sizes sizes;
+
+	if (sizes_of_rows(json_object_get(record, list), &sizes, text))
+		return sizes;
+	rows_open(record, list);
+	return sizes_of(json_object_get(record, list), text);
+}
+
+/* Writes the record in one piece if it fits into RECORD_MAX, otherwise in parts. */
+static int write_parts(struct stream *stream, json_t *record, const struct record_type *type)
+{
 	struct compact text = {0};
-	struct sizes sizes = sizes_of(elements, &text);
+	struct sizes sizes = sizes_of_member(record, type->list, &text);
 	size_t part = 0, parts = 0, base = bytes_beside(record, type->list) + ENVELOPE_MAX, at = 0;
 	int err = 0;
 
@@ -565,10 +592,21 @@ static bool let_in(struct stream *stream, const char *type, const char *activity
 	return true;
 }
 
+/* All formats but JSON look at the elements of lists. */
+static void open_list(json_t *record)
+{
+	const struct record_type *type = record_type_of(record);
+
+	if (type && type->list)
+		rows_open(record, type->list);
+}
+
 int stream_write(struct stream *stream, json_t *record, const char *activity)
 {
-	if (!stream->format->lines && stream_takes(stream, activity))
+	if (!stream->format->lines && stream_takes(stream, activity)) {
+		open_list(record);
 		remember(stream, record, activity);
+	}
 	if (let_in(stream, json_string_value(json_object_get(record, "type")), activity))
 		return write_record(stream, record, activity);
 	json_decref(record);

@@ -73,7 +73,8 @@ void formats_help(const char *command, FILE *out);
 
 /* The number of bytes of each element of a list, written as JSON. The caller frees `bytes`. */
 struct sizes {
-	size_t *bytes, total;
+	__u32 *bytes;
+	size_t total;
 };
 /* Measures the elements of a list. Their text is appended to `text`, with commas between them. Of one that
  * has more than ELEMENT_MAX bytes, that is the text of value_shorter(). */

@@ -9,6 +9,7 @@
 #include "record/chains.h"
 #include "record/entry.h"
 #include "record/key.h"
+#include "record/rows.h"
 
 struct called {
 	const struct host *host;
@@ -110,26 +111,23 @@ size_t called_count(const struct called *called)
 	return called->keys.nr;
 }
 
-static json_t *called_value(const struct called *called, const struct entry *entry)
-{
-	json_t *value = json_object();
-
-	chains_put(called->chains, value, *stack_of(called, entry->key));
-	json_object_update_new(value, entry_value(called->host, called->layout, entry));
-	return value;
-}
-
 void called_put(struct called *called, json_t *record, size_t top)
 {
-	json_t *entries = json_array();
+	struct entry_columns columns = entry_columns(called->host, called->layout, NULL);
+	struct rows rows = {0};
 
 	json_object_set_new(record, "stacks", chains_account(called->chains, called->by_tables));
-	for (size_t i = 0; i < top; i++)
-		json_array_append_new(entries, called_value(called, &called->entries[i]));
+	for (size_t i = 0; i < top; i++) {
+		struct compact *text = rows_begin(&rows);
+
+		chains_append(called->chains, text, *stack_of(called, called->entries[i].key));
+		append_entry(text, &columns, &called->entries[i]);
+		rows_end(&rows);
+	}
 	if (top < called->keys.nr || called->nr_shed)
 		json_object_set_new(record, "rest",
 				    rest_value(called->host, called->layout, called->entries + top,
 					       called->keys.nr - top, called->nr_shed, called->shed));
-	json_object_set_new(record, "frames", chains_frames(called->chains));
-	json_object_set_new(record, "entries", entries);
+	chains_put_frames(called->chains, record);
+	rows_put(&rows, record, "entries");
 }

@@ -8,6 +8,7 @@
 #include "base/interned.h"
 #include "base/memory.h"
 #include "record/code.h"
+#include "record/rows.h"
 #include "shared.h"
 
 /* The place of a frame. */
@@ -39,7 +40,7 @@ struct chains {
 	__u32 *chain_of; /* number of the chain + 1, by number of the stack; 0: not known yet */
 	size_t nr_stacks;
 	/* Frames are numbered in the order in which they are written. */
-	json_t *frames;
+	struct rows frames;
 	__u32 *frame_of; /* number of the frame + 1, by number of the place; 0: not written yet */
 	size_t nr_places;
 	struct stack_account account;
@@ -52,7 +53,6 @@ struct chains *chains_new(const struct stacks *stacks, struct codes *codes, unsi
 	chains->stacks = stacks;
 	chains->codes = codes;
 	chains->detail = detail;
-	chains->frames = json_array();
 	interned_init(&chains->places, sizeof(struct chain_place));
 	interned_init(&chains->hashes, sizeof(__u64));
 	return chains;
@@ -64,7 +64,7 @@ void chains_release(struct chains *chains)
 		free(chains->list[i].places);
 	interned_release(&chains->places);
 	interned_release(&chains->hashes);
-	json_decref(chains->frames);
+	rows_release(&chains->frames);
 	free(chains->list);
 	free(chains->chain_of);
 	free(chains->frame_of);
@@ -202,21 +202,24 @@ __u32 chains_number(struct chains *chains, __u32 number, const char *comm)
 
 /* --- giving out ------------------------------------------------------------------------------- */
 
-static json_t *frame_value(const struct chains *chains, const struct chain_place *place, json_int_t id)
+static void append_frame(struct chains *chains, const struct chain_place *place)
 {
-	json_t *value = json_pack("{s:I}", "id", id);
+	struct fields fields = {.nr = 0};
 
-	json_object_update_new(value, code_value(codes_at(chains->codes, place->code)));
+	fields_number(&fields, "id", chains->frames.nr);
+	fields_code(&fields, codes_at(chains->codes, place->code));
 	if (place->what & PLACE_RETURNS)
-		json_object_set_new(value, "return", json_true());
+		fields_value(&fields, "return", json_true());
 	if (place->what & PLACE_GUESSED)
-		json_object_set_new(value, "guessed", json_true());
-	return value;
+		fields_value(&fields, "guessed", json_true());
+	compact_add_fields(rows_begin(&chains->frames), &fields);
+	rows_end(&chains->frames);
+	fields_clear(&fields);
 }
 
 static size_t frame_of(struct chains *chains, __u32 place)
 {
-	size_t nr = json_array_size(chains->frames), before = chains->nr_places;
+	size_t nr = chains->frames.nr, before = chains->nr_places;
 
 	if (place >= before) {
 		chains->nr_places = chains->places.nr;
@@ -224,8 +227,7 @@ static size_t frame_of(struct chains *chains, __u32 place)
 		memset(chains->frame_of + before, 0, (chains->nr_places - before) * sizeof(__u32));
 	}
 	if (!chains->frame_of[place]) {
-		json_array_append_new(chains->frames,
-				      frame_value(chains, interned_at(&chains->places, place), nr));
+		append_frame(chains, interned_at(&chains->places, place));
 		chains->frame_of[place] = nr + 1;
 	}
 	return chains->frame_of[place] - 1;
@@ -251,28 +253,36 @@ static enum stack_end end_of(const struct chain *chain)
 	return chain->truncated ? STACK_CUT : chain->end;
 }
 
-void chains_put(struct chains *chains, json_t *entry, __u32 number)
+static void append_stack(struct chains *chains, struct compact *text, const struct chain *chain)
 {
-	json_t *stack = json_array();
-	const struct chain *chain;
-
-	json_object_set_new(entry, "stack", stack);
-	if (number < STACK_FIRST) {
-		json_object_set_new(entry, "stack_lost", json_string(chains_lost(number)));
-		return;
+	compact_add_text(text, ",\"stack\":[");
+	for (unsigned int i = 0; i < chain->nr; i++) {
+		if (i)
+			compact_add(text, ",", 1);
+		compact_add_integer(text, frame_of(chains, chain->places[i]));
 	}
-	chain = &chains->list[number - STACK_FIRST];
-	for (unsigned int i = 0; i < chain->nr; i++)
-		json_array_append_new(stack, json_integer(frame_of(chains, chain->places[i])));
-	if (chain->truncated)
-		json_object_set_new(entry, "truncated", json_true());
-	else if (chain->end > STACK_CUT)
-		json_object_set_new(entry, "incomplete", json_string(end_names[chain->end]));
+	compact_add(text, "]", 1);
 }
 
-json_t *chains_frames(struct chains *chains)
+void chains_append(struct chains *chains, struct compact *text, __u32 number)
 {
-	return json_incref(chains->frames);
+	struct chain none = {0}, *chain = number < STACK_FIRST ? &none : &chains->list[number - STACK_FIRST];
+	struct fields fields = {.nr = 0};
+
+	append_stack(chains, text, chain);
+	if (number < STACK_FIRST)
+		fields_string(&fields, "stack_lost", chains_lost(number));
+	else if (chain->truncated)
+		fields_value(&fields, "truncated", json_true());
+	else if (chain->end > STACK_CUT)
+		fields_string(&fields, "incomplete", end_names[chain->end]);
+	compact_add_fields(text, &fields);
+	fields_clear(&fields);
+}
+
+void chains_put_frames(struct chains *chains, json_t *record)
+{
+	rows_put(&chains->frames, record, "frames");
 }
 
 void chains_count(struct chains *chains, __u32 number, __u64 samples)

@@ -12,6 +12,7 @@
 #include <linux/types.h>
 
 #include "naming/codes.h"
+#include "record/compact.h"
 
 struct chains;
 struct stacks;
@@ -40,11 +41,12 @@ __u32 chains_number(struct chains *chains, __u32 stack, const char *comm);
 const char *chains_lost(__u32 stack);
 const char *chains_incomplete(unsigned int end);
 
-/* Adds the chain of this number to an entry: "stack", and what is missing of it. */
-void chains_put(struct chains *chains, json_t *entry, __u32 number);
+/* Appends to an entry's members the chain of this number: "stack", and what is missing of it. */
+void chains_append(struct chains *chains, struct compact *entry, __u32 number);
 
-/* The list of the frames of all chains that were added to entries. The caller owns the reference. */
-json_t *chains_frames(struct chains *chains);
+/* Puts the list of the frames of all chains that were appended to entries into the record. No more may be
+ * appended afterwards. */
+void chains_put_frames(struct chains *chains, json_t *record);
 
 /* Adds to the account samples whose stacks were not kept. */
 void chains_count_others(struct chains *chains, const struct stack_account *others);

@@ -1,28 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "record/code.h"
 
-#include <string.h>
+void fields_code(struct fields *fields, const struct code *code)
+{
+	fields_string(fields, "symbol", code->symbol);
+	fields_string(fields, "linkage_name", code->linkage);
+	fields_string(fields, "module", code->module);
+	if (code->has_offset)
+		fields_hex(fields, "offset", code->offset);
+	if (code->has_address)
+		fields_hex(fields, "address", code->address);
+	fields_string(fields, "build_id", code->build_id);
+	fields_string(fields, "file", code->file);
+	if (code->line)
+		fields_number(fields, "line", code->line);
+	if (code->inlined)
+		fields_value(fields, "inlined", json_loads(code->inlined, 0, NULL));
+}
 
-#include "record/record.h"
+void append_code(struct compact *text, const char *head, const struct code *code)
+{
+	struct fields fields = {.nr = 0};
+	size_t begun;
+
+	fields_code(&fields, code);
+	compact_add_text(text, head);
+	begun = text->used;
+	compact_add_fields(text, &fields);
+	compact_close(text, begun);
+	fields_clear(&fields);
+}
 
 json_t *code_value(const struct code *code)
 {
-	json_t *record = json_object();
+	struct fields fields = {.nr = 0};
+	json_t *value = json_object();
 
-	put_text(record, "symbol", code->symbol);
-	put_text(record, "linkage_name", code->linkage);
-	put_text(record, "module", code->module);
-	if (code->has_offset)
-		json_object_set_new(record, "offset", value_hex(code->offset));
-	if (code->has_address)
-		json_object_set_new(record, "address", value_hex(code->address));
-	put_text(record, "build_id", code->build_id);
-	put_text(record, "file", code->file);
-	if (code->line)
-		json_object_set_new(record, "line", json_integer(code->line));
-	if (code->inlined)
-		json_object_set_new(record, "inlined", json_loads(code->inlined, 0, NULL));
-	return record;
+	fields_code(&fields, code);
+	fields_put(&fields, value);
+	fields_clear(&fields);
+	return value;
 }
 
 json_t *code_account_value(const struct code_account *account)

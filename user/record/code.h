@@ -6,9 +6,15 @@
 #include <jansson.h>
 
 #include "naming/codes.h"
+#include "record/compact.h"
+#include "record/fields.h"
 
-/* An object with as much as is known: module, symbol, file, line; or module, offset, build_id; or address.
- * Returns a new reference. */
+/* Adds as much as is known: module, symbol, file, line; or module, offset, build_id; or address.
+ * The texts are the code's. */
+void fields_code(struct fields *fields, const struct code *code);
+/* Appends a member with these, after a comma. `head` is its name as text: ",\"code\":". */
+void append_code(struct compact *text, const char *head, const struct code *code);
+/* An object with these members. Returns a new reference. */
 json_t *code_value(const struct code *code);
 
 /* The account of names in the end record. Returns a new reference. */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "record/digits.h"
+#include "record/record.h"
 
 char *compact_grow(struct compact *compact, size_t size)
 {
@@ -25,51 +26,37 @@ void compact_add_text(struct compact *compact, const char *text)
 	compact_add(compact, text, strlen(text));
 }
 
-#define INTEGER_MOST 20 /* "-9223372036854775808" */
-
-/* Writes a number. Returns the end of what was written. */
-static char *put_integer(char *at, json_int_t number)
-{
-	char digits[INTEGER_MOST], *first = digits + sizeof(digits);
-	unsigned long long left = number < 0 ? -(unsigned long long)number : (unsigned long long)number;
-
-	for (; left >= 100; left /= 100)
-		put_two_digits(first -= 2, left % 100);
-	if (left >= 10)
-		put_two_digits(first -= 2, left);
-	else
-		*--first = '0' + left;
-	if (number < 0)
-		*--first = '-';
-	return mempcpy(at, first, digits + sizeof(digits) - first);
-}
-
 void compact_add_integer(struct compact *compact, json_int_t number)
 {
-	compact->used = put_integer(compact_reserve(compact, INTEGER_MOST), number) - compact->text;
+	compact->used = put_number(compact_reserve(compact, NUMBER_ROOM), number) - compact->text;
 }
 
 #define EACH(byte)	     (0x0101010101010101ULL * (byte))
 #define HAS_LESS(word, byte) (((word)-EACH(byte)) & ~(word)&EACH(0x80)) /* byte <= 0x80 */
 
-/* Whether none of eight bytes needs an escape in a JSON string. */
-static inline bool is_plain(unsigned long long word)
+/* In UTF-8 no byte is refused for its highest bit, in a text of any bytes each one that has it. */
+#define OF_UTF8 0
+#define OF_ANY	EACH(0x80)
+
+/* Whether none of eight bytes needs an escape in a JSON string, or has a bit that is refused. */
+static inline bool is_plain(unsigned long long word, unsigned long long refused)
 {
-	return !(HAS_LESS(word, 0x20) | HAS_LESS(word ^ EACH('"'), 1) | HAS_LESS(word ^ EACH('\\'), 1));
+	return !(HAS_LESS(word, 0x20) | HAS_LESS(word ^ EACH('"'), 1) | HAS_LESS(word ^ EACH('\\'), 1) |
+		 (word & refused));
 }
 
 /* Copies eight bytes (copy_short(): fewer than eight, where the middle ones are copied twice). Returns
- * whether none of them needs an escape. */
-static inline bool copy_word(char *to, const char *from)
+ * whether all of them are plain. */
+static inline bool copy_word(char *to, const char *from, unsigned long long refused)
 {
 	unsigned long long word;
 
 	memcpy(&word, from, sizeof(word));
 	memcpy(to, &word, sizeof(word));
-	return is_plain(word);
+	return is_plain(word, refused);
 }
 
-static inline bool copy_short(char *to, const char *from, size_t size)
+static inline bool copy_short(char *to, const char *from, size_t size, unsigned long long refused)
 {
 	unsigned long long word = EACH(' ');
 
@@ -78,22 +65,22 @@ static inline bool copy_short(char *to, const char *from, size_t size)
 		memcpy((char *)&word + 4, from + size - 4, 4);
 		memcpy(to + size - 4, (char *)&word + 4, 4);
 		memcpy(to, &word, 4);
-		return is_plain(word);
+		return is_plain(word, refused);
 	}
 	for (size_t i = 0; i < size; i++)
 		to[i] = ((char *)&word)[i] = from[i];
-	return is_plain(word);
+	return is_plain(word, refused);
 }
 
-/* Copies a text. Returns whether none of its bytes needs an escape in a JSON string. */
-static inline bool copy_plain(char *to, const char *from, size_t size)
+/* Copies a text. Returns whether all of its bytes are plain. */
+static inline bool copy_plain(char *to, const char *from, size_t size, unsigned long long refused)
 {
 	if (size < 8)
-		return copy_short(to, from, size);
+		return copy_short(to, from, size, refused);
 	for (size_t i = 0; i + 8 < size; i += 8)
-		if (!copy_word(to + i, from + i))
+		if (!copy_word(to + i, from + i, refused))
 			return false;
-	return copy_word(to + size - 8, from + size - 8);
+	return copy_word(to + size - 8, from + size - 8, refused);
 }
 
 static int add_dumped(const char *text, size_t size, void *compact)
@@ -108,21 +95,38 @@ static void add_by_jansson(struct compact *compact, const json_t *value)
 			   JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
+static void add_owned(struct compact *compact, json_t *value)
+{
+	add_by_jansson(compact, value);
+	json_decref(value);
+}
+
+/* Adds a string with its quotes, if all of it is plain. Returns whether it is. */
+static inline bool add_plain(struct compact *compact, const char *text, size_t size,
+			     unsigned long long refused)
+{
+	char *at = compact_reserve(compact, size + strlen("\"\""));
+
+	*at = '"';
+	if (!copy_plain(at + 1, text, size, refused))
+		return false;
+	at[1 + size] = '"';
+	compact->used += size + 2;
+	return true;
+}
+
 /* Adds a string with its quotes. The text is UTF-8, as in all of jansson's strings. */
 static void add_string(struct compact *compact, const char *text, size_t size)
 {
-	char *at = compact_reserve(compact, size + strlen("\"\""));
-	json_t *value;
+	if (!add_plain(compact, text, size, OF_UTF8))
+		add_owned(compact, json_stringn_nocheck(text, size));
+}
 
-	*at = '"';
-	if (copy_plain(at + 1, text, size)) {
-		at[1 + size] = '"';
-		compact->used += size + 2;
-		return;
-	}
-	value = json_stringn_nocheck(text, size);
-	add_by_jansson(compact, value);
-	json_decref(value);
+/* Adds a string of any bytes. */
+static void add_text(struct compact *compact, const char *text, size_t size)
+{
+	if (!add_plain(compact, text, size, OF_ANY))
+		add_owned(compact, value_text(text, size));
 }
 
 void compact_add_member(struct compact *compact, char separator, const char *name, const json_t *value)
@@ -177,25 +181,67 @@ void compact_add_value(struct compact *compact, const json_t *value)
 	}
 }
 
+static void add_histogram(struct compact *compact, const struct field *field)
+{
+	char separator = '{';
+
+	for (size_t i = 0; i < field->length; i++) {
+		if (!field->buckets[i])
+			continue;
+		compact_add(compact, separator == '{' ? "{\"" : ",\"", 2);
+		compact->used =
+			put_unsigned(compact_reserve(compact, NUMBER_ROOM), 1ULL << i) - compact->text;
+		compact_add(compact, "\":", 2);
+		compact_add_integer(compact, field->buckets[i]);
+		separator = ',';
+	}
+	compact_add_text(compact, separator == '{' ? "{}" : "}");
+}
+
+void compact_add_field(struct compact *compact, const struct field *field)
+{
+	switch (field->kind) {
+	case FIELD_NUMBER:
+		compact_add_integer(compact, field->number);
+		break;
+	case FIELD_HEX:
+		compact->used = put_hex(compact_reserve(compact, NUMBER_ROOM), field->number) - compact->text;
+		break;
+	case FIELD_TEXT:
+		add_text(compact, field->text, field->length);
+		break;
+	case FIELD_VALUE:
+		compact_add_value(compact, field->value);
+		break;
+	case FIELD_HISTOGRAM:
+		add_histogram(compact, field);
+		break;
+	}
+}
+
 void compact_add_fields(struct compact *compact, const struct fields *fields)
 {
 	for (size_t i = 0; i < fields->nr; i++) {
 		const struct field *field = &fields->list[i];
-		char *at = compact_reserve(compact, field->name_length + INTEGER_MOST + strlen(",\"\":"));
+		char *at = compact_reserve(compact, field->name_length + strlen(",\"\":"));
 
 		*at++ = ',';
 		*at++ = '"';
 		at = mempcpy(at, field->name, field->name_length);
 		*at++ = '"';
 		*at++ = ':';
-		if (!field->value && !field->text)
-			at = put_integer(at, field->number);
 		compact->used = at - compact->text;
-		if (field->value)
-			compact_add_value(compact, field->value);
-		else if (field->text)
-			add_string(compact, field->text, field->length);
+		compact_add_field(compact, field);
 	}
+}
+
+void compact_close(struct compact *compact, size_t begun)
+{
+	if (compact->used == begun)
+		compact_add(compact, ",", 1);
+	compact->text[begun] = '{';
+	*compact_reserve(compact, 1) = '}';
+	compact->used++;
 }
 
 size_t compact_bytes(const json_t *value)

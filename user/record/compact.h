@@ -37,8 +37,12 @@ void compact_add_integer(struct compact *compact, json_int_t number);
 void compact_add_value(struct compact *compact, const json_t *value);
 /* Appends a member of an object. `separator` comes before it: '{' or ','. */
 void compact_add_member(struct compact *compact, char separator, const char *name, const json_t *value);
+/* Appends the value of a member. */
+void compact_add_field(struct compact *compact, const struct field *field);
 /* Appends the members of a list, each after a comma. */
 void compact_add_fields(struct compact *compact, const struct fields *fields);
+/* Makes an object of the members since `begun`, each of which has a comma before it. */
+void compact_close(struct compact *compact, size_t begun);
 
 /* The number of bytes of a value in this form. */
 size_t compact_bytes(const json_t *value);

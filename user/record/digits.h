@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Decimal digits, written two at a time, because numbers and times are half of the cost of writing a count
+/* Digits, written two at a time, because numbers and times are half of the cost of writing a count
  * record. */
 #ifndef NHMTAP_DIGITS_H
 #define NHMTAP_DIGITS_H
@@ -15,6 +15,74 @@ static inline void put_two_digits(char *at, unsigned int number)
 				    "75767778798081828384858687888990919293949596979899";
 
 	memcpy(at, pairs + 2 * number, 2);
+}
+
+/* Writes the two hexadecimal digits of a byte. */
+static inline void put_two_hex_digits(char *at, unsigned int byte)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	at[0] = digits[byte >> 4];
+	at[1] = digits[byte & 15];
+}
+
+/* A number's digits are made from the last one, before they are moved to their place. NUMBER_MOST bytes are
+ * copied there, since a fixed number takes no call and no loop. The longest number is
+ * "-9223372036854775808", and the longest address "\"0xffffffffffffffff\"". */
+#define NUMBER_MOST 20
+#define NUMBER_ROOM 24
+
+struct digits {
+	char text[2 * NUMBER_MOST];
+};
+
+static inline char *move_digits(char *at, const struct digits *digits, const char *first)
+{
+	memcpy(at, first, NUMBER_MOST);
+	return at + (digits->text + NUMBER_MOST - first);
+}
+
+/* Writes a number. Returns the end of what was written. There must be NUMBER_ROOM bytes. */
+static inline char *put_unsigned(char *at, unsigned long long number)
+{
+	struct digits digits;
+	char *first = digits.text + NUMBER_MOST;
+
+	if (number < 10) {
+		*at = '0' + number;
+		return at + 1;
+	}
+	for (; number >= 100; number /= 100)
+		put_two_digits(first -= 2, number % 100);
+	if (number >= 10)
+		put_two_digits(first -= 2, number);
+	else
+		*--first = '0' + number;
+	return move_digits(at, &digits, first);
+}
+
+static inline char *put_number(char *at, long long number)
+{
+	if (number >= 0)
+		return put_unsigned(at, number);
+	*at = '-';
+	return put_unsigned(at + 1, -(unsigned long long)number);
+}
+
+/* Writes "0x1c0" with its quotes, as put_unsigned(). */
+static inline char *put_hex(char *at, unsigned long long number)
+{
+	struct digits digits;
+	char *first = digits.text + NUMBER_MOST;
+
+	*--first = '"';
+	do
+		put_two_hex_digits(first -= 2, number & 0xff);
+	while (number >>= 8);
+	first += *first == '0';
+	memcpy(first -= 2, "0x", 2);
+	*--first = '"';
+	return move_digits(at, &digits, first);
 }
 
 #endif

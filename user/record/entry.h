@@ -7,12 +7,31 @@
 
 #include "aggregation/aggregation.h"
 #include "host/host.h"
+#include "record/compact.h"
 #include "record/fields.h"
+#include "record/key.h"
 #include "shared.h"
 
-/* An entry: the keys that are in use, but not the stack (see record/chains.h), and the values. Returns a new
- * reference. */
-json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry);
+/* How the members of entries are written: the keys that are in use, but not the stack (see record/chains.h),
+ * and the values. */
+#define COLUMN_HEAD 32
+struct entry_columns {
+	const struct host *host;
+	size_t nr;
+	struct column {
+		const struct member_form *form;
+		size_t offset, size;
+		bool of_values; /* a value, not a key */
+		bool owner;	/* a cgroup, which what it belongs to follows */
+		size_t head_length;
+		char head[COLUMN_HEAD]; /* ,"name": */
+	} list[FIELDS_MOST];
+};
+/* `without`: a key that is left out; NULL: none. */
+struct entry_columns entry_columns(const struct host *host, const struct layout *layout, const char *without);
+
+/* Appends the members of an entry, each after a comma. */
+void append_entry(struct compact *text, const struct entry_columns *columns, const struct entry *entry);
 
 /* Adds the keys of a streamed sample, but not its stack. */
 void add_streamed(struct fields *fields, const struct host *host, const struct layout *layout,

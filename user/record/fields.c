@@ -1,21 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "record/fields.h"
 
+#include <stdio.h>
+
+#include "record/record.h"
+
+static json_t *histogram_value(const struct field *field)
+{
+	json_t *value = json_object();
+	char bound[24];
+
+	for (size_t i = 0; i < field->length; i++) {
+		if (!field->buckets[i])
+			continue;
+		snprintf(bound, sizeof(bound), "%llu", 1ULL << i);
+		json_object_set_new(value, bound, json_integer(field->buckets[i]));
+	}
+	return value;
+}
+
+json_t *field_json(const struct field *field)
+{
+	switch (field->kind) {
+	case FIELD_NUMBER:
+		return json_integer(field->number);
+	case FIELD_HEX:
+		return value_hex(field->number);
+	case FIELD_TEXT:
+		return value_text(field->text, field->length);
+	case FIELD_HISTOGRAM:
+		return histogram_value(field);
+	default:
+		return json_incref(field->value);
+	}
+}
+
 void fields_put(const struct fields *fields, json_t *record)
 {
-	for (size_t i = 0; i < fields->nr; i++) {
-		const struct field *field = &fields->list[i];
-		json_t *value = field->text    ? json_stringn_nocheck(field->text, field->length)
-				: field->value ? json_incref(field->value)
-					       : json_integer(field->number);
-
-		json_object_set_new_nocheck(record, field->name, value);
-	}
+	for (size_t i = 0; i < fields->nr; i++)
+		json_object_set_new_nocheck(record, fields->list[i].name, field_json(&fields->list[i]));
 }
 
 void fields_clear(struct fields *fields)
 {
 	for (size_t i = 0; i < fields->nr; i++)
-		json_decref(fields->list[i].value);
+		if (fields->list[i].kind == FIELD_VALUE)
+			json_decref(fields->list[i].value);
 	fields->nr = 0;
 }

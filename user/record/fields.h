@@ -9,18 +9,32 @@
 
 #include <string.h>
 #include <jansson.h>
+#include <linux/types.h>
 
 #define FIELDS_MOST 40
 
-struct field {
-	const char *name; /* letters, underscores and dots only, so it needs no escapes */
-	const char *text; /* NULL: the member is `value` or, if that is NULL as well, `number` */
-	json_t *value;
-	json_int_t number;
-	size_t name_length, length; /* length of the text, 0 if it is NULL */
+enum field_kind {
+	FIELD_NUMBER,
+	FIELD_HEX, /* a number as text, "0x1c0" */
+	FIELD_TEXT,
+	FIELD_VALUE,
+	FIELD_HISTOGRAM, /* {lower bound, a power of two: number} */
 };
 
-/* Starts with nr 0. Texts and names are borrowed; the list owns references to the values. */
+struct field {
+	const char *name; /* letters, underscores and dots only, so it needs no escapes */
+	size_t name_length;
+	enum field_kind kind;
+	union {
+		json_int_t number;
+		const char *text;
+		json_t *value;
+		const __u64 *buckets; /* those that are 0 are left out */
+	};
+	size_t length; /* of a text in bytes, or the number of buckets */
+};
+
+/* Starts with nr 0. Texts, buckets and names are borrowed; the list owns references to the values. */
 struct fields {
 	size_t nr;
 	struct field list[FIELDS_MOST];
@@ -32,32 +46,80 @@ static inline struct field *fields_add(struct fields *fields, const char *name)
 
 	field->name = name;
 	field->name_length = strlen(name);
-	field->text = NULL;
-	field->value = NULL;
-	field->length = 0;
 	return field;
+}
+
+static inline void field_set_number(struct field *field, json_int_t number)
+{
+	field->kind = FIELD_NUMBER;
+	field->number = number;
+}
+
+static inline void field_set_hex(struct field *field, __u64 number)
+{
+	field->kind = FIELD_HEX;
+	field->number = number;
+}
+
+/* Bytes of the text that are not UTF-8 become U+FFFD. */
+static inline void field_set_text(struct field *field, const char *text, size_t length)
+{
+	field->kind = FIELD_TEXT;
+	field->text = text;
+	field->length = length;
+}
+
+/* `text` ends with 0. */
+static inline void field_set_string(struct field *field, const char *text)
+{
+	field_set_text(field, text, strlen(text));
+}
+
+static inline void field_set_histogram(struct field *field, const __u64 *buckets, size_t nr)
+{
+	field->kind = FIELD_HISTOGRAM;
+	field->buckets = buckets;
+	field->length = nr;
+}
+
+/* Takes over the reference. */
+static inline void field_set_value(struct field *field, json_t *value)
+{
+	field->kind = FIELD_VALUE;
+	field->value = value;
 }
 
 static inline void fields_number(struct fields *fields, const char *name, json_int_t number)
 {
-	fields_add(fields, name)->number = number;
+	field_set_number(fields_add(fields, name), number);
 }
 
-/* `text` is UTF-8, of `length` bytes. */
+static inline void fields_hex(struct fields *fields, const char *name, __u64 number)
+{
+	field_set_hex(fields_add(fields, name), number);
+}
+
 static inline void fields_text(struct fields *fields, const char *name, const char *text, size_t length)
 {
-	struct field *field = fields_add(fields, name);
+	field_set_text(fields_add(fields, name), text, length);
+}
 
-	field->text = text;
-	field->length = length;
+/* The same for a text that ends with 0. If it is NULL no member is added. */
+static inline void fields_string(struct fields *fields, const char *name, const char *text)
+{
+	if (text)
+		fields_text(fields, name, text, strlen(text));
 }
 
 /* Takes over the reference. If value is NULL no member is added. */
 static inline void fields_value(struct fields *fields, const char *name, json_t *value)
 {
 	if (value)
-		fields_add(fields, name)->value = value;
+		field_set_value(fields_add(fields, name), value);
 }
+
+/* The field as a value, a new reference. */
+json_t *field_json(const struct field *field);
 
 /* Adds all members to a record. The list is not changed. */
 void fields_put(const struct fields *fields, json_t *record);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "record/code.h"
 #include "record/entry.h"
 #include "record/key.h"
 
@@ -152,10 +151,7 @@ void folded_keep(struct folded *folded, const __u32 *numbers)
 
 /* --- giving out ------------------------------------------------------------------------------- */
 
-json_t *folded_value(const struct host *host, const struct folded *folded, const struct entry *entry)
+__u32 folded_code(const struct folded *folded, const struct entry *entry)
 {
-	json_t *value = entry_value(host, folded->layout, entry);
-
-	json_object_set_new(value, "code", code_value(codes_at(folded->codes, *code_of(folded, entry->key))));
-	return value;
+	return *code_of(folded, entry->key);
 }

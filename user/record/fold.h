@@ -44,8 +44,7 @@ void folded_keep(struct folded *folded, const __u32 *numbers);
 /* Makes a list of entries, valid until keys are added. Returns their number. */
 size_t folded_list(struct folded *folded);
 
-/* An entry as a value of a record: the keys that are in use, the values, and the code. Returns a new
- * reference. */
-json_t *folded_value(const struct host *host, const struct folded *folded, const struct entry *entry);
+/* The number of an entry's code. */
+__u32 folded_code(const struct folded *folded, const struct entry *entry);
 
 #endif

@@ -8,9 +8,32 @@
 
 #include "aggregation/aggregation.h"
 #include "host/host.h"
+#include "record/fields.h"
 
-/* The value of a member of the key or value that begins at `base`. Numbers of cgroups, sources and the like
- * get their names from the host. Returns a new reference. */
+/* How members of a type are written: as a field of this kind, or as `set` says, if it is not NULL. Numbers of
+ * cgroups, sources and the like get their names from the host. */
+struct member_form {
+	const char *type;
+	enum field_kind kind;
+	void (*set)(struct field *field, const struct host *host, const void *at);
+};
+const struct member_form *member_form(const struct member *member);
+
+/* The number of FIELD_NUMBER and FIELD_HEX, which has 4 or 8 bytes. */
+static inline __u64 plain_number(const void *at, size_t size)
+{
+	return size == sizeof(__u32) ? *(const __u32 *)at : *(const __u64 *)at;
+}
+
+/* Gives a field the value of a member, which is at `at` and has `size` bytes. A text stays where it is. */
+void field_set_member(struct field *field, const struct member_form *form, const struct host *host,
+		      const void *at, size_t size);
+
+/* Adds a member of the key or value that begins at `base`. */
+void add_key_member(struct fields *fields, const struct host *host, const struct member *member,
+		    const void *base);
+
+/* The same member as a value, a new reference. */
 json_t *member_value(const struct host *host, const struct member *member, const void *base);
 
 /* The number of the key's member of up to 8 bytes. */

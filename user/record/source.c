@@ -149,16 +149,19 @@ const char *source_lock(__u32 lock)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-json_t *source_name(const struct host *host, __u64 data_src)
+void source_name(struct field *field, const struct host *host, __u64 data_src)
 {
 	const struct known_data_source *source = find(host, data_src);
 	char name[SOURCE_NAME_SIZE], perf[SOURCE_NAME_SIZE];
 
 	if (source)
-		return json_string(source->name);
-	if (unmeasured(data_src))
-		return json_string("unmeasured");
-	return describe(data_src, name, perf) ? json_string(name) : value_hex(data_src);
+		field_set_string(field, source->name);
+	else if (unmeasured(data_src))
+		field_set_string(field, "unmeasured");
+	else if (describe(data_src, name, perf))
+		field_set_value(field, json_string(name));
+	else
+		field_set_hex(field, data_src);
 }
 
 static void put_known(json_t *record, const struct host *host, const struct known_data_source *source)
@@ -186,9 +189,12 @@ void put_source(json_t *record, const struct host *host, __u64 data_src)
 {
 	const struct known_data_source *source = find(host, data_src);
 	char name[SOURCE_NAME_SIZE], perf[SOURCE_NAME_SIZE];
+	struct fields fields = {.nr = 0};
 
-	json_object_set_new(record, "source", source_name(host, data_src));
-	json_object_set_new(record, "data_src", value_hex(data_src));
+	source_name(fields_add(&fields, "source"), host, data_src);
+	fields_hex(&fields, "data_src", data_src);
+	fields_put(&fields, record);
+	fields_clear(&fields);
 	if (source)
 		put_known(record, host, source);
 	if (source)

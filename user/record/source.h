@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "host/host.h"
+#include "record/fields.h"
 
 /* Large enough for any name and description made here. */
 #define SOURCE_NAME_SIZE 64
@@ -18,9 +19,9 @@
 /*
  * The name of the source: the CPU table's ("local_dram_exclusive"), or one made of op, level, remote, snoop
  * and hops ("remote_l3_hit_snoop_hitm"); "unmeasured" if the event has no source; the value in hex if no
- * field names a level. Fields about the access itself (DATA_SRC_ACCESS) are ignored. Returns a new reference.
+ * field names a level. Fields about the access itself (DATA_SRC_ACCESS) are ignored.
  */
-json_t *source_name(const struct host *host, __u64 data_src);
+void source_name(struct field *field, const struct host *host, __u64 data_src);
 
 /*
  * Adds to a record the source's name and value, the CPU table's description if there is one, and the kernel's
