@@ -335,8 +335,9 @@ uninstall: ## build: remove what install put there
 
 # The emulated machine's C++ follows the style of the emulator that it is part of.
 formatted = $(shell git ls-files '*.c' '*.h' | grep -v -E '^(tests|user)/machine/')
-format: ## test: bring all C files into the form of .clang-format
+format: ## test: bring all C and Python files into the form of .clang-format and .pep8
 	$(Q)clang-format -i $(formatted)
+	$(Q)$(PYTHON) -m autopep8 -i $(shell git ls-files '*.py')
 
 clean: ## build: remove what was built
 	rm -rf $(O)

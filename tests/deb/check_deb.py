@@ -56,6 +56,7 @@ def deb(package):
 
 class Chroot:
     """A Debian system in a folder."""
+
     def __init__(self, path):
         self.path = path
 

@@ -27,7 +27,6 @@ ACCOUNTS = (*PURE, "user/aggregation/aggregation.c", "user/aggregation/rings.c",
             "user/record/bound.c", "user/record/chains.c", "user/record/entry.c", "user/record/fold.c")
 
 
-
 def notes(folders):
     """The notes of all objects, and those that have no counts."""
     for folder in folders:

@@ -162,6 +162,7 @@ def while_it_waits(nhmtap, tmp_path, script, wanted):
 
 class Records(list):
     """The records so far of a stream that goes on."""
+
     def entries(self):
         return [e for record in self if record["type"] == "profile" for e in record["entries"]]
 

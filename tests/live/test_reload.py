@@ -22,6 +22,7 @@ from otlp import Receiver
 from records import Result, parse
 from sessions import Session, faults, until
 
+
 def activities(puppet, *more):
     pid = str(puppet.pid)
     return [faults("counts", "stat", pid=pid), {**faults("samples", "profile", pid=pid), "by": "stack"}, *more]

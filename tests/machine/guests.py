@@ -99,7 +99,7 @@ class Bench:
         for group in known.groups(events):
             result = self.tally(group, command, **options)
             assert result.status == 0, str(result)
-            for event, line in zip(group, result.stdout.splitlines()[-len(group) :]):
+            for event, line in zip(group, result.stdout.splitlines()[-len(group):]):
                 count, enabled, running = map(int, line.split())
                 assert 0 < running == enabled, f"{event} did not run all the time: {result}"
                 found[event] = count

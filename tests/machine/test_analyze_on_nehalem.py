@@ -242,7 +242,6 @@ def test_cpus_are_watched_as_long_again_to_find_the_code(guest):
     assert share["where"][0]["symbol"] == "chase_site" and share["sampled"]["samples"] > 0
 
 
-
 # The first execution only warms up. Here the second ends by itself, the third never does.
 ENDLESS = ("echo 'echo x >> runs; [ $(wc -l < runs) -lt 3 ] && exec chase l2; echo > third; while :; do :; done' > nth")
 WAIT = "while ! [ -e third ]; do usleep 1000; done; kill $!; wait $!"

@@ -107,7 +107,6 @@ def found(**kind):
         return fd is not None
 
 
-
 @pytest.mark.parametrize("kind", [{"date": 1}, {"cores": 2}, {"memory": 1000}, {"cmdline": "a"}, {"model": "core2"}])
 def test_another_machine_has_another_snapshot(snapshot, kind):
     assert found() and not found(**kind)

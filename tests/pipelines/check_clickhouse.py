@@ -8,6 +8,7 @@ from puppet import command
 from records import Result
 from servers import PIPELINES, ClickHouse
 
+
 @pytest.fixture
 def clickhouse(tmp_path):
     with ClickHouse(tmp_path) as one:

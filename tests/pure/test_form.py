@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The format of the C and the Python files, and of the list of thorough tests."""
-import ast
 import configparser
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 import search
@@ -53,28 +53,17 @@ def python_files():
             yield from (os.path.join(folder, name) for name in names if name.endswith(".py"))
 
 
-def ill_formed(text, most, indent):
-    """Yields the numbers of lines that do not keep to .editorconfig. In brackets, what follows may be aligned to any
-    column; what is in a text is the text's."""
-    statements = {}
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.stmt):
-            statements.setdefault(node.lineno, node.col_offset)  # of several on a line, the first
-    for number, line in enumerate(text.split("\n"), 1):
-        if len(line) > most or line != line.rstrip() or statements.get(number, 0) % indent:
-            yield number
-    if not text.endswith("\n") or text.endswith("\n\n"):
-        yield number
+@pytest.mark.parametrize("tool", ["autopep8 --diff --exit-code", "pycodestyle --config=.pep8"])
+def test_all_python_files_are_as_make_format_leaves_them(tool):
+    done = subprocess.run([sys.executable, "-m", *tool.split(), *python_files()], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stdout[:4000] + done.stderr
 
 
-def test_all_python_files_keep_to_editorconfig(editorconfig):
-    most, indent = (editorconfig["*.py"].getint(name) for name in ("max_line_length", "indent_size"))
-    wrong = []
-    for path in python_files():
-        with open(path, encoding="utf-8", newline="") as file:
-            text = file.read()
-        wrong += [f"{os.path.relpath(path, ROOT)}:{number}" for number in ill_formed(text, most, indent) if text]
-    assert wrong == []
+def test_editors_are_told_the_line_length_of_python_files(editorconfig):
+    rules = configparser.ConfigParser()
+    rules.read(os.path.join(ROOT, ".pep8"))
+    assert editorconfig["*.py"]["max_line_length"] == rules["pycodestyle"]["max-line-length"]
 
 
 def test_each_row_of_the_list_of_thorough_tests_is_that_of_a_test():

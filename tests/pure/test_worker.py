@@ -34,6 +34,7 @@ def worker_of(names):
     def children(pid):
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             return list(map(int, file.read().split()))
+
     def is_worker(pid):
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return file.read().startswith(b"nhmtap-worker")

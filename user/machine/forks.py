@@ -38,7 +38,7 @@ class Waiting:
 def send(guest, message):
     while message:
         select.select([], [guest.requests], [])
-        message = message[guest.requests.send(message) :]
+        message = message[guest.requests.send(message):]
 
 
 def tell(guest, text):

@@ -263,7 +263,7 @@ class Carrier:
 
     def _write(self):
         try:
-            self.outgoing = self.outgoing[self.guest.requests.send(self.outgoing) :]
+            self.outgoing = self.outgoing[self.guest.requests.send(self.outgoing):]
         except BlockingIOError:
             pass
         except (BrokenPipeError, ConnectionResetError):
@@ -461,7 +461,7 @@ def write_back(guest, path):
     anew = replaced(guest, layer + path)
     prefix = (layer + path).strip("/")
     for member in tar.getmembers():
-        rest = member.name.rstrip("/")[len(prefix) :]
+        rest = member.name.rstrip("/")[len(prefix):]
         if not member.name.startswith(prefix) or (rest and rest[0] != "/") or ".." in rest.split("/"):
             raise nehalem.Trouble(f"--out {path}: the guest sent a file of another place: {member.name}")
         write_member(tar, member, path + rest, layer + path + rest in anew)

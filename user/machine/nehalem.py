@@ -28,7 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def table_of_models():
     """{model: the rest of its row} of src/nhm/nhm_models.inc."""
     with open(os.path.join(HERE, "src/nhm/nhm_models.inc"), encoding="utf-8") as table:
-        rows = [line[len("NHM_MODEL(") :].partition(",") for line in table if line.startswith("NHM_MODEL(")]
+        rows = [line[len("NHM_MODEL("):].partition(",") for line in table if line.startswith("NHM_MODEL(")]
     return {name: rest for name, _, rest in rows}
 
 
@@ -441,7 +441,7 @@ class Guest:
                 writable = select.select([], [self.requests], [], min(left, 1))[1]
                 try:
                     if writable:
-                        message = message[self.requests.send(message) :]
+                        message = message[self.requests.send(message):]
                 except (BrokenPipeError, ConnectionResetError):
                     message = b""
                 continue
