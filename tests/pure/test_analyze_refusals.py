@@ -16,7 +16,7 @@ def test_without_counters_the_refusal_names_the_emulated_machine_and_what_works_
 
 def test_a_cpu_without_a_tree_is_told_what_counts_there(nhmtap, host):
     error = refusal(nhmtap, 2, "analyze", host(NEHALEM, {"proc/cpuinfo": cpuinfo(family=15, model=4)}), "--", "true")
-    assert "no tree of shares for Intel NetBurst" in error["why"]
+    assert "no tables for this CPU, GenuineIntel family 15 model 4" in error["why"]
     assert all(name in error["remedy"] for name in ("nhmtap stat", "nhmtap profile", "--machine"))
 
 
