@@ -160,8 +160,9 @@ struct layout {
 		X##VALUE(UNSIGNED, type, cost), X##VALUE(UNSIGNED, type, cost_high),                         \
 		X##VALUE(UNSIGNED, type, estimated), X##VALUE(UNSIGNED, type, explained),                    \
 		X##VALUE(UNSIGNED, type, beside), X##VALUE(UNSIGNED, type, unmodelled),                      \
-		X##VALUE(UNSIGNED, type, in_latency), X##VALUE(TEXT, type, sources),                         \
-		X##VALUE(TEXT, type, meaning), X##VALUE(TEXT, type, locate), X##VALUE(TEXT, type, source)
+		X##VALUE(UNSIGNED, type, of_time), X##VALUE(UNSIGNED, type, in_latency),                     \
+		X##VALUE(TEXT, type, sources), X##VALUE(TEXT, type, meaning), X##VALUE(TEXT, type, locate),  \
+		X##VALUE(TEXT, type, source)
 #define known_identity_MEMBERS(X, type)                                                                      \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, left), X##VALUE(TEXT, type, right),                 \
 		X##VALUE(UNSIGNED, type, percent), X##VALUE(TEXT, type, withdraws),                          \

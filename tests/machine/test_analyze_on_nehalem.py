@@ -162,6 +162,31 @@ def test_an_expectation_is_judged_by_the_bounds(guest):
     assert [record["outcome"] for record in records if record["type"] == "expectation"] == ["met", "failed", "cannot_tell"]
 
 
+@pytest.mark.parametrize("target", ["", "-a"])
+def test_the_time_in_which_nothing_runs_is_told_beside_the_shares(guest, target):
+    """The program takes some 3 ms."""
+    waits = merged(analyze(guest, "sh -c 'chase memory; sleep 0.5'", target))["shares"]["halted"]
+    works = merged(analyze(guest, "sh -c 'chase memory; chase memory; chase memory'", target))["shares"]["halted"]
+    assert waits["beside"] and 0.8 < waits["low"] and waits["share"] > 0.9
+    assert works["share"] < 0.5
+
+
+def test_a_process_that_never_runs_is_halted_all_the_time(guest):
+    records = analyze(guest, "", "-p $! --duration 0.1", before="sleep 100 & true")
+    assert merged(records)["shares"]["halted"]["share"] == 1
+
+
+def test_the_two_threads_of_a_core_are_told_apart(machines):
+    records = analyze(machines(threads=2), "", "-a --per cpu --duration 0.3", before="(while :; do taskset 1 chase memory; done) & true")
+    parts = [record for record in records if record["type"] == "analysis"]
+    halted = {}
+    for cpu in (0, 1):
+        own = [record for record in parts if record["cpu"] == cpu]
+        assert own[0]["cores_shared"]
+        halted[cpu] = merged(own)["shares"]["halted"]["share"]
+    assert halted[0] < 0.5 < halted[1]
+
+
 FALSE = [{"name": "twice", "left": "2 * CPU_CLK_UNHALTED.THREAD", "right": "CPU_CLK_UNHALTED.THREAD", "percent": 2,
           "withdraws": "bad_speculation", "source": "reasoning"}]
 

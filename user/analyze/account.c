@@ -278,7 +278,7 @@ void account_make(struct account *account, const struct known_share *known, size
 				    .verdict = xcalloc(nr + 1, sizeof(*account->verdict))};
 	for (size_t i = 0; i < nr; i++) {
 		account->list[i].known = &known[i];
-		if (known[i].formula)
+		if (known[i].formula || known[i].of_time)
 			take(&account->list[i], &measured[i]);
 		if (known[i].explained)
 			explained = i;

@@ -120,8 +120,8 @@ json_t *analysis_record(const struct tree *tree, const struct account *account,
 static const struct record_type analysis_type = {
 	.name = "analysis",
 	.list = "shares",
-	.kept = {"cgroup", "start_time", "duration_ns", "merged", "cpus_missing", "cgroups_missing",
-		 "cgroups_late", "whole", "executions"},
+	.kept = {"cpu", "node", "socket", "core", "tid", "comm", "cgroup", "start_time", "duration_ns",
+		 "merged", "cpus_missing", "cgroups_missing", "cgroups_late", "whole", "executions"},
 };
 REGISTER_RECORD(analysis_type);
 

@@ -3,12 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "activity/activity.h"
 #include "activity/missing.h"
 #include "activity/start.h"
 #include "activity/tally.h"
 #include "analyze/analysis_record.h"
+#include "analyze/idle.h"
 #include "analyze/loads.h"
 #include "analyze/stored.h"
 #include "analyze/where.h"
@@ -43,6 +45,8 @@ struct analysis {
 	struct moments *ratios;
 	struct moments duration;
 	struct moments whole; /* of an execution */
+	struct halted halted; /* of all executions */
+	struct idle idle;     /* of the CPUs, when the execution or interval began */
 };
 
 /* --- the plan --------------------------------------------------------------------------------- */
@@ -163,7 +167,8 @@ static bool is_whole(const struct activity *activity)
 {
 	const struct target *target = &activity->plan.target;
 
-	return target_is_command(target) || (target->cpus_given && !target_in_cgroups(target));
+	return target_is_command(target) ||
+	       (target->cpus_given && !target->per && !target_in_cgroups(target));
 }
 
 /* A command is run again if it is the only one that measures, and nothing else was asked for. */
@@ -243,6 +248,7 @@ static int analyze_check(struct activity *activity, struct refusal *refusal)
 		say_repeats(activity);
 	}
 	tally_begin(&analysis->tally, &activity->plan, host);
+	idle_read(&analysis->idle);
 	activity->drain_ns = is_repeated(activity) ? 0 : analysis->tally.span_ns;
 	return 0;
 }
@@ -285,6 +291,8 @@ static void put_when(struct activity *activity, json_t *record, const struct tal
 {
 	struct analysis *analysis = activity->state;
 
+	if (host_two_threads(&activity->session->host))
+		json_object_set_new(record, "cores_shared", json_true());
 	if (is_repeated(activity)) {
 		json_object_set_new(record, "executions", json_integer(analysis->duration.n));
 		return;
@@ -303,7 +311,7 @@ static bool may_look_again(const struct activity *activity)
 	const struct analyze_options *own = options->own;
 
 	return !own->no_where && activity->session->alone && !own->once && !options->interval_ms &&
-	       !options->delay_ms && !activity->session->ended_by &&
+	       !options->delay_ms && !activity->plan.target.per && !activity->session->ended_by &&
 	       (is_repeated(activity) || (!activity->session->command && options->duration_s > 0));
 }
 
@@ -478,6 +486,29 @@ static int analyze_drain(struct activity *activity)
 	return 0;
 }
 
+/* Adds the time since the previous call in which nothing ran. The kernel tells that of CPUs in its ticks; a
+ * program is halted while it does not run. */
+static void add_halted(const struct activity *activity, const struct cpus *cpus, const struct count *counts,
+		       struct halted *halted)
+{
+	const struct analysis *analysis = activity->state;
+	const struct target *target = &activity->plan.target;
+	double elapsed = activity_interval_ns(activity) / 1e9, ran = 0;
+
+	if (target_in_cgroups(target))
+		return;
+	if (target->cpus_given) {
+		halted->time += idle_beyond(&analysis->idle, cpus);
+		halted->elapsed += elapsed * cpus_count(cpus);
+		halted->doubt += (double)cpus_count(cpus) / sysconf(_SC_CLK_TCK);
+		return;
+	}
+	for (size_t i = 0; i < activity->plan.events.nr; i++)
+		ran = fmax(ran, counts[i].enabled_ns / 1e9);
+	halted->time += fmax(0, elapsed - ran);
+	halted->elapsed += elapsed;
+}
+
 /* Adds an execution's counts to those of the others. The counts of the other groups have no time. */
 static void add_execution(struct activity *activity)
 {
@@ -493,6 +524,9 @@ static void add_execution(struct activity *activity)
 		memcpy(counts + tree_first(&analysis->tree, analysis->group), analysis->tally.rows[0].now,
 		       tree_size(&analysis->tree, analysis->group) * sizeof(*counts));
 	measure_add(&analysis->tree, counts, analysis->ratios);
+	if (analysis->tally.nr)
+		add_halted(activity, &analysis->tally.rows[0].cpus, analysis->tally.rows[0].now,
+			   &analysis->halted);
 	if (!tree_whole(&analysis->tree, analysis->group, counts, false, &whole))
 		moments_add(&analysis->whole, whole);
 	free(counts);
@@ -517,10 +551,13 @@ static int analyze_report(struct activity *activity, bool last)
 		struct measured_run counted = {
 			.tree = &analysis->tree, .counts = row->since, .turns = &row->interval_turns};
 
+		add_halted(activity, &row->cpus, row->since, &counted.halted);
+
 		tree_whole(&analysis->tree, 0, row->since, true, &counted.whole);
 		if (tally_has(&analysis->tally, row))
 			err = write_account(activity, &counted, row, last);
 	}
+	idle_read(&analysis->idle);
 	return err;
 }
 
@@ -535,6 +572,7 @@ static void analyze_prepare(struct activity *activity)
 			  analysis->tree.groups.nr;
 	tally_release(&analysis->tally);
 	choose_group(activity);
+	idle_read(&analysis->idle);
 	tally_begin(&analysis->tally, &activity->plan, &activity->session->host);
 }
 
@@ -551,6 +589,7 @@ static int analyze_finish(struct activity *activity, json_t *end)
 	counted = (struct measured_run){.tree = &analysis->tree,
 					.ratios = ratios,
 					.whole = analysis->whole.mean,
+					.halted = analysis->halted,
 					.partial = activity_partial(activity)};
 	err = write_account(activity, &counted, NULL, true);
 	free(ratios);
@@ -568,6 +607,7 @@ static void analyze_release(struct activity *activity)
 	tally_release(&analysis->tally);
 	tree_release(&analysis->tree);
 	free(analysis->ratios);
+	idle_release(&analysis->idle);
 	free(analysis);
 }
 
@@ -631,8 +671,8 @@ static const struct command analyze = {
 	.arguments = "[OPTIONS] [FILE [FILE] | -- COMMAND …]",
 	.help = "tells where the cycles go, and how sure that is; of stored records too, and what two differ "
 		"in",
-	.options = {rows, target_rows, interval_rows, stream_rows, format_rows, screen_rows, plan_rows,
-		    table_rows, host_rows, machine_rows, help_rows},
+	.options = {rows, target_rows, per_rows, interval_rows, stream_rows, format_rows, screen_rows,
+		    plan_rows, table_rows, host_rows, machine_rows, help_rows},
 	.own_size = sizeof(struct analyze_options),
 	.activity = &type,
 	.reads = stored_asked,

@@ -132,6 +132,21 @@ double measure_event(const struct measured_run *counted, const char *name)
 	return tree_event(counted->tree, place, counted->counts, true, &ratio) ? 0 : counted->whole * ratio;
 }
 
+static void measure_halted(const struct measured_run *counted, struct measured_share *measured)
+{
+	const struct halted *halted = &counted->halted;
+
+	measured->there = halted->elapsed > 0;
+	if (!measured->there) {
+		snprintf(measured->why, sizeof(measured->why), "the time is not known %s",
+			 counted->uncounted ? counted->uncounted : "of cgroups");
+		return;
+	}
+	measured->value = halted->time / halted->elapsed;
+	measured->low = (halted->time - halted->doubt) / halted->elapsed;
+	measured->high = (halted->time + halted->doubt) / halted->elapsed;
+}
+
 void measure_share(const struct measured_run *counted, size_t share, struct measured_share *measured)
 {
 	const struct tree *tree = counted->tree;
@@ -139,6 +154,10 @@ void measure_share(const struct measured_run *counted, size_t share, struct meas
 	struct bound bound = {0};
 
 	*measured = (struct measured_share){.none = tree->none[share]};
+	if (tree->shares[share].of_time) {
+		measure_halted(counted, measured);
+		return;
+	}
 	if (!formula->formula.nr_inputs) {
 		snprintf(measured->why, sizeof(measured->why), "%s", tree->why[share]);
 		return;

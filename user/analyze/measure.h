@@ -15,6 +15,11 @@ struct counted_ratio {
 	double value, half;
 };
 
+/* The time in which nothing ran: `doubt` is how far it may be off. `elapsed` is 0 if it is not known. */
+struct halted {
+	double time, elapsed, doubt;
+};
+
 /* Either `ratios` or `counts` and `turns`. */
 struct measured_run {
 	const struct tree *tree;
@@ -23,6 +28,7 @@ struct measured_run {
 	const struct turns *turns;	    /* the readings that they are the sums of */
 	bool partial;			    /* a signal ended the run before all executions */
 	const char *uncounted; /* why an event may not be there; NULL: as in a run of this process */
+	struct halted halted;  /* of that run, or of all executions */
 	double whole;	       /* the whole of a run, or of an execution on average; 0: not known */
 };
 

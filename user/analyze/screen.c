@@ -351,6 +351,9 @@ static void analysis_table(struct text *text, const struct stream *stream, const
 	if (left_out)
 		text_add(text, "%zu parts of less than %.1f%% are left out\n", left_out, 100 * SHOWN_LEAST);
 	add_unknown(text, shares);
+	if (json_object_get(record, "cores_shared"))
+		text_add(text,
+			 "two threads share a core here: while one uses it, the other may seem to stall\n");
 	add_identities(text, record);
 	add_verdict(text, record);
 	add_where(text, shares);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <jansson.h>
 
-#define KEPT_MOST 14
+#define KEPT_MOST 16
 #define CODE_MOST 4
 
 struct record_type {

@@ -196,7 +196,7 @@ static int check_share(struct loader *loader, struct draft *draft, const struct 
 		return FAULT(loader, share->name, "\"parent\" leads back to it");
 	if (share->formula)
 		return check_formula(loader, draft, share->name, "formula", share->formula);
-	if (share->parent && has_parts(draft, share->name))
+	if (share->of_time || (share->parent && has_parts(draft, share->name)))
 		return 0;
 	return FAULT(loader, share->name, "has neither \"formula\" nor parts");
 }

@@ -281,6 +281,7 @@ struct known_share {
 	bool explained;	     /* its parts are estimated, and what they leave is to be told */
 	bool beside;	     /* it overlaps other shares and is added to none */
 	bool unmodelled;     /* the emulated machine does not count one of its events */
+	bool of_time;	     /* the part of the time in which nothing ran; it has no formula */
 	bool in_latency;     /* the measured latency of a load has it too */
 	const char *sources; /* where its loads were served, separated by ','; NULL: not told by samples */
 	const char *meaning; /* of a large share, and what helps; NULL: none */

@@ -1052,6 +1052,7 @@ static int load_shares(struct loader *loader, struct draft *draft, const json_t 
 			.explained = entry_flag(entry, "explained"),
 			.beside = entry_flag(entry, "beside"),
 			.unmodelled = entry_flag(entry, "unmodelled"),
+			.of_time = entry_flag(entry, "of_time"),
 			.in_latency = entry_flag(entry, "in_latency"),
 			.sources = entry_text(entry, "sources"),
 			.meaning = entry_text(entry, "meaning"),
