@@ -225,11 +225,16 @@ static void add(struct table_reader *reader, int cpu, unsigned int which, const 
 {
 	struct sums *sums = &reader->sums;
 	size_t size = reader->layout->key_size;
+	bool hides = reader->filter.wanted && !reader->filter.shown;
 	__u64 words[size / sizeof(__u64)];
 	__u32 *stack;
 
+	if (!hides && !reader->areas) {
+		sums_add(sums, key, values);
+		return;
+	}
 	memcpy(words, key, size);
-	if (reader->filter.wanted && !reader->filter.shown)
+	if (hides)
 		words[reader->filter.at / sizeof(__u64)] = 0;
 	if (!reader->areas) {
 		sums_add(sums, words, values);

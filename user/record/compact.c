@@ -235,15 +235,6 @@ void compact_add_fields(struct compact *compact, const struct fields *fields)
 	}
 }
 
-void compact_close(struct compact *compact, size_t begun)
-{
-	if (compact->used == begun)
-		compact_add(compact, ",", 1);
-	compact->text[begun] = '{';
-	*compact_reserve(compact, 1) = '}';
-	compact->used++;
-}
-
 size_t compact_bytes(const json_t *value)
 {
 	struct compact compact = {0};

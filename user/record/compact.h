@@ -42,7 +42,15 @@ void compact_add_field(struct compact *compact, const struct field *field);
 /* Appends the members of a list, each after a comma. */
 void compact_add_fields(struct compact *compact, const struct fields *fields);
 /* Makes an object of the members since `begun`, each of which has a comma before it. */
-void compact_close(struct compact *compact, size_t begun);
+static inline void compact_close(struct compact *compact, size_t begun)
+{
+	size_t first = compact->used == begun; /* there is none */
+	char *at = compact_reserve(compact, first + 1);
+
+	compact->text[begun] = '{';
+	at[first] = '}';
+	compact->used += first + 1;
+}
 
 /* The number of bytes of a value in this form. */
 size_t compact_bytes(const json_t *value);

@@ -20,10 +20,14 @@ static inline void put_two_digits(char *at, unsigned int number)
 /* Writes the two hexadecimal digits of a byte. */
 static inline void put_two_hex_digits(char *at, unsigned int byte)
 {
-	static const char digits[] = "0123456789abcdef";
+#define WITH(high)                                                                                           \
+	high "0" high "1" high "2" high "3" high "4" high "5" high "6" high "7" high "8" high "9" high       \
+	     "a" high "b" high "c" high "d" high "e" high "f"
+	static const char pairs[] = WITH("0") WITH("1") WITH("2") WITH("3") WITH("4") WITH("5") WITH("6")
+		WITH("7") WITH("8") WITH("9") WITH("a") WITH("b") WITH("c") WITH("d") WITH("e") WITH("f");
+#undef WITH
 
-	at[0] = digits[byte >> 4];
-	at[1] = digits[byte & 15];
+	memcpy(at, pairs + 2 * byte, 2);
 }
 
 /* A number's digits are made from the last one, before they are moved to their place. NUMBER_MOST bytes are

@@ -35,8 +35,10 @@ void add_streamed(struct fields *fields, const struct host *host, const struct l
 static void begin_column(struct entry_columns *columns, const struct member *member, bool of_values)
 {
 	struct column *column = &columns->list[columns->nr++];
+	const struct member_form *form = member_form(member);
 
-	*column = (struct column){.form = member_form(member),
+	*column = (struct column){.form = form,
+				  .kind = form->set ? FIELD_VALUE : form->kind,
 				  .offset = member->offset,
 				  .size = member->size,
 				  .of_values = of_values,
@@ -87,17 +89,21 @@ void append_entry(struct compact *text, const struct entry_columns *columns, con
 	const size_t room = columns->nr * (COLUMN_HEAD + NUMBER_ROOM);
 	char *at = compact_reserve(text, room);
 
-	for (const struct column *column = columns->list; column < columns->list + columns->nr; column++) {
+	for (const struct column *column = columns->list, *end = column + columns->nr; column < end;
+	     column++) {
 		const void *member =
 			(column->of_values ? (const char *)entry->values : entry->key) + column->offset;
 
 		memcpy(at, column->head, COLUMN_HEAD);
 		at += column->head_length;
-		if (column->form->kind == FIELD_NUMBER && !column->form->set) {
+		switch (column->kind) {
+		case FIELD_NUMBER:
 			at = put_number(at, plain_number(member, column->size));
-		} else if (column->form->kind == FIELD_HEX) {
+			break;
+		case FIELD_HEX:
 			at = put_hex(at, plain_number(member, column->size));
-		} else {
+			break;
+		default:
 			text->used = at - text->text;
 			append_field(text, columns->host, column, member);
 			at = compact_reserve(text, room);
@@ -138,85 +144,104 @@ int entry_compare(const struct entry *a, const struct entry *b)
 
 /* --- order ------------------------------------------------------------------------------------- */
 
-/* The part of an entry that it is sorted by now, and its bits in which entries differ. */
+static int compare(const struct entry *x, const struct entry *y, size_t key_size)
+{
+	int order = entry_compare(x, y);
+
+	return order ? order : memcmp(x->key, y->key, key_size); /* the same in every run */
+}
+
+/* From so many entries on, to put them into 256 groups costs less than to compare them. */
+#define GROUPED_FROM 16
+
+static void sort_few(struct entry *entries, size_t nr, size_t key_size)
+{
+	for (size_t i = 1, at; i < nr; i++) {
+		struct entry entry = entries[i];
+
+		for (at = i; at && compare(&entry, &entries[at - 1], key_size) < 0; at--)
+			entries[at] = entries[at - 1];
+		entries[at] = entry;
+	}
+}
+
+/* One of the 64-bit words that entries are sorted by, in this order: weight, samples, the key's words. */
 struct sorted_word {
-	bool of_values, falling;
+	bool is_value; /* a number, the larger first; otherwise bytes of a key, as memcmp() compares them */
 	size_t offset;
-	__u64 differs;
 };
 
-static const unsigned char *sorted_bytes(const struct entry *entry, const struct sorted_word *word)
+static struct sorted_word sorted_word(size_t i)
 {
-	return (const unsigned char *)(word->of_values ? (const void *)entry->values : entry->key) +
-	       word->offset;
+	return i > 1 ? (struct sorted_word){false, (i - 2) * sizeof(__u64)}
+	       : i   ? (struct sorted_word){true, offsetof(struct value_head, samples)}
+		     : (struct sorted_word){true, offsetof(struct value_head, period)};
 }
 
-static struct sorted_word sorted_word(const struct entry *entries, size_t nr, bool of_values, size_t offset)
+static const char *bytes_at(const struct entry *entry, struct sorted_word word)
 {
-	struct sorted_word word = {.of_values = of_values, .falling = of_values, .offset = offset};
-	__u64 first = *(const __u64 *)sorted_bytes(&entries[0], &word);
+	return (word.is_value ? (const char *)entry->values : entry->key) + word.offset;
+}
+
+/* The first byte of a word, in the order of its bytes, in which entries differ; -1: they are the same. */
+static int first_difference(const struct entry *entries, size_t nr, struct sorted_word word)
+{
+	__u64 first = *(const __u64 *)bytes_at(&entries[0], word), differs = 0;
 
 	for (size_t i = 1; i < nr; i++)
-		word.differs |= *(const __u64 *)sorted_bytes(&entries[i], &word) ^ first;
-	return word;
+		differs |= *(const __u64 *)bytes_at(&entries[i], word) ^ first;
+	if (!differs)
+		return -1;
+	return (word.is_value ? 63 - __builtin_clzll(differs) : __builtin_ctzll(differs)) / 8;
 }
 
-/* Sorts by one byte, from one list into the other. */
-static void distribute(struct entry *to, const struct entry *from, size_t nr, const struct sorted_word *word,
-		       size_t byte)
+/* Puts entries into groups by a byte. ends[i] is where the i-th group ends. `other` has room for as many. */
+static void group(struct entry *entries, struct entry *other, size_t nr, struct sorted_word word, int byte,
+		  __u32 ends[256])
 {
-	unsigned int flipped = word->falling ? 255 : 0, at = 0, places[256] = {0};
+	unsigned char flipped = word.is_value ? 255 : 0;
 
+	memset(ends, 0, 256 * sizeof(*ends));
+	memcpy(other, entries, nr * sizeof(*other));
 	for (size_t i = 0; i < nr; i++)
-		places[sorted_bytes(&from[i], word)[byte] ^ flipped]++;
-	for (size_t i = 0; i < 256; i++) {
-		unsigned int count = places[i];
+		ends[(unsigned char)bytes_at(&other[i], word)[byte] ^ flipped]++;
+	for (__u32 i = 0, at = 0; i < 256; i++) {
+		__u32 count = ends[i];
 
-		places[i] = at;
+		ends[i] = at;
 		at += count;
 	}
 	for (size_t i = 0; i < nr; i++)
-		to[places[sorted_bytes(&from[i], word)[byte] ^ flipped]++] = from[i];
+		entries[ends[(unsigned char)bytes_at(&other[i], word)[byte] ^ flipped]++] = other[i];
 }
 
-struct sorting {
-	struct entry *from, *to;
-	size_t nr;
-};
-
-/* Sorts by the bytes of a word, the least significant first: those of a key are compared as memcmp() does,
- * and those of a value as a number, which is little endian. Bytes that are the same in all entries are left
- * out. */
-static void sort_by_word(struct sorting *sorting, bool of_values, size_t offset)
+/* Sorts entries whose words before the i-th are the same. */
+static void sort_from(struct entry *entries, struct entry *other, size_t nr, size_t key_size, size_t i)
 {
-	struct sorted_word word = sorted_word(sorting->from, sorting->nr, of_values, offset);
+	__u32 ends[256];
+	int byte = -1;
 
-	for (size_t i = 0; i < sizeof(__u64); i++) {
-		size_t byte = of_values ? i : sizeof(__u64) - 1 - i;
-		struct entry *from = sorting->from;
-
-		if (!(word.differs >> 8 * byte & 255))
-			continue;
-		distribute(sorting->to, from, sorting->nr, &word, byte);
-		sorting->from = sorting->to;
-		sorting->to = from;
+	if (nr < GROUPED_FROM) {
+		sort_few(entries, nr, key_size);
+		return;
 	}
+	for (; i < 2 + key_size / sizeof(__u64); i++)
+		if ((byte = first_difference(entries, nr, sorted_word(i))) >= 0)
+			break;
+	if (byte < 0)
+		return;
+	group(entries, other, nr, sorted_word(i), byte, ends);
+	for (size_t g = 0, at = 0; g < 256; at = ends[g++])
+		if (ends[g] - at > 1)
+			sort_from(entries + at, other, ends[g] - at, key_size, i);
 }
 
-/* A comparison of ten thousand entries with each other would cost more than to write them. */
+/* To sort ten thousand entries by comparing them with each other would cost more than to write them. */
 void entries_sort(const struct layout *layout, struct entry *entries, size_t nr)
 {
 	struct entry *other = xmalloc(nr * sizeof(*other));
-	struct sorting sorting = {entries, other, nr};
 
-	for (size_t left = nr ? layout->key_size : 0; left; left -= sizeof(__u64))
-		sort_by_word(&sorting, false, left - sizeof(__u64)); /* the same order in every run */
-	if (nr) {
-		sort_by_word(&sorting, true, offsetof(struct value_head, samples));
-		sort_by_word(&sorting, true, offsetof(struct value_head, period));
-	}
-	if (sorting.from != entries)
-		memcpy(entries, sorting.from, nr * sizeof(*entries));
+	sort_from(entries, other, nr, layout->key_size, 0);
 	free(other);
 }
 

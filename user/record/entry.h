@@ -20,6 +20,7 @@ struct entry_columns {
 	size_t nr;
 	struct column {
 		const struct member_form *form;
+		enum field_kind kind; /* FIELD_VALUE: what the form's function says */
 		size_t offset, size;
 		bool of_values; /* a value, not a key */
 		bool owner;	/* a cgroup, which what it belongs to follows */
