@@ -18,7 +18,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test test-inside test-lent test-rootless check-threads mutants coverage bench search soak soak-machine soak-sidecar install uninstall format clean help packages
+.PHONY: all demo test test-inside test-lent test-rootless check-threads mutants coverage bench bench-compare search soak soak-machine soak-sidecar install uninstall format clean help packages
 
 # --- what can be left out ------------------------------------------------------------------------
 # Each part is a library, and the file that calls it. Without it, FILE_without.c takes the place of FILE.c.
@@ -303,6 +303,9 @@ coverage: $(libperf_ready) ## measure: lines and branches that the pure and live
 
 bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure: measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)
+
+bench-compare: ## measure: say what got slower or faster between two runs of make bench B=--json (A=FILE B=FILE)
+	$(Q)$(PYTHON) tests/bench/figures.py $(A) $(B)
 
 # Where Python looks for modules below the prefix: Debian's own folders for /usr and /usr/local.
 pythondir ?= $(shell $(PYTHON) -c 'import sysconfig as c; \

@@ -26,6 +26,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import cgroups
 import hosts
+from figures import Figures, print_table, write_records
 
 NHMTAP = os.environ.get("NHMTAP", "build/nhmtap")
 PROGRAMS = os.environ.get("NHMTAP_PROGRAMS", "build/programs")
@@ -44,9 +45,6 @@ WAITS = os.path.join(PROGRAMS, "bench", "waits")
 NAMING = os.path.join(PROGRAMS, "bench", "naming")
 
 ALL_KEYS = "pid,tid,comm,cpu,ip,cgroup"
-# The twin counts from the exec on. nhmtap's entries with the command's name begin when the process
-# gets this name. A few faults of the exec itself may therefore be in only one of the two.
-SWITCHING = 3
 
 
 # --- running things ------------------------------------------------------------------------------
@@ -150,31 +148,6 @@ def perf(*arguments):
 
 # --- figures -------------------------------------------------------------------------------------
 
-class Figures:
-    """The values of all rounds, by figure."""
-
-    def __init__(self):
-        self.list = {}
-
-    def add(self, name, value, bound=None, of="", unit="×"):
-        figure = self.list.setdefault(name, {"figure": name, "unit": unit, "bound": bound,
-                                             "values": [], "of": []})
-        figure["values"].append(value)
-        figure["of"].append(of)
-
-    def summed_up(self):
-        result = []
-        for figure in self.list.values():
-            values = figure["values"]
-            # The operands of the round nearest to the median are shown.
-            median = statistics.median(values)
-            nearest = min(range(len(values)), key=lambda i: abs(values[i] - median))
-            result.append(figure | {
-                "median": median, "min": min(values), "max": max(values), "of": figure["of"][nearest],
-                "holds": None if figure["bound"] is None else median <= figure["bound"]})
-        return result
-
-
 def measure_samples(figures, folder, options):
     """The cost of a page fault as a sample, in excess of being counted: in nhmtap, and in an empty
     program."""
@@ -190,10 +163,8 @@ def measure_samples(figures, folder, options):
         # A million samples of each. The tools only wait meanwhile, so their CPU time is left out.
         beyond, _, counted = burst_costs(variants, 1000, 500)
         empty = beyond["empty"]
-        for name, variant, bound in (("by pid and ip", "nhmtap", 1.1),
-                                     ("by every key", "all keys", None),
-                                     ("in a per-CPU hash map", "hash", None)):
-            figures.add(f"a sample {name} / in an empty program", beyond[variant] / empty, bound,
+        for name, variant in (("by pid and ip", "nhmtap"), ("by every key", "all keys"), ("in a per-CPU hash map", "hash")):
+            figures.add(f"a sample {name} / in an empty program", beyond[variant] / empty, None,
                         f"{beyond[variant]:.0f} / {empty:.0f} ns over counting's {counted:.0f}")
 
 
@@ -258,6 +229,8 @@ def measure_programs(figures, folder, options):
             empty, *each = map(statistics.median, zip(*times))
             for name, ns in zip(ours, each):
                 figures.add(f"a sample in the program of {name}, beyond an empty one", ns - empty, None, f"{ns:.0f} - {empty:.0f} ns", "ns")
+            figures.add("a sample in the program of profile by pid and ip / of a per-CPU hash map, each beyond an empty one",
+                        (each[0] - empty) / (each[-1] - empty), None, f"{each[0] - empty:.0f} / {each[-1] - empty:.0f} ns")
 
 
 LOAD_KEYS = "ip,pid,tid,comm,cpu,cgroup,cacheline,offset,page,node"
@@ -314,7 +287,7 @@ def measure_stacks(figures, folder, options):
     }
     for _ in range(options.rounds):
         beyond, _, _ = burst_costs(variants, 1000, 500)
-        figures.add("a branch of a stack of 16", (beyond["stacks"] - beyond["unread"]) / 16, 25,
+        figures.add("a branch of a stack of 16", (beyond["stacks"] - beyond["unread"]) / 16, None,
                     f"{beyond['stacks']:.0f} - {beyond['unread']:.0f} ns a sample", "ns")
 
 
@@ -423,14 +396,50 @@ def measure_perf(figures, folder, options):
         # The "tool" of counting is the cost of triggering the bursts.
         tool = {name: max(0, tool[name] - tool["counting"]) for name in variants}
         whole = {name: beyond[name] + tool[name] for name in variants}
-        figures.add("a sample / in perf record", whole["nhmtap"] / whole["perf"], 0.5,
+        figures.add("a sample / in perf record", whole["nhmtap"] / whole["perf"], None,
                     f"{whole['nhmtap']:.0f} / {whole['perf']:.0f} ns over counting, of which "
                     f"{tool['nhmtap']:.0f} and {tool['perf']:.0f} in the tool")
         Run(profile("-o", ours, "--", FAULTS, 1_000_000))
         Run(["perf", "record", "-q", "-e", "page-faults", "-c", "1", "-o", theirs, FAULTS, "1000000"])
         sizes = os.path.getsize(ours), os.path.getsize(theirs)
-        figures.add("bytes written / by perf record", sizes[0] / sizes[1], 1 / 100,
+        figures.add("bytes written / by perf record", sizes[0] / sizes[1], None,
                     f"{sizes[0]} / {sizes[1]}")
+
+
+STREAMED = "time,ip,symbol,pid,tid,comm,cpu"  # what perf data convert writes, too
+
+
+def measure_stream(figures, folder, options):
+    """The cost of a sample all the way to a line of JSON, that of the measured program included, compared with perf
+    record and what makes text of its data."""
+    nr, out, data = 200_000, os.path.join(folder, "stream.jsonl"), os.path.join(folder, "stream.data")
+    stream = nhmtap("stream", "-e", "page-faults", "-c", 1, "--fields", STREAMED, "-o", out, "--", FAULTS, nr)
+    texts = {
+        "perf data convert": ["perf", "data", "convert", "--force", "-i", data, "--to-json", os.path.join(folder, "stream.json")],
+        "perf script": ["perf", "script", "-i", data, "-F", "comm,pid,tid,cpu,time,ip,sym"],
+    }
+    for _ in range(options.rounds):
+        bare, ours = Run([FAULTS, str(nr)]).cpu, Run(stream).cpu
+        with open(out, "rb") as file:
+            samples = sum(line.startswith(b'{"type":"sample"') for line in file)
+            file.seek(-4096, os.SEEK_END)
+            end = json.loads(file.read().splitlines()[-1])
+        figures.add("samples missing in a stream of 200,000", max(0, nr - samples), 0, f"{samples} lines", "")
+        recorded = Run(["perf", "record", "-q", "-B", "-T", "--sample-cpu", "-e", "page-faults", "-c", "1", "-o", data,
+                        FAULTS, str(nr)]).cpu
+        own = end["overhead"]["cpu_time_ns"] / samples
+        for name, command in texts.items():
+            if os.path.exists(command[-1]):
+                os.unlink(command[-1])
+            try:
+                made = Run(command).cpu
+            except SystemExit as error:
+                raise PeerFailed(str(error)) from error
+            whole = [1e9 * (cpu - bare) / nr for cpu in (ours, recorded + made)]
+            figures.add(f"a streamed sample / in perf record and {name}", whole[0] / whole[1], None,
+                        f"{whole[0]:.0f} / {whole[1]:.0f} ns over not being sampled")
+            figures.add(f"nhmtap's own CPU of a streamed sample / {name}'s", own * nr / 1e9 / made, None,
+                        f"{own:.0f} / {1e9 * made / nr:.0f} ns, {os.path.getsize(out) / samples:.0f} bytes a line")
 
 
 def measure_reading(figures, folder, options):
@@ -447,7 +456,7 @@ def measure_reading(figures, folder, options):
         with open(twin, encoding="ascii") as file:
             counted = int(file.read())
         seconds = sum(r["duration_ns"] for r in intervals) / 1e9
-        figures.add("samples lost by reading every 10 ms", counted - seen, SWITCHING,
+        figures.add("samples lost by reading every 10 ms", counted - seen, None,
                     f"{seen} of {counted} in {seconds:.1f} s, {len(intervals)} readings", "")
 
 
@@ -463,7 +472,7 @@ def walls(commands, times):
 def measure_start(figures, folder, options):
     """The time that it takes to start and end with a command that does nothing."""
     pairs = [
-        ("stat -- true / perf stat true", 1.0, 20,
+        ("stat -- true / perf stat true", None, 20,
          nhmtap("stat", "-e", "task-clock", "--", "true"),
          ["perf", "stat", "-e", "task-clock", "true"]),
         ("profile -- true / perf record true", 1.0, 5,
@@ -735,8 +744,8 @@ def measure_memory(figures, folder, options):
         for pid in pids:
             os.waitpid(pid, 0)
     for began, ended, most in zip(early, late, peak):
-        figures.add("peak resident set over 60 s", most / 1024, 16, f"{most} KiB", "MiB")
-        figures.add("its growth after the first 10 s", (ended - began) / 1024, 0.125,
+        figures.add("peak resident set over 60 s", most / 1024, None, f"{most} KiB", "MiB")
+        figures.add("its growth after the first 10 s", (ended - began) / 1024, None,
                     f"{began} to {ended} KiB", "MiB")
 
 
@@ -768,7 +777,7 @@ def measure_idle(figures, folder, options):
             time.sleep(seconds)
             used = on_cpu_with_threads(sidecar.pid) - before
             woken = status_of(sidecar.pid, "voluntary_ctxt_switches") - woken
-            figures.add("an idle sidecar: share of a CPU", 100 * used / seconds, 0.2,
+            figures.add("an idle sidecar: share of a CPU", 100 * used / seconds, None,
                         f"woken {woken / seconds:.1f} times a second, beside {(forks() - made) / seconds:.1f} forks", "%")
             figures.add("its resident set", status_of(sidecar.pid, "VmRSS") / 1024, 32,
                         f"at most {status_of(sidecar.pid, 'VmHWM') / 1024:.1f} MiB", "MiB")
@@ -925,7 +934,7 @@ def measure_cgroups(figures, folder, options):
                 ours, theirs = (switch_cost([*counting, which], pair, 2 * times) for which in chosen)
                 added_up[nr] = ours
                 figures.add(f"a switch between cgroups, {nr} counted: added up in BPF / events of each",
-                            ours[0] / theirs[0], 1 if nr >= 3 else None, f"{ours[0]:.0f} / {theirs[0]:.0f} ns")
+                            ours[0] / theirs[0], 1 if nr in (3, 10, 100) else None, f"{ours[0]:.0f} / {theirs[0]:.0f} ns")
                 figures.add(f"descriptors for that, {nr} counted", ours[1] / theirs[1], None, f"{ours[1]} / {theirs[1]}")
             for i, (what, unit) in enumerate((("a switch, added up in BPF", " ns"), ("descriptors for that", ""))):
                 few, many = added_up[1][i], added_up[most][i]
@@ -1087,7 +1096,7 @@ def measure_together(figures, folder, options):
     busy = subprocess.Popen([FAULTS, str(1 << 40)], stdin=out, stdout=out, stderr=out)
     try:
         # Each activity reads its own tables: the more intervals, the smaller the shared part.
-        for each, bound in ((1000, 0.6), (100, None)):
+        for each in (1000, 100):
             config = configure(folder, TOGETHER, pid=str(busy.pid), interval_ms=each, interval_count=5000 // each)
             rest = ["-p", str(busy.pid), "-I", str(each), "--interval-count", str(5000 // each), "--format", "json"]
             alone = [nhmtap(*words_of(activity), *rest) for activity in TOGETHER]
@@ -1095,9 +1104,9 @@ def measure_together(figures, folder, options):
                 ours, theirs = cost(nhmtap("run", config)), [cost(command) for command in alone]
                 cpu, memory = map(sum, zip(*theirs))
                 name = f"stat, profile and mem, 5 s, every {each} ms"
-                figures.add(f"{name}: one session / three processes", ours[0] / cpu, bound,
+                figures.add(f"{name}: one session / three processes", ours[0] / cpu, None,
                             f"{ours[0] * 1e3:.0f} / {cpu * 1e3:.0f} ms CPU")
-                figures.add(f"peak memory of that, every {each} ms", ours[1] / memory, 0.6,
+                figures.add(f"peak memory of that, every {each} ms", ours[1] / memory, None if each == 1000 else 0.6,
                             f"{ours[1] / 2**20:.1f} / {memory / 2**20:.1f} MiB")
     finally:
         busy.kill()
@@ -1161,6 +1170,7 @@ MEASUREMENTS = {
     "loads": measure_loads,
     "stacks": measure_stacks,
     "perf": measure_perf,
+    "stream": measure_stream,
     "reading": measure_reading,
     "start": measure_start,
     "functions": measure_functions,
@@ -1182,24 +1192,7 @@ MEASUREMENTS = {
 }
 
 
-# --- showing them --------------------------------------------------------------------------------
-
-def number(value, unit):
-    text = f"{value:.0f}" if value == int(value) and not unit else f"{value:.3g}"
-    return f"{text} {unit}".rstrip()
-
-
-def print_table(figures):
-    rows = [("figure", "measured", "spread", "bound", "", "of")]
-    for f in figures:
-        spread = f"{number(f['min'], '')} – {number(f['max'], '')}"
-        bound = "" if f["bound"] is None else "≤ " + number(f["bound"], f["unit"])
-        verdict = {None: "", True: "holds", False: "DOES NOT HOLD"}[f["holds"]]
-        rows.append((f["figure"], number(f["median"], f["unit"]), spread, bound, verdict, f["of"]))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
-
+# --- the whole ----------------------------------------------------------------------------------
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="bench", description=__doc__.splitlines()[0])
@@ -1209,8 +1202,19 @@ def parse_arguments():
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)),
                         help="where everything runs (default: the last)")
     parser.add_argument("--seconds", type=int, default=60, help="how long churn is measured, more than 10 (default: 60)")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", action="store_true", help="write records: a line about the run, and one a figure")
     return parser.parse_args()
+
+
+def this_run(options):
+    """What a run's figures are of."""
+    git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    version = subprocess.run([NHMTAP, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    return {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": models[0] if models else None,
+            "cpus": os.cpu_count(), "kernel": platform.release(), "version": version,
+            "commit": git.stdout.strip() or None, "rounds": options.rounds}
 
 
 def main():
@@ -1234,9 +1238,7 @@ def main():
         print("\r\x1b[K", end="", file=sys.stderr)
     result = figures.summed_up()
     if options.json:
-        json.dump({"kernel": platform.release(), "cpus": os.cpu_count(), "rounds": options.rounds,
-                   "figures": result}, sys.stdout, indent=1, ensure_ascii=False)
-        print()
+        write_records(this_run(options), result, sys.stdout)
     else:
         print_table(result)
     return 1 if failed or any(figure["holds"] is False for figure in result) else 0

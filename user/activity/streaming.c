@@ -74,8 +74,8 @@ struct streaming {
 	unsigned int max_frames; /* of a stack */
 	struct flow *flows;
 	size_t nr_flows;
-	const struct layout *layout;		/* of all aggregations: they run the same program */
-	const struct member *ip, *pid, *cgroup; /* of the key */
+	const struct layout *layout;		       /* of all aggregations: they run the same program */
+	const struct member *ip, *pid, *comm, *cgroup; /* of the key */
 
 	struct waiting *waiting; /* a ring; NULL: no code is named */
 	char *keys;
@@ -124,6 +124,7 @@ static void begin_waiting(struct streaming *streaming)
 
 	streaming->ip = layout_key_named(layout, "ip");
 	streaming->pid = layout_key_named(layout, "pid");
+	streaming->comm = layout_key_of_type(layout, "comm_t");
 	streaming->cgroup = layout_key_named(layout, "cgroup");
 	if (!streaming->activity->keys.detail)
 		return;
@@ -345,6 +346,10 @@ static void add_codes(struct streaming *streaming, struct fields *fields, const 
 }
 
 /* `codes`: numbers of the sample's; NULL: none is shown. */
+/* What was written of so many samples is given to the outputs at once, while it is in the cache: some 200 KB.
+ * The buffer of all that a busy machine samples between two readings would be new memory each time. */
+#define FLUSHED_AT 512
+
 static int write_sample(struct streaming *streaming, const struct flow *flow, const struct streamed *sample,
 			const __u32 *codes)
 {
@@ -374,8 +379,8 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 		fields_value(&fields, "registers", registers_value(streaming, sample->key));
 	if (codes)
 		add_codes(streaming, &fields, sample->key, codes);
-	streaming->written++;
-	return activity_write_fields(streaming->activity, "sample", &fields);
+	err = activity_write_fields(streaming->activity, "sample", &fields);
+	return err || ++streaming->written % FLUSHED_AT ? err : session_flush(streaming->activity->session);
 }
 
 static int write_loss(struct streaming *streaming, struct flow *flow)
@@ -446,17 +451,31 @@ static bool name_branches(const struct streaming *streaming, struct sample_names
 	return true;
 }
 
-/* Names the codes of a sample; returns false as name_code(). */
-static bool name(const struct streaming *streaming, const void *key, enum patience patience, __u32 *numbers)
+/* The codes for the samples that are named now. What they allow a lookup begins now. */
+static struct codes *codes_for(const struct streaming *streaming, enum patience patience)
 {
 	struct reader *reader = streaming->activity->reader;
+
+	return patience == FOR_INTERVAL ? reader_codes(reader)
+					: reader_codes_early(reader, clock_ns(CLOCK_MONOTONIC) + LOOKUP_NS);
+}
+
+static const char *comm_of(const struct streaming *streaming, const void *key)
+{
+	const char *comm = streaming->comm ? (const char *)key + streaming->comm->offset : NULL;
+
+	return comm && comm[0] ? comm : NULL;
+}
+
+/* Names the codes of a sample; returns false as name_code(). */
+static bool name(const struct streaming *streaming, const void *key, struct codes *codes,
+		 enum patience patience, __u32 *numbers)
+{
 	struct sample_names names = {
-		.codes = patience == FOR_INTERVAL
-				 ? reader_codes(reader)
-				 : reader_codes_early(reader, clock_ns(CLOCK_MONOTONIC) + LOOKUP_NS),
+		.codes = codes,
 		.patience = patience,
 		.pid = member_number(streaming->pid, key),
-		.comm = key_comm(streaming->layout, key),
+		.comm = comm_of(streaming, key),
 		.numbers = numbers,
 	};
 
@@ -481,19 +500,25 @@ static void keep(struct streaming *streaming, size_t flow)
 	waiting->sample.key = memcpy(key_at(streaming, at), waiting->sample.key, streaming->tail);
 }
 
+/* So many samples share a reading of the clock, which would take as long as naming one. */
+#define NAMED_AT_ONCE 16
+
 static int write_waiting(struct streaming *streaming, __u64 now, enum patience patience)
 {
+	struct codes *codes = NULL;
 	int err = 0;
 
-	while (streaming->nr && !err) {
+	for (size_t i = 0; streaming->nr && !err; i++) {
 		const struct waiting *waiting = &streaming->waiting[streaming->first];
 		bool late = waiting->sample.time + STREAM_WAIT_NS < now;
-		__u32 codes[CODES_OF_SAMPLE];
+		__u32 numbers[CODES_OF_SAMPLE];
 
-		if (!name(streaming, waiting->sample.key, late && patience == FOR_NOW ? NO_LONGER : patience,
-			  codes))
+		if (!(i % NAMED_AT_ONCE))
+			codes = codes_for(streaming, patience);
+		if (!name(streaming, waiting->sample.key, codes,
+			  late && patience == FOR_NOW ? NO_LONGER : patience, numbers))
 			break;
-		err = write_sample(streaming, &streaming->flows[waiting->flow], &waiting->sample, codes);
+		err = write_sample(streaming, &streaming->flows[waiting->flow], &waiting->sample, numbers);
 		streaming->first = (streaming->first + 1) % WAITING_MOST;
 		streaming->nr--;
 	}

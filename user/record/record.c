@@ -55,12 +55,12 @@ json_t *value_hex(__u64 number)
 	return json_sprintf("0x%llx", number);
 }
 
-char *time_text(const struct timespec *time, char *buffer)
+/* Writes the time without its nanoseconds. */
+static void put_second(char *buffer, time_t second)
 {
-	unsigned int ns = time->tv_nsec;
 	struct tm tm;
 
-	gmtime_r(&time->tv_sec, &tm);
+	gmtime_r(&second, &tm);
 	memcpy(buffer, "0000-00-00T00:00:00.000000000Z", TIME_TEXT);
 	put_two_digits(buffer, (tm.tm_year + 1900) / 100);
 	put_two_digits(buffer + 2, (tm.tm_year + 1900) % 100);
@@ -69,6 +69,18 @@ char *time_text(const struct timespec *time, char *buffer)
 	put_two_digits(buffer + 11, tm.tm_hour);
 	put_two_digits(buffer + 14, tm.tm_min);
 	put_two_digits(buffer + 17, tm.tm_sec);
+}
+
+char *time_text(const struct timespec *time, char *buffer)
+{
+	/* Most times are of the same second as the one before. */
+	static __thread time_t last = -1;
+	static __thread char text[TIME_TEXT];
+	unsigned int ns = time->tv_nsec;
+
+	if (time->tv_sec != last)
+		put_second(text, last = time->tv_sec);
+	memcpy(buffer, text, TIME_TEXT);
 	for (int i = 27; i >= 21; i -= 2, ns /= 100)
 		put_two_digits(buffer + i, ns % 100);
 	buffer[20] = '0' + ns;
