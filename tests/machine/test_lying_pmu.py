@@ -37,6 +37,22 @@ def test_a_profile_of_an_event_that_stands_still_says_so(lying):
     assert [warning["cause"] for warning in warnings] == ["implausible"] and "can't be true" in said
 
 
+def test_counters_of_busy_cpus_that_are_switched_off_are_found_within_an_interval(guest):
+    """Something else writes to IA32_FIXED_CTR_CTRL. CPUs may be halted, but the kernel says that these were not idle."""
+    turns = "i=0; while [ $i -lt 120 ]; do chase memory; i=$((i + 1)); done"
+    said = guest.say(f"nhmtap stat -q -a -e cycles,instructions -I 250 --format json -- sh -c 'msr 0 0x38d=0; {turns}'")
+    records = [json.loads(line) for line in said.splitlines() if line.startswith('{"type":')]
+    kinds = [record.get("cause", record["type"]) for record in records]
+    first = next(i for i, record in enumerate(records) if record.get("event") == "cycles" and record["value"] == 0)
+    assert kinds[first:first + 4] == ["count", "count", "implausible", "implausible"] and kinds.count("implausible") == 2
+    assert all("in the" in record["why"] for record in records if record["type"] == "warning")
+
+
+def test_counters_of_idle_cpus_may_be_switched_off(guest):
+    said = guest.say("nhmtap stat -q -a -e cycles,instructions -I 250 --format json -- sh -c 'msr 0 0x38d=0; sleep 2'")
+    assert "implausible" not in said
+
+
 @pytest.mark.parametrize("options", [("stat", "-e", "cycles,instructions,cycles:u,instructions:k"), ("stat", "-I", "50"),
                                      ("stat", "-a", "-I", "50"), ("profile", "-I", "100")])
 def test_the_machines_own_counts_are_believed(lying, options):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "activity/doubt.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,13 @@
 #include "activity/warning.h"
 #include "base/array.h"
 #include "base/memory.h"
+#include "host/idle.h"
 
 struct doubts {
 	size_t nr_events, nr_rows;
 	struct count *counts; /* of the stretch that is not judged yet: nr_events of each row */
 	bool *told;	      /* per event */
+	struct idle idle;     /* of the CPUs, when that stretch began */
 };
 
 void doubts_release(struct doubts *doubts)
@@ -23,7 +26,27 @@ void doubts_release(struct doubts *doubts)
 		return;
 	free(doubts->counts);
 	free(doubts->told);
+	idle_release(&doubts->idle);
 	free(doubts);
+}
+
+/* What is counted of CPUs is compared with the time in which they were not idle. */
+static void begin_stretch(struct activity *activity)
+{
+	if (activity->plan.target.cpus_given)
+		idle_read(&activity->doubts->idle);
+}
+
+void doubt_begin(struct activity *activity)
+{
+	struct doubts *doubts = activity->doubts;
+
+	if (!doubts) {
+		doubts = activity->doubts = xcalloc(1, sizeof(*doubts));
+		doubts->nr_events = activity->plan.events.nr;
+		doubts->told = xcalloc(doubts->nr_events + 1, sizeof(*doubts->told));
+	}
+	begin_stretch(activity);
 }
 
 static struct count *counts_of_row(struct activity *activity, size_t row)
@@ -31,11 +54,6 @@ static struct count *counts_of_row(struct activity *activity, size_t row)
 	size_t nr = activity->plan.events.nr;
 	struct doubts *doubts = activity->doubts;
 
-	if (!doubts) {
-		doubts = activity->doubts = xcalloc(1, sizeof(*doubts));
-		doubts->nr_events = nr;
-		doubts->told = xcalloc(nr + 1, sizeof(*doubts->told));
-	}
 	if (row >= doubts->nr_rows) {
 		doubts->counts = xrealloc(doubts->counts, (row + 1) * nr * sizeof(*doubts->counts));
 		memset(doubts->counts + doubts->nr_rows * nr, 0,
@@ -120,12 +138,26 @@ static struct suspect suspect_of(const struct activity *activity, size_t i, cons
 	};
 }
 
+/* For how long CPUs were not idle in a stretch of which a count is, at least; 0: not known. Those of several
+ * rows begin at other times. */
+static __u64 busy_of(const struct activity *activity, const struct count *count)
+{
+	const struct target *target = &activity->plan.target;
+	double nr = cpus_count(&target->cpus), idle;
+
+	if (!target->cpus_given || target->per || target_in_cgroups(target) || count_is_estimate(count))
+		return 0;
+	idle = idle_beyond(&activity->doubts->idle, &target->cpus) + nr / sysconf(_SC_CLK_TCK);
+	return fmax(0, count->running_ns - 1e9 * idle);
+}
+
 /* --- judging ---------------------------------------------------------------------------------- */
 
 static bool judge(const struct activity *activity, size_t i, const struct count *counts, char *why,
 		  size_t size)
 {
 	struct suspect one = suspect_of(activity, i, &counts[i]);
+	__u64 busy;
 
 	if (one.kind == COUNTS_OTHERS)
 		return false;
@@ -135,13 +167,24 @@ static bool judge(const struct activity *activity, size_t i, const struct count 
 		if (j != i && implausible_pair(&one, &other, why, size))
 			return true;
 	}
+	/* CPUs may count while they are idle, too, but not less than what runs on them. */
+	busy = one.sides & 0xb ? 0 : busy_of(activity, &one.count);
+	if (one.count.value < busy) {
+		one.busy = true;
+		one.count.enabled_ns = one.count.running_ns = busy;
+	}
 	return implausible(&one, why, size) && !(one.busy && may_have_guests());
 }
 
-static bool is_long_enough(const struct count *counts, size_t nr)
+/* The idle time of each CPU is known to a tick or so. */
+static bool is_long_enough(const struct activity *activity, const struct count *counts, size_t nr)
 {
+	const struct target *target = &activity->plan.target;
+	__u64 least = target->cpus_given && !target->per ? cpus_count(&target->cpus) * PLAUSIBLE_NS * 12 / 10
+							 : PLAUSIBLE_NS;
+
 	for (size_t i = 0; i < nr; i++)
-		if (counts[i].running_ns >= PLAUSIBLE_NS)
+		if (counts[i].running_ns >= least)
 			return true;
 	return false;
 }
@@ -158,7 +201,7 @@ int doubt_counts(struct activity *activity, size_t row, const struct count *sinc
 	counts = counts_of_row(activity, row);
 	for (size_t i = 0; i < nr; i++)
 		count_add(&counts[i], &since[i]);
-	if (!last && !is_long_enough(counts, nr))
+	if (!last && !is_long_enough(activity, counts, nr))
 		return 0;
 	for (size_t i = 0; i < nr && !err; i++) {
 		if (activity->doubts->told[i] || !judge(activity, i, counts, why, sizeof(why)))
@@ -167,5 +210,6 @@ int doubt_counts(struct activity *activity, size_t row, const struct count *sinc
 		err = warn_of_doubt(activity, activity->plan.events.list[i].name, why);
 	}
 	memset(counts, 0, nr * sizeof(*counts));
+	begin_stretch(activity);
 	return err;
 }

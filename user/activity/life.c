@@ -164,6 +164,7 @@ int activity_begin(struct activity *activity, bool running, struct refusal *refu
 	cgroups_keep(activity->session->host.cgroups,
 		     activity->options->interval_ms ? 2000000 * activity->options->interval_ms : ~0ULL);
 	begin_interval(activity);
+	doubt_begin(activity);
 	activity->began = activity->interval_began;
 	return 0;
 }

@@ -10,7 +10,6 @@
 #include "activity/start.h"
 #include "activity/tally.h"
 #include "analyze/analysis_record.h"
-#include "analyze/idle.h"
 #include "analyze/loads.h"
 #include "analyze/stored.h"
 #include "analyze/where.h"
@@ -18,6 +17,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/visible.h"
+#include "host/idle.h"
 #include "option/command.h"
 #include "stat/expectation_record.h"
 

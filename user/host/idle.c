@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analyze/idle.h"
+#include "host/idle.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ double idle_beyond(const struct idle *before, const struct cpus *cpus)
 	idle_read(&now);
 	for (int cpu = cpus_next(cpus, 0); cpu >= 0; cpu = cpus_next(cpus, cpu + 1))
 		if ((size_t)cpu < now.nr && (size_t)cpu < before->nr)
-			sum += now.seconds[cpu] - before->seconds[cpu];
+			sum += fmax(0, now.seconds[cpu] - before->seconds[cpu]);
 	idle_release(&now);
 	return sum;
 }
