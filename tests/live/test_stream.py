@@ -137,6 +137,25 @@ def test_what_was_overwritten_is_told_at_its_place(nhmtap, tmp_path):
     assert before[-1]["sample_time"] <= lost[0]["since"] <= lost[0]["until"] <= after[0]["sample_time"]
 
 
+def test_what_comes_too_fast_is_thinned_and_says_how_much(nhmtap, tmp_path):
+    beside = tmp_path / "beside"
+    with Puppet(before=pinned()) as puppet:
+        process = nhmtap.attach("stream", "--adaptive", *FAULTS, "--fields", "addr", "-o", "-", "-o", beside, "-p", puppet.pid)
+        for _ in range(3):
+            told = beside.stat().st_size
+            process.send_signal(signal.SIGSTOP)
+            puppet.do(f"faults={RING // 2 + 5000}")  # more than half of a ring, and less than all
+            process.send_signal(signal.SIGCONT)
+            until(lambda told=told: '"every":' in beside.read_text()[told:])
+        nhmtap.interrupt(process)
+    result = Result(0, beside.read_text(), "")
+    end, samples = result.one("end"), result.of("sample")
+    seen = end["samples"]["aggregated"] - sum(r["missing"] for r in result.of("lost"))
+    assert len(samples) + end["stream"]["left_out"] == seen >= RING
+    kept = [sample.get("every", 1) for sample in samples]
+    assert max(kept) > 1 and set(kept) <= {1 << n for n in range(17)} and abs(sum(kept) - seen) < max(kept)
+
+
 def test_an_unknown_field_gets_the_nearest(nhmtap):
     result = nhmtap("stream", *FAULTS, "--fields", "time,sym", "--", "true")
     error = result.one("error")

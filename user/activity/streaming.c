@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity/thinning.h"
 #include "aggregation/stacks.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -54,13 +55,15 @@ struct flow {
 	json_t *name;
 	struct aggregation *aggregation;
 	bool has_next;
-	struct streamed next;  /* if it has one: the oldest that is not taken */
+	struct streamed next; /* if it has one: the oldest that is not taken */
+	struct thinned_row row;
 	struct ring_loss loss; /* before that one; not told yet */
 };
 
 /* A sample that waits for its name. Its key is a copy. */
 struct waiting {
 	size_t flow;
+	unsigned int every; /* see thinning_take() */
 	struct streamed sample;
 };
 
@@ -86,6 +89,7 @@ struct streaming {
 	size_t nr_codes;
 
 	__s64 realtime; /* CLOCK_REALTIME minus CLOCK_MONOTONIC, ns */
+	struct thinning thinning;
 	__u64 written, unwritten, lost;
 	bool traces; /* `lost` counts the places where branches are missing */
 };
@@ -95,6 +99,7 @@ struct streaming *streaming_new(struct activity *activity, const char *shows)
 	struct streaming *streaming = xcalloc(1, sizeof(*streaming));
 
 	streaming->activity = activity;
+	streaming->thinning.on = activity->options->adaptive;
 	streaming->address = list_has(shows, "addr");
 	streaming->latency = list_has(shows, "latency");
 	streaming->period = list_has(shows, "period");
@@ -351,7 +356,7 @@ static void add_codes(struct streaming *streaming, struct fields *fields, const 
 #define FLUSHED_AT 512
 
 static int write_sample(struct streaming *streaming, const struct flow *flow, const struct streamed *sample,
-			const __u32 *codes)
+			unsigned int every, const __u32 *codes)
 {
 	const struct host *host = &streaming->activity->session->host;
 	struct fields fields = {.nr = 0};
@@ -364,6 +369,8 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 	}
 	activity_add_event(&fields, flow->event, flow->name);
 	fields_text(&fields, "sample_time", time_of(streaming, sample->time, time), TIME_TEXT - 1);
+	if (every > 1)
+		fields_number(&fields, "every", every);
 	if (streaming->address)
 		fields_value(&fields, "address", value_hex(sample->address));
 	if (streaming->physical)
@@ -491,12 +498,12 @@ static void *key_at(const struct streaming *streaming, size_t i)
 	return streaming->keys + i * streaming->tail;
 }
 
-static void keep(struct streaming *streaming, size_t flow)
+static void keep(struct streaming *streaming, size_t flow, unsigned int every)
 {
 	size_t at = (streaming->first + streaming->nr++) % WAITING_MOST;
 	struct waiting *waiting = &streaming->waiting[at];
 
-	*waiting = (struct waiting){flow, streaming->flows[flow].next};
+	*waiting = (struct waiting){flow, every, streaming->flows[flow].next};
 	waiting->sample.key = memcpy(key_at(streaming, at), waiting->sample.key, streaming->tail);
 }
 
@@ -518,7 +525,8 @@ static int write_waiting(struct streaming *streaming, __u64 now, enum patience p
 		if (!name(streaming, waiting->sample.key, codes,
 			  late && patience == FOR_NOW ? NO_LONGER : patience, numbers))
 			break;
-		err = write_sample(streaming, &streaming->flows[waiting->flow], &waiting->sample, numbers);
+		err = write_sample(streaming, &streaming->flows[waiting->flow], &waiting->sample,
+				   waiting->every, numbers);
 		streaming->first = (streaming->first + 1) % WAITING_MOST;
 		streaming->nr--;
 	}
@@ -565,17 +573,19 @@ static struct flow *oldest(struct streaming *streaming, __u64 before)
 
 static int take(struct streaming *streaming, struct flow *flow, __u64 now)
 {
+	unsigned int every;
 	int err = 0;
 
 	if (flow->loss.samples) {
 		err = streaming->waiting ? write_waiting(streaming, now, NO_LONGER) : 0;
 		err = err ? err : write_loss(streaming, flow);
 	}
-	if (err)
+	every = err ? 0 : thinning_take(&streaming->thinning, &flow->row);
+	if (!every)
 		return err;
 	if (!streaming->waiting)
-		return write_sample(streaming, flow, &flow->next, NULL);
-	keep(streaming, flow - streaming->flows);
+		return write_sample(streaming, flow, &flow->next, every, NULL);
+	keep(streaming, flow - streaming->flows, every);
 	return streaming->nr == WAITING_MOST ? write_waiting(streaming, now, NO_LONGER) : 0;
 }
 
@@ -591,6 +601,17 @@ static void see_clock(struct streaming *streaming)
 		streaming->realtime = now;
 }
 
+/* Whether the rings or the outputs are filling. */
+static bool is_behind(const struct streaming *streaming)
+{
+	const struct activity *activity = streaming->activity;
+	bool behind = session_is_filling(activity->session, activity->name);
+
+	for (size_t i = 0; i < streaming->nr_flows; i++)
+		behind = behind || aggregation_is_behind(streaming->flows[i].aggregation);
+	return behind;
+}
+
 int streaming_drain(struct streaming *streaming, __u64 before, bool all)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
@@ -598,6 +619,8 @@ int streaming_drain(struct streaming *streaming, __u64 before, bool all)
 	int err = 0;
 
 	see_clock(streaming);
+	if (streaming->thinning.on)
+		thinning_adapt(&streaming->thinning, is_behind(streaming), now);
 	if (streaming->waiting)
 		reader_take(streaming->activity->reader, all);
 	while (!err && (flow = oldest(streaming, before))) {
@@ -679,5 +702,7 @@ json_t *streaming_value(const struct streaming *streaming)
 
 	if (streaming->unwritten)
 		json_object_set_new(value, "queue_full", json_integer(streaming->unwritten));
+	if (streaming->thinning.on)
+		json_object_set_new(value, "left_out", json_integer(streaming->thinning.left_out));
 	return value;
 }

@@ -154,6 +154,11 @@ struct table_runs aggregation_runs(const struct aggregation *aggregation)
 	return table_reader_runs(aggregation->reader);
 }
 
+bool aggregation_is_behind(const struct aggregation *aggregation)
+{
+	return rings_are_behind(aggregation->rings);
+}
+
 bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample,
 		      struct ring_loss *loss)
 {

@@ -91,6 +91,9 @@ void aggregation_conceal(struct aggregation *aggregation, const char *name);
 /* Leaves out the samples that do not meet this condition. Must be called before aggregation_load(). */
 void aggregation_where(struct aggregation *aggregation, const struct where_term *terms, size_t nr);
 
+/* See rings_are_behind(). */
+bool aggregation_is_behind(const struct aggregation *aggregation);
+
 /* Gives the next sample of the stream: see rings_next(). */
 bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample,
 		      struct ring_loss *loss);

@@ -192,6 +192,14 @@ static __u64 written(const struct rings *rings, int cpu)
 	return __atomic_load_n(&head->written, __ATOMIC_ACQUIRE);
 }
 
+bool rings_are_behind(const struct rings *rings)
+{
+	for (int cpu = 0; cpu < rings->nr_cpus; cpu++)
+		if (written(rings, cpu) - rings->read[cpu] >= rings->nr_samples / 2)
+			return true;
+	return false;
+}
+
 static const char *next_in_ring(const struct rings *rings, int cpu)
 {
 	return ring_at(rings, cpu) + sizeof(struct ring_head) +

@@ -49,6 +49,9 @@ size_t rings_bytes(int nr_cpus, size_t key_size, const struct ring_extras *extra
 
 void rings_close(struct rings *rings);
 
+/* Whether a ring of any CPU is at least half full of samples that were not read yet. */
+bool rings_are_behind(const struct rings *rings);
+
 /* Gives the next sample of all CPUs, in the order of their times, if it is older than `before`. Returns false
  * if there is none. What is found to be lost is added to *loss. */
 bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, struct ring_loss *loss);

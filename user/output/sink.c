@@ -680,6 +680,11 @@ bool sink_has_room(const struct sink *sink, unsigned int times)
 			       : queue_waiting(&sink->queue) < times * sink->most;
 }
 
+bool sink_is_filling(const struct sink *sink)
+{
+	return sink->most && !sink->documents && queue_waiting(&sink->queue) >= sink->most / 2;
+}
+
 int sink_finish(struct sink *sink, unsigned long long until_ns)
 {
 	while (!sink_flush(sink) && sink_waits(sink)) {

@@ -165,6 +165,9 @@ bool sink_waits(const struct sink *sink);
  * wanted: while their bound is exceeded, only one for each attempt to send, and it drops the oldest. */
 bool sink_has_room(const struct sink *sink, unsigned int times);
 
+/* Whether at least half of the queue is taken, of a sink that queues bytes. */
+bool sink_is_filling(const struct sink *sink);
+
 /*
  * Whether sink_flush() is to be called now, given that more records will follow soon. Regular files are
  * written at most five times a second, because write(2) is a large part of the cost of a short interval. If

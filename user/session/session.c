@@ -63,6 +63,15 @@ int session_write_fields(struct session *session, const char *type, const struct
 	return outcome(&written);
 }
 
+bool session_is_filling(const struct session *session, const char *activity)
+{
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (!session->streams[i].sink.error && stream_takes(&session->streams[i], activity) &&
+		    sink_is_filling(&session->streams[i].sink))
+			return true;
+	return false;
+}
+
 bool session_has_room(const struct session *session, const char *activity)
 {
 	bool any = false;

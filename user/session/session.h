@@ -71,6 +71,9 @@ int session_write_fields(struct session *session, const char *type, const struct
  * room then count what they miss. */
 bool session_has_room(const struct session *session, const char *activity);
 
+/* Whether at least half of the room of one of these streams is taken. */
+bool session_is_filling(const struct session *session, const char *activity);
+
 /* Whether there is room for a single sample or branch, as a record of this type. If not, each stream counts
  * it as missed. */
 bool session_takes_single(struct session *session, const char *type, const char *activity);

@@ -149,6 +149,8 @@ static const struct option_row rows[] = {
 		 "addr,phys,latency,source,cacheline,offset,page,phys_page,node,tlb,lock; and stack, "
 		 "branches "
 		 "(the last before the sample), regs (default " DEFAULT_FIELDS ")"},
+	{0, "adaptive", NULL, OPTION_FLAG, COMMON(adaptive),
+	 .help = "while samples come faster than they can be written, keep one of every n and say n"},
 	{0},
 };
 
