@@ -52,6 +52,14 @@ def names(screen):
     return [row[-1].split()[0] for row in rows(screen)]
 
 
+def choose(seen, pattern):
+    """Waits until the cursor is on a row of this pattern."""
+    def chosen(screen):
+        reverse = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in screen.splitlines()[1:-1] if re.match(r"\x1b\[(0;)?7m", line)]
+        return len(reverse) == 1 and re.search(pattern, reverse[0])
+    seen.until(chosen, lambda: seen.screen("-e"))
+
+
 def test_functions_are_in_the_order_of_their_samples_and_of_what_s_asks_for(stored):
     with Terminal(NHMTAP, "top", stored(profile(*FUNCTIONS))) as seen:
         screen = seen.until(shows("large", "middle", "small"))
@@ -87,6 +95,76 @@ def test_a_filter_is_a_text_or_a_condition(stored):
         seen.until(shows("Unmatched"))
         seen.tmux("send-keys", "Escape")
         seen.until(lambda screen: len(names(screen)) == 3)
+
+
+CODE = """
+#define PLACES "nop\\n.globl sampled_place\\nsampled_place: ud2\\nnop\\nhlt\\nud2"
+__attribute__((noinline)) void sought(void)
+{
+	__asm__ volatile(PLACES);
+}
+
+int main(void)
+{
+	sought();
+	return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def sampled_place(tmp_path_factory):
+    """A frame of the function sought(), at its first ud2."""
+    path = tmp_path_factory.mktemp("code") / "program"
+    path.with_suffix(".c").write_text(CODE)
+    subprocess.run(["gcc", "-g", "-O1", "-o", path, path.with_suffix(".c")], check=True)
+    symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+    return {"symbol": "sought", "module": str(path), "offset": hex(int(re.search(r"(\w+) T sampled_place", symbols)[1], 16))}
+
+
+@pytest.mark.parametrize("stack", [False, True])
+def test_enter_shows_the_code_of_a_function_in_which_texts_are_found(stored, sampled_place, stack):
+    frames = {"type": "frames", "frames": [sampled_place, {"symbol": "main"}]}
+    where = {"stack": [0, 1]} if stack else {"code": sampled_place}
+    others = [{"comm": "demo", "samples": 1, "period": 3, "code": {"symbol": "sorted"}}, *FUNCTIONS] if not stack else []
+    records = [frames] * stack + [profile({"comm": "demo", "samples": 7, "period": 70, **where}, *others)] * 2
+    with Terminal(NHMTAP, "top", stored(*records), rows=50, columns=100) as seen:
+        seen.type("e/so")
+        seen.tmux("send-keys", "Enter")
+        seen.until(lambda screen: "Esc no filter" in screen and set(names(screen)) == {"sought", *["sorted"] * (not stack)})
+        seen.type("/sought")
+        seen.tmux("send-keys", "Enter")
+        seen.until(shows("n N next"))
+        seen.tmux("send-keys", "Enter")
+        screen = seen.until(shows("function sought", "sought of /", "program.c:"))
+        assert re.findall(r"^ +(\d+) +100\.00% +0x\w+: +ud2", screen, re.M) == ["14"] and len(re.findall(": +ud2", screen)) == 2
+        seen.type("/UD2")
+        seen.tmux("send-keys", "Enter")
+        choose(seen, r"^ *14 +100\.00% +0x\w+: +ud2")
+        assert "hlt" in seen.screen()  # nothing is left out
+        for key, found in (("n", r"^ +0x\w+: +ud2"), ("n", r"^ *14 +100"), ("N", r"^ +0x\w+: +ud2")):
+            seen.type(key)
+            choose(seen, found)
+        seen.tmux("send-keys", "Escape")
+        seen.until(lambda screen: "│ /sought" in screen and names(screen) == ["sought"])
+
+
+def test_next_goes_to_rows_that_the_filter_is_for(stored):
+    with Terminal(NHMTAP, "top", stored(profile(*FUNCTIONS))) as seen:
+        seen.until(shows("large", "middle", "small"))
+        seen.type("n")
+        seen.until(shows("/ TEXT first"))
+        seen.type("/comm=demo")
+        seen.tmux("send-keys", "Enter")
+        seen.until(lambda screen: names(screen) == ["large", "small"])
+        for row in ("small", "large", "small"):
+            seen.type("n")
+            choose(seen, f"demo +{row}")
+        seen.type("/nosuch")
+        seen.tmux("send-keys", "Enter")
+        seen.until(lambda screen: not names(screen))
+        seen.type("n")
+        seen.until(shows("no row has 'nosuch'"))
 
 
 def test_counts_have_their_last_intervals_as_bars(stored):

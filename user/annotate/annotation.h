@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#include "output/text.h"
+
 /* The keys that the samples are to be aggregated by: of any event, and of loads. */
 #define ANNOTATED_KEYS	       "place"
 #define ANNOTATED_KEYS_OF_DATA "place,source"
@@ -22,5 +24,8 @@ void annotator_release(struct annotator *annotator);
  * record, which says why if there is no code.
  */
 json_t *annotate(struct annotator *annotator, const char *function, const json_t *record);
+
+/* Appends an annotation record as people read it. */
+void annotation_print(struct text *text, const json_t *record);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "annotate/annotation.h"
 #include "base/visible.h"
 #include "output/rows.h"
 #include "output/table.h"
@@ -83,7 +84,7 @@ static bool has_latency(const json_t *instructions)
 	return false;
 }
 
-static void annotation_table(struct text *text, const struct stream *stream, const json_t *record)
+void annotation_print(struct text *text, const json_t *record)
 {
 	const json_t *instructions = json_object_get(record, "instructions"), *before = NULL;
 	bool latency = has_latency(instructions);
@@ -91,7 +92,6 @@ static void annotation_table(struct text *text, const struct stream *stream, con
 	json_t *one;
 	size_t i;
 
-	row_time(text, stream, record);
 	row_cell(json_object_get(record, "function"), cell, sizeof(cell));
 	text_add(text, "%s", cell);
 	if (json_object_get(record, "module")) {
@@ -114,6 +114,12 @@ static void annotation_table(struct text *text, const struct stream *stream, con
 		before = one;
 	}
 	text_add(text, "\n");
+}
+
+static void annotation_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	row_time(text, stream, record);
+	annotation_print(text, record);
 }
 
 REGISTER_TABLE(annotation, annotation_table);

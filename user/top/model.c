@@ -40,11 +40,13 @@ struct top_model {
 	int view;
 	size_t order[VIEWS], window;
 	char *function; /* the function that is looked into; NULL: none */
-	char filter[FILTER_MOST + 1];
-	bool typing, help, moved; /* moved: the user has chosen a row */
-	char note[600];		  /* what is said once above the keys */
+	char filter[FILTER_MOST + 1],
+		filter_before[FILTER_MOST + 1]; /* before: of the list, as chosen_before */
+	bool typing, help, moved;		/* moved: the user has chosen a row */
+	char note[600];				/* what is said once above the keys */
 	struct row_filter conditions;
 
+	struct annotator *annotator;
 	struct view_tables *tables;	    /* NULL: to be made anew */
 	size_t from, taken;		    /* records that are in `tables` */
 	struct screen_lines lines;	    /* of the view */
@@ -63,6 +65,7 @@ struct top_model *top_new(bool replay, bool utf8)
 	*top = (struct top_model){.replay = replay,
 				  .utf8 = utf8,
 				  .speed = USUAL_SPEED,
+				  .annotator = annotator_new(),
 				  .columns = 80,
 				  .rows = 24,
 				  .stale = true,
@@ -82,6 +85,7 @@ static void begin_anew(struct top_model *top)
 void top_release(struct top_model *top)
 {
 	begin_anew(top);
+	annotator_release(top->annotator);
 	tape_release(&top->tape);
 	lines_release(&top->lines);
 	lines_release(&top->messages);
@@ -229,6 +233,7 @@ static void make_tables(struct top_model *top)
 		.order = view_order(top->view, top->order[top->view]),
 		.filter = &top->conditions,
 		.function = top->function,
+		.annotator = top->annotator,
 	};
 	size_t from = window_begin(top);
 
@@ -263,9 +268,10 @@ static const char *const help_text =
 	"  8          what nhmtap and COMMAND have written\n"
 	"  Tab        the next view\n"
 	"  ↑ ↓ j k    choose a row; PgUp PgDn, Home End or g G: faster\n"
-	"  Enter      look into a function: its lines, callers and callees\n"
+	"  Enter      look into a function: lines, callers, callees, code\n"
 	"  Esc        back\n"
-	"  /          filter: a text that rows have, or comm=…, module~…, symbol!=…\n"
+	"  /          filter: a text that rows have, or comm=…, module~…, symbol!=…; in a function: find\n"
+	"  n N        the next row, or the one before, that the filter is for\n"
 	"  s          sort by the next order; total has what functions call, too\n"
 	"  w          all the time, the last minute, the last 10 seconds\n"
 	"  Space z    freeze, or go on; data are taken in meanwhile\n"
@@ -296,7 +302,9 @@ static void make_lines(struct top_model *top)
 		make_messages(top);
 	} else {
 		make_tables(top);
-		view_lines(top->tables, &top->lines, top->columns, top->conditions.nr ? "" : top->filter);
+		/* What is looked for in a function is shown with what is around it. */
+		view_lines(top->tables, &top->lines, top->columns,
+			   top->conditions.nr || top->function ? "" : top->filter);
 	}
 	top->stale = false;
 	if (!top->moved)
@@ -337,6 +345,34 @@ static bool apply_filter(struct top_model *top)
 	return false;
 }
 
+/* Whether the line is a row that '/' was for. Of conditions, all rows that are left meet them. */
+static bool is_found(const struct top_model *top, const struct screen_line *line)
+{
+	if (top->conditions.nr)
+		return line->function;
+	return line->style == LINE_PLAIN && strcasestr(line->text, top->filter);
+}
+
+/* Goes to the next row that is found, from the last one on to the first. */
+static void find_next(struct top_model *top, int direction)
+{
+	size_t nr = top->lines.nr, at = top->chosen;
+
+	for (size_t i = 0; i < nr && *top->filter; i++) {
+		at = (at + nr + direction) % nr;
+		if (is_found(top, &top->lines.list[at])) {
+			top->chosen = at;
+			top->moved = true;
+			return;
+		}
+	}
+	if (*top->filter)
+		snprintf(top->note, sizeof(top->note), "no row has '%s'", top->filter);
+	else
+		snprintf(top->note, sizeof(top->note),
+			 "/ TEXT first, then n goes to the next row that has it");
+}
+
 static void type_key(struct top_model *top, int key)
 {
 	size_t length = strlen(top->filter);
@@ -346,7 +382,10 @@ static void type_key(struct top_model *top, int key)
 		top->typing = false;
 		if (key == TOP_ESCAPE)
 			*top->filter = '\0';
-		apply_filter(top);
+		if (apply_filter(top) && *top->filter && top->function) {
+			make_lines(top);
+			find_next(top, 1);
+		}
 	} else if (key == TOP_ERASE) {
 		while (length && (top->filter[--length] & 0xc0) == 0x80)
 			;
@@ -365,7 +404,8 @@ static void go_back(struct top_model *top)
 	} else if (top->function) {
 		free(top->function);
 		top->function = NULL;
-		begin_anew(top);
+		memcpy(top->filter, top->filter_before, sizeof(top->filter));
+		apply_filter(top);
 		top->chosen = top->chosen_before;
 		top->first = top->first_before;
 		top->moved = true;
@@ -385,6 +425,7 @@ static void look_into(struct top_model *top)
 	}
 	top->chosen_before = top->chosen;
 	top->first_before = top->first;
+	memcpy(top->filter_before, top->filter, sizeof(top->filter));
 	free(top->function);
 	top->function = xstrdup(function);
 	top->chosen = top->first = 0;
@@ -517,6 +558,10 @@ bool top_key(struct top_model *top, int key)
 		*top->filter = '\0';
 		apply_filter(top);
 		break;
+	case 'n':
+	case 'N':
+		find_next(top, key == 'n' ? 1 : -1);
+		break;
 	case 's':
 		sort_next(top);
 		break;
@@ -600,8 +645,8 @@ static void put_footer(struct top_model *top)
 	else if (*top->note)
 		footer = xasprintf(" %s", top->note);
 	else
-		footer = xstrdup(" q quit  1-8 views  Enter into  Esc back  / filter  s sort  z freeze  "
-				 "? help");
+		footer = xasprintf(" q quit  ? help  1-8 views  Enter into  %s  s sort  z freeze",
+				   *top->filter ? "n N next  Esc no filter" : "Esc back  / filter");
 	put_line(top, footer, LINE_BAR);
 	free(footer);
 }

@@ -10,6 +10,7 @@
 #include "base/visible.h"
 #include "output/member.h"
 #include "output/rows.h"
+#include "top/code.h"
 #include "view/figures.h"
 #include "view/heading.h"
 #include "view/shares.h"
@@ -75,13 +76,14 @@ struct view_tables {
 	struct condition of_function;
 	struct row_filter of_lines; /* only rows of the function */
 	struct share_tables *shares[SHARES_MOST];
+	struct sampled_code *code; /* of the function; NULL: there is none */
 	struct figures *figures;
 	struct heading_of_stream heading;
 	struct health_account *accounts;
 	size_t nr_accounts, records;
 };
 
-/* A function: its lines, who calls it, and what it calls. */
+/* A function: its lines, who calls it, what it calls, and its code. */
 static void begin_function(struct view_tables *tables)
 {
 	struct shares_wanted
@@ -91,6 +93,7 @@ static void begin_function(struct view_tables *tables)
 
 	tables->of_function = (struct condition){.key = "symbol", .value = tables->function};
 	tables->of_lines = (struct row_filter){&tables->of_function, 1};
+	tables->code = code_new(tables->function);
 	tables->shares[OWN_SHARES] = shares_new(&lines);
 	tables->shares[SECOND_SHARES] = shares_new(&callers);
 	tables->shares[THIRD_SHARES] = shares_new(&callees);
@@ -137,6 +140,7 @@ void view_release(struct view_tables *tables)
 			shares_release(tables->shares[i]);
 	for (size_t i = 0; i < tables->nr_accounts; i++)
 		free(tables->accounts[i].name);
+	code_release(tables->code);
 	figures_release(tables->figures);
 	heading_release(&tables->heading);
 	free(tables->accounts);
@@ -187,6 +191,8 @@ void view_take(struct view_tables *tables, const json_t *record)
 	for (size_t i = 0; i < SHARES_MOST && (own || frames); i++)
 		if (tables->shares[i])
 			shares_take(tables->shares[i], record);
+	if (tables->code && (own || frames))
+		code_take(tables->code, record);
 	if (own)
 		figures_take(tables->figures, record);
 }
@@ -234,11 +240,18 @@ static void add_function(const struct view_tables *tables, struct screen_lines *
 	static const char *const titles[] = {"lines of the function that samples are on", "callers",
 					     "callees"};
 	char *title = xasprintf("function %s", tables->function);
+	struct text code = {0};
 
 	lines_add(lines, title, LINE_TITLE);
 	free(title);
 	for (size_t i = 0; i < SHARES_MOST; i++)
 		add_shares(tables->shares[i], titles[i], lines, width, wanted);
+	code_print(tables->code, tables->wanted.annotator, &code);
+	if (code.bytes) {
+		add_blank(lines);
+		lines_add(lines, "code", LINE_TITLE);
+		add_text(lines, &code, LINE_PLAIN);
+	}
 	if (lines->nr == 1)
 		lines_add(lines, "# no samples of it are in these records", LINE_REMARK);
 }

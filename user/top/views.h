@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "annotate/annotation.h"
 #include "top/lines.h"
 #include "view/filter.h"
 
@@ -33,7 +34,8 @@ struct view_wanted {
 	enum top_view view;
 	const char *order;
 	const struct row_filter *filter; /* must not be NULL */
-	const char *function; /* a function whose lines, callers and callees are wanted; NULL: none */
+	const char *function; /* a function whose lines, callers, callees and code are wanted; NULL: none */
+	struct annotator *annotator; /* reads the code */
 };
 
 struct view_tables;

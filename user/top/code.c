@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "top/code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "output/calls.h"
+#include "output/member.h"
+
+struct sampled_code {
+	char *function;
+	struct calls calls;
+	json_t *events;	     /* {event: {"period": of all entries, "functions": {symbol: {place: entry}}}} */
+	json_t *annotations; /* of what was taken in so far; NULL: to be made */
+};
+
+struct sampled_code *code_new(const char *function)
+{
+	struct sampled_code *code = xcalloc(1, sizeof(*code));
+
+	*code = (struct sampled_code){.function = xstrdup(function), .events = json_object()};
+	return code;
+}
+
+void code_release(struct sampled_code *code)
+{
+	if (!code)
+		return;
+	calls_release(&code->calls);
+	json_decref(code->events);
+	json_decref(code->annotations);
+	free(code->function);
+	free(code);
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+/* The code that the entry's samples are in: its own, or where its stack ends. */
+static const json_t *innermost(const struct sampled_code *code, const json_t *entry)
+{
+	json_t *stack = json_object_get(entry, "stack");
+
+	return json_array_size(stack)
+		       ? calls_frame(&code->calls, json_integer_value(json_array_get(stack, 0)))
+		       : json_object_get(entry, "code");
+}
+
+static bool is_in_function(const struct sampled_code *code, const json_t *frame)
+{
+	char name[CALLS_NAME_MAX];
+
+	for (size_t i = 0; i < calls_in(frame); i++) {
+		struct call call = calls_at(frame, i);
+
+		if (!strcmp(calls_name(&call, name, sizeof(name)), code->function))
+			return true;
+	}
+	return false;
+}
+
+static json_t *object_at(json_t *parent, const char *name)
+{
+	json_t *child = json_object_get(parent, name);
+
+	if (child)
+		return child;
+	child = json_object();
+	json_object_set_new(parent, name, child);
+	return child;
+}
+
+static void add_number(json_t *sum, const json_t *entry, const char *member)
+{
+	if (json_object_get(entry, member))
+		json_object_set_new(sum, member, json_integer(integer(sum, member) + integer(entry, member)));
+}
+
+static void add_place(json_t *functions, const json_t *frame, const json_t *entry)
+{
+	static const char *const numbers[] = {"samples", "period", "latency_sum"};
+	struct call outermost = calls_at(frame, calls_in(frame) - 1);
+	json_t *key = json_sprintf("%s\n%s\n%s", string(frame, "module"), string(frame, "offset"),
+				   string(entry, "source"));
+	json_t *sum = object_at(object_at(functions, outermost.symbol), json_string_value(key) ?: "");
+
+	json_decref(key);
+	json_object_set(sum, "code", (json_t *)frame);
+	json_object_set(sum, "source", json_object_get(entry, "source"));
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		add_number(sum, entry, numbers[i]);
+}
+
+void code_take(struct sampled_code *code, const json_t *record)
+{
+	json_t *entries = json_object_get(record, "entries"), *event, *entry;
+	size_t i;
+
+	if (!strcmp(string(record, "type"), "frames"))
+		calls_define(&code->calls, record);
+	if (!json_array_size(entries))
+		return;
+	event = object_at(code->events, string(record, "event"));
+	add_number(event, json_object_get(record, "rest"), "period");
+	json_array_foreach(entries, i, entry) {
+		const json_t *frame = innermost(code, entry);
+
+		add_number(event, entry, "period");
+		if (calls_at(frame, calls_in(frame) - 1).symbol && json_object_get(frame, "offset") &&
+		    is_in_function(code, frame))
+			add_place(object_at(event, "functions"), frame, entry);
+	}
+	json_decref(code->annotations);
+	code->annotations = NULL;
+}
+
+/* --- code ------------------------------------------------------------------------------------- */
+
+/* A record as the samples of one event would be, of which the other entries are one. */
+static json_t *record_of(const char *name, const json_t *event, const json_t *places)
+{
+	json_t *entries = json_array(), *entry;
+	json_int_t others = integer(event, "period");
+	const char *key;
+
+	json_object_foreach((json_t *)places, key, entry) {
+		json_array_append(entries, entry);
+		others -= integer(entry, "period");
+	}
+	json_array_append_new(entries, json_pack("{sI}", "period", others));
+	return json_pack("{ss so}", "event", name, "entries", entries);
+}
+
+static json_t *annotate_all(const struct sampled_code *code, struct annotator *annotator)
+{
+	json_t *annotations = json_array(), *event, *places;
+	const char *name, *function;
+
+	json_object_foreach(code->events, name, event)
+		json_object_foreach(json_object_get(event, "functions"), function, places) {
+			json_t *record = record_of(name, event, places);
+			json_t *list = annotate(annotator, function, record);
+
+			json_array_extend(annotations, list);
+			json_decref(list);
+			json_decref(record);
+		}
+	return annotations;
+}
+
+void code_print(struct sampled_code *code, struct annotator *annotator, struct text *text)
+{
+	json_t *annotation;
+	size_t i;
+
+	if (!code->annotations)
+		code->annotations = annotate_all(code, annotator);
+	json_array_foreach(code->annotations, i, annotation)
+		annotation_print(text, annotation);
+}
