@@ -177,8 +177,6 @@ static int tcp_address(struct address *address, const char *asked, const char *p
 int address_read(struct address *address, const char *asked, const char *place, struct refusal *refusal)
 {
 	*address = (struct address){0};
-	if (!address_is(place))
-		return refuse_place(refusal, asked, place, "it begins with no kind of address");
 	return begins(place, UNIX) ? unix_address(address, asked, place, refusal)
 				   : tcp_address(address, asked, place, refusal);
 }

@@ -457,13 +457,58 @@ static bool is_host_and_port(const char *place)
 	return inet_pton(AF_INET6, host + 1, any) == 1;
 }
 
+static bool is_port(const char *text)
+{
+	return *text && strlen(text) <= 5 && !text[strspn(text, "0123456789")] && atoi(text) <= UINT16_MAX;
+}
+
+/* The port of a place like "9400", ":9400" and "*:9400", with which other programs listen at all addresses.
+ * NULL: it is none. */
+static const char *port_alone(const char *place)
+{
+	const char *port = !strncmp(place, "*:", 2) ? place + 2 : place + (*place == ':');
+
+	return is_port(port) ? port : NULL;
+}
+
+static bool is_name_and_port(const char *place)
+{
+	size_t length = strspn(place, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_");
+
+	return length && place[length] == ':' && is_port(place + length + 1);
+}
+
+/* Refuses a place without a kind, with what was probably meant. */
+static int refuse_kindless(const char *place, struct refusal *refusal)
+{
+	const char *port = port_alone(place);
+
+	refuse(refusal, STATUS_USAGE, LISTEN_OPTION " '%.300s'", place);
+	if (port) {
+		because(refusal, "it does not say at which address");
+		return instead(refusal,
+			       "127.0.0.1:%s for programs on this machine; " LISTEN_PUBLIC
+			       "tcp:0.0.0.0:%s for everyone who reaches it",
+			       port, port);
+	}
+	if (is_name_and_port(place)) {
+		because(refusal, "a host's name that has to be looked up needs its kind");
+		return instead(refusal,
+			       "tcp:%.300s, or " LISTEN_PUBLIC "tcp:%.300s if other machines reach it", place,
+			       place);
+	}
+	because(refusal, "it is neither a socket's path nor a host and port");
+	return instead(refusal, "write unix:PATH, 127.0.0.1:PORT or tcp:[ADDRESS]:PORT");
+}
+
 /* Parses a place. An address that other machines can reach is refused without LISTEN_PUBLIC. */
 static int read_place(struct address *address, const char *place, struct refusal *refusal)
 {
 	bool public = !strncmp(place, LISTEN_PUBLIC "tcp:", strlen(LISTEN_PUBLIC "tcp:"));
 	char *whole = xasprintf("%s%s", is_host_and_port(place) ? "tcp:" : "",
 				place + (public ? strlen(LISTEN_PUBLIC) : 0));
-	int err = address_read(address, LISTEN_OPTION, whole, refusal);
+	int err = address_is(whole) ? address_read(address, LISTEN_OPTION, whole, refusal)
+				    : refuse_kindless(place, refusal);
 
 	if (!err && !public && !address_is_local(address)) {
 		refuse(refusal, STATUS_USAGE, LISTEN_OPTION " '%.300s'", place);
