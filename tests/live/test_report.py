@@ -207,10 +207,40 @@ def test_light_and_dark_can_be_switched(opened):
 
 def test_everything_that_is_used_has_a_name_and_headings_are_in_order(opened):
     driver = opened()
-    assert driver.execute_script("""return [...document.querySelectorAll("button, select, input, svg[role=img], [role=tree], [role=region]")].filter(
+    assert driver.execute_script("""return [...document.querySelectorAll("button, select, input, svg[role=img], [role=tree], [role=group]")].filter(
         of => !of.getAttribute("aria-label") && !of.textContent.trim()).length""") == 0
     levels = driver.execute_script("return [...document.querySelectorAll('h1,h2,h3')].map(of => +of.tagName[1])")
     assert levels[0] == 1 and all(after - before <= 1 for before, after in zip(levels, levels[1:]))
+    driver = opened(EVERYTHING, EVERYTHING)
+    empty, landmarks = driver.execute_script("""return [[...document.querySelectorAll("th")].filter(of => !of.textContent.trim()).length,
+        [...document.querySelectorAll("nav, section, [role=region]")].map(
+            of => of.getAttribute("aria-label") || document.getElementById(of.getAttribute("aria-labelledby")).textContent)]""")
+    assert empty == 0 and len(set(landmarks)) == len(landmarks)
+
+
+@pytest.mark.parametrize("width", [360, 800, 1200])
+def test_headings_are_not_broken_within_a_word(opened, driver, width):
+    size = driver.get_window_size()
+    driver.set_window_size(width, size["height"])
+    try:
+        opened(EVERYTHING, EVERYTHING)
+        assert driver.execute_script("""return [...document.querySelectorAll("th")].filter(of => {
+            const range = document.createRange(); range.selectNodeContents(of);
+            return range.getClientRects().length > of.textContent.split(" ").length; }).map(of => of.textContent)""") == []
+    finally:
+        driver.set_window_size(size["width"], size["height"])
+
+
+def test_a_dark_page_is_printed_light(opened):
+    driver = opened()
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    driver.execute_script("document.documentElement.dataset.theme = 'dark'")
+    dark = driver.execute_script(colour)
+    try:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        assert min(map(int, re.findall(r"\d+", driver.execute_script(colour)))) > 240 > 60 > max(map(int, re.findall(r"\d+", dark)))
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 def test_a_stream_that_is_cut_is_shown_and_told(opened):
