@@ -159,3 +159,23 @@ def test_a_function_without_samples_is_told(nhmtap, touch):
 def test_other_keys_are_refused(nhmtap, touch, options, why):
     result = nhmtap("profile", "-e", "page-faults:u", "--annotate", "main", *options, "--", touch)
     assert result.status == 1 and why in result.records[0]["why"]
+
+
+def test_stored_samples_are_annotated_too(nhmtap, touch, tmp_path):
+    """The places are in the records, and the program still is where it was."""
+    stored = tmp_path / "stored"
+    assert nhmtap("profile", "-q", "--by", "place", "-e", "page-faults:u", "-c", "1", "-o", stored, "--", touch).status == 0
+    shown = subprocess.run(nhmtap.command("show", "--annotate", "touch_pages", stored), capture_output=True, text=True, check=True).stdout
+    place = re.search(rf"^ *(\d+) .*0x{site(touch):x}: ", shown, re.M)
+    assert place and int(place[1]) == PAGES and "/* here */" in shown
+
+
+@pytest.mark.parametrize("options, why", [
+    (["--annotate", "main"], "there are no samples of places in the code"),
+    (["--annotate", "main", "--by", "comm"], "by all samples of a function in one file"),
+])
+def test_stored_records_without_samples_of_code_say_why(nhmtap, tmp_path, options, why):
+    stored = tmp_path / "stored"
+    assert nhmtap("stat", "-q", "-e", "page-faults", "-o", stored, "--", "true").status == 0
+    result = subprocess.run(nhmtap.command("show", *options, stored), capture_output=True, text=True, check=False)
+    assert result.returncode == 1 and why in result.stderr

@@ -142,3 +142,8 @@ def test_what_makes_no_account_is_refused_with_the_reason(nhmtap, tmp_path):
     assert "compares the records of two files" in said(nhmtap("analyze", good, good, good), 1)
     assert "measured already" in said(nhmtap("analyze", "-r", "3", good), 1)
     assert "measured already" in said(nhmtap("analyze", "-I", "100", good), 1)
+
+
+def test_an_option_behind_the_files_is_no_third_file(nhmtap, tmp_path):
+    path = stream(tmp_path, "a", COUNTS)
+    assert "--expect': it stands behind the files" in said(nhmtap("analyze", path, path, "--expect", "stalled<5%"), 1)

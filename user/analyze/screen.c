@@ -50,6 +50,21 @@ static void add_bar(struct text *text, const json_t *share)
 	text_add(text, " %s ", bar);
 }
 
+/* With -v: the events behind a share, and what one of them costs. */
+static void add_events(struct text *text, const json_t *share)
+{
+	const json_t *cost = json_object_get(share, "cost");
+	json_t *event;
+	size_t i;
+
+	json_array_foreach(json_object_get(share, "events"), i, event)
+		text_add(text, "%s%s", i ? ", " : "    # ", json_string_value(event));
+	if (json_object_get(share, "events") && cost)
+		text_add(text, ", %g cycles each, from %g to %g", real_of(cost, "usual"),
+			 real_of(cost, "low"), real_of(cost, "high"));
+	text_add(text, json_object_get(share, "events") ? "\n" : "");
+}
+
 static void add_share(struct text *text, const json_t *share, int depth)
 {
 	text_add(text, "%*s%-*s", 2 * depth, "", NAME_WIDTH - 2 * depth, string(share, "name"));
@@ -110,7 +125,8 @@ static void add_unknown(struct text *text, const json_t *shares)
 }
 
 /* Adds the parts of a share, and theirs. Returns how many were left out. */
-static size_t add_parts(struct text *text, const json_t *shares, const char *parent, bool beside, int depth)
+static size_t add_parts(struct text *text, const json_t *shares, const char *parent, bool beside,
+			bool verbose, int depth)
 {
 	json_t *share;
 	size_t i, left_out = 0;
@@ -125,7 +141,9 @@ static size_t add_parts(struct text *text, const json_t *shares, const char *par
 			continue;
 		}
 		add_share(text, share, depth);
-		left_out += add_parts(text, shares, string(share, "name"), false, depth + 1);
+		if (verbose)
+			add_events(text, share);
+		left_out += add_parts(text, shares, string(share, "name"), false, verbose, depth + 1);
 	}
 	return left_out;
 }
@@ -345,9 +363,9 @@ static void analysis_table(struct text *text, const struct stream *stream, const
 	if (json_object_get(record, "executions"))
 		text_add(text, ", over %lld executions", (long long)integer(record, "executions"));
 	text_add(text, " (# at least, + probably, - at most):\n\n");
-	left_out = add_parts(text, shares, whole, false, 0);
+	left_out = add_parts(text, shares, whole, false, stream->verbose, 0);
 	text_add(text, "beside:\n");
-	left_out += add_parts(text, shares, whole, true, 0);
+	left_out += add_parts(text, shares, whole, true, stream->verbose, 0);
 	if (left_out)
 		text_add(text, "%zu parts of less than %.1f%% are left out\n", left_out, 100 * SHOWN_LEAST);
 	add_unknown(text, shares);

@@ -69,6 +69,11 @@ static int check_words(const struct options *options, struct refusal *refusal)
 {
 	if (options->nr_rest > 2) {
 		refuse(refusal, STATUS_USAGE, "argument '%.200s'", options->rest[2]);
+		if (options->rest[2][0] == '-') {
+			because(refusal, "it stands behind the files");
+			return instead(refusal, "options stand before them: nhmtap analyze %.200s … A B",
+				       options->rest[2]);
+		}
 		because(refusal, "analyze compares the records of two files");
 		return instead(refusal, "nhmtap analyze A B");
 	}

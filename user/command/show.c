@@ -4,9 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "annotate/annotation.h"
 #include "base/number.h"
 #include "option/command.h"
+#include "output/member.h"
 #include "output/progress.h"
+#include "output/text.h"
 #include "view/figures.h"
 #include "view/heading.h"
 #include "view/pager.h"
@@ -14,7 +17,7 @@
 #include "view/shares.h"
 
 struct show_options {
-	const char *by, *sort, *callers, *callees, *percent_limit;
+	const char *by, *sort, *callers, *callees, *percent_limit, *annotate;
 	struct texts filter;
 	bool children, diff;
 };
@@ -24,7 +27,35 @@ struct showing {
 	struct figures *figures;
 	struct heading_of_stream headings[2];
 	int stream;
+	const char *annotate; /* the function; NULL: none was asked for */
+	json_t *sampled;      /* then, per event: a record with the entries of all of its records */
 };
+
+static bool has_place(const json_t *entry)
+{
+	const json_t *code = json_object_get(entry, "code");
+
+	return json_object_get(code, "offset") || json_object_get(code, "address");
+}
+
+static void keep_entries(struct showing *showing, const json_t *record)
+{
+	const char *event = string(record, "event");
+	json_t *of_event, *entry;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "entries"), i, entry) {
+		if (!has_place(entry))
+			continue;
+		of_event = json_object_get(showing->sampled, event);
+		if (!of_event) {
+			of_event = json_copy((json_t *)record);
+			json_object_set_new(of_event, "entries", json_array());
+			json_object_set_new(showing->sampled, event, of_event);
+		}
+		json_array_append(json_object_get(of_event, "entries"), entry);
+	}
+}
 
 static void take_record(void *of, const json_t *record)
 {
@@ -33,6 +64,8 @@ static void take_record(void *of, const json_t *record)
 	heading_take(&showing->headings[showing->stream], record);
 	shares_take(showing->shares, record);
 	figures_take(showing->figures, record);
+	if (showing->annotate)
+		keep_entries(showing, record);
 }
 
 static int read_stream(struct showing *showing, const char *file, struct refusal *refusal)
@@ -89,6 +122,34 @@ static int print(const struct showing *showing, const struct options *options, s
 	return err;
 }
 
+/* The code of a function by the samples that are stored. Programs and sources are read where the records say.
+ */
+static int print_code(const struct showing *showing, const struct options *options, struct refusal *refusal)
+{
+	struct annotator *annotator = annotator_new();
+	json_t *record, *annotations, *one;
+	struct text text = {0};
+	const char *event;
+	size_t i;
+	int err;
+
+	json_object_foreach(showing->sampled, event, record) {
+		annotations = annotate(annotator, showing->annotate, record);
+		json_array_foreach(annotations, i, one)
+			annotation_print(&text, one);
+		json_decref(annotations);
+	}
+	annotator_release(annotator);
+	if (text.used) {
+		err = show_text(&text, options->output, refusal);
+		free(text.bytes);
+		return err;
+	}
+	refuse(refusal, STATUS_USAGE, "option --annotate '%.200s'", showing->annotate);
+	because(refusal, "there are no samples of places in the code in these records");
+	return instead(refusal, "nhmtap profile --by place -o FILE -- COMMAND stores them");
+}
+
 /* --- the command line ------------------------------------------------------------------------- */
 
 static int refuse_files(const struct show_options *own, struct refusal *refusal)
@@ -104,6 +165,17 @@ static int check_options(const struct options *options, struct refusal *refusal)
 	const struct show_options *own = options->own;
 	bool ways = own->callers || own->callees;
 
+	if (own->annotate && (own->diff || ways || own->by || own->children || own->filter.nr)) {
+		refuse(refusal, STATUS_USAGE, "option --annotate with --%s",
+		       own->diff       ? "diff"
+		       : own->callers  ? "callers"
+		       : own->callees  ? "callees"
+		       : own->by       ? "by"
+		       : own->children ? "children"
+				       : "filter");
+		because(refusal, "code is shown by all samples of a function in one file");
+		return instead(refusal, "give --annotate alone");
+	}
 	if (own->diff ? options->nr_rest != 2
 		      : options->nr_rest > 1 || (!options->nr_rest && isatty(STDIN_FILENO)))
 		return refuse_files(own, refusal);
@@ -139,7 +211,10 @@ static int show_all(const struct options *options, const struct shares_wanted *w
 		    struct refusal *refusal)
 {
 	const struct show_options *own = options->own;
-	struct showing showing = {.shares = shares_new(wanted), .figures = figures_new(wanted->filter)};
+	struct showing showing = {.shares = shares_new(wanted),
+				  .figures = figures_new(wanted->filter),
+				  .annotate = own->annotate,
+				  .sampled = json_object()};
 	int err;
 
 	for (int i = 0; i < 2; i++)
@@ -148,7 +223,9 @@ static int show_all(const struct options *options, const struct shares_wanted *w
 	err = read_streams(&showing, options, refusal);
 	progress_end();
 	if (!err)
-		err = print(&showing, options, refusal);
+		err = own->annotate ? print_code(&showing, options, refusal)
+				    : print(&showing, options, refusal);
+	json_decref(showing.sampled);
 	for (int i = 0; i < 2; i++)
 		heading_release(&showing.headings[i]);
 	shares_release(showing.shares);
@@ -203,6 +280,8 @@ static const struct option_row rows[] = {
 	 .help = "with stacks: who calls FUNCTION"},
 	{0, "callees", "FUNCTION", OPTION_TEXT, OWN(struct show_options, callees),
 	 .help = "with stacks: what FUNCTION calls"},
+	{0, "annotate", "FUNCTION", OPTION_TEXT, OWN(struct show_options, annotate),
+	 .help = "with samples --by place: the instructions and source lines of FUNCTION, with its samples"},
 	{0, "diff", NULL, OPTION_FLAG, OWN(struct show_options, diff),
 	 .help = "show how the records of a second file differ from those of the first"},
 	{0},
