@@ -40,6 +40,8 @@ static void read_field(struct fields *fields, struct storage *storage, const cha
 		fields_hex(fields, name, strtoull(value, NULL, 16));
 	else if (!strcmp(kind, "text"))
 		fields_text(fields, name, text, read_bytes(value, text));
+	else if (!strcmp(kind, "raw"))
+		fields_raw(fields, name, value, strlen(value));
 	else if (!strcmp(kind, "value"))
 		fields_value(fields, name, json_loads(value, JSON_DECODE_ANY, NULL));
 	else {

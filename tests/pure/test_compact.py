@@ -50,7 +50,7 @@ def listed(tmp_path_factory):
 def test_fields_are_the_same_as_text_and_as_a_tree(listed):
     fields = [*(f"number {sign * number}" for number in NUMBERS for sign in (1, -1)), f"number {-2**63}",
               *(f"hex {number:x}" for number in [*NUMBERS, 15, 16, 255, 256, 0x1c0, 2**64 - 1]),
-              *(f"text {text.hex()}" for text in BYTES), "value null", "value [1]", 'value {"a":"b"}', "histogram ", "histogram 0",
+              *(f"text {text.hex()}" for text in BYTES), "value null", 'raw {"a":{}}', "raw 17", "value [1]", 'value {"a":"b"}', "histogram ", "histogram 0",
               "histogram 3/17/63"]
     lists = [[], *([field] for field in fields), *([*fields[n:], *fields[:n]][:5] for n in range(len(fields)))]
     *lines, whole, opened = listed(lists)

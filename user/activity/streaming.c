@@ -14,6 +14,7 @@
 #include "host/host.h"
 #include "record/chains.h"
 #include "record/code.h"
+#include "record/compact.h"
 #include "record/entry.h"
 #include "record/key.h"
 #include "record/owner.h"
@@ -87,6 +88,8 @@ struct streaming {
 	/* The values of codes by their numbers, as long as no code is forgotten; NULL: not made yet. */
 	json_t **codes;
 	size_t nr_codes;
+
+	struct compact registers_text; /* of the sample that is being written */
 
 	__s64 realtime; /* CLOCK_REALTIME minus CLOCK_MONOTONIC, ns */
 	struct thinning thinning;
@@ -195,6 +198,7 @@ void streaming_release(struct streaming *streaming)
 	for (size_t i = 0; i < streaming->nr_flows; i++)
 		json_decref(streaming->flows[i].name);
 	free(streaming->flows);
+	free(streaming->registers_text.text);
 	free(streaming->waiting);
 	free(streaming->keys);
 	free(streaming);
@@ -254,15 +258,19 @@ static const char *const register_names[RING_REGISTERS] = {
 	"cx",  "dx",  "si",  "di",  NULL, "ip", "cs",  "flags", "sp", "ss",
 };
 
-static json_t *registers_value(const struct streaming *streaming, const void *key)
+static void add_registers(struct streaming *streaming, struct fields *fields, const void *key)
 {
 	const struct ring_registers *registers = extra_of(streaming, key, RING_EXTRA_REGISTERS);
-	json_t *value = json_object();
+	struct compact *text = &streaming->registers_text;
+	struct fields all = {.nr = 0};
 
 	for (size_t i = 0; i < RING_REGISTERS; i++)
 		if (register_names[i])
-			json_object_set_new(value, register_names[i], value_hex(registers->words[i]));
-	return value;
+			fields_hex(&all, register_names[i], registers->words[i]);
+	text->used = 0;
+	compact_add_fields(text, &all);
+	compact_close(text, 0);
+	fields_raw(fields, "registers", text->text, text->used);
 }
 
 /* The frames of a sample's stack. Returns how many. */
@@ -372,9 +380,9 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 	if (every > 1)
 		fields_number(&fields, "every", every);
 	if (streaming->address)
-		fields_value(&fields, "address", value_hex(sample->address));
+		fields_hex(&fields, "address", sample->address);
 	if (streaming->physical)
-		fields_value(&fields, "physical_address", value_hex(sample->physical));
+		fields_hex(&fields, "physical_address", sample->physical);
 	if (streaming->latency && sample->latency)
 		fields_number(&fields, "latency", sample->latency);
 	if (streaming->period)
@@ -383,7 +391,7 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 	if (streaming->container)
 		add_owner(streaming, &fields, sample->key);
 	if (streaming->registers)
-		fields_value(&fields, "registers", registers_value(streaming, sample->key));
+		add_registers(streaming, &fields, sample->key);
 	if (codes)
 		add_codes(streaming, &fields, sample->key, codes);
 	err = activity_write_fields(streaming->activity, "sample", &fields);

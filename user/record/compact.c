@@ -210,6 +210,9 @@ void compact_add_field(struct compact *compact, const struct field *field)
 	case FIELD_TEXT:
 		add_text(compact, field->text, field->length);
 		break;
+	case FIELD_RAW:
+		compact_add(compact, field->text, field->length);
+		break;
 	case FIELD_VALUE:
 		compact_add_value(compact, field->value);
 		break;

@@ -28,6 +28,8 @@ json_t *field_json(const struct field *field)
 		return value_hex(field->number);
 	case FIELD_TEXT:
 		return value_text(field->text, field->length);
+	case FIELD_RAW:
+		return json_loadb(field->text, field->length, JSON_DECODE_ANY, NULL);
 	case FIELD_HISTOGRAM:
 		return histogram_value(field);
 	default:

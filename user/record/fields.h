@@ -18,6 +18,7 @@ enum field_kind {
 	FIELD_HEX, /* a number as text, "0x1c0" */
 	FIELD_TEXT,
 	FIELD_VALUE,
+	FIELD_RAW,	 /* compact JSON, as text */
 	FIELD_HISTOGRAM, /* {lower bound, a power of two: number} */
 };
 
@@ -109,6 +110,13 @@ static inline void fields_string(struct fields *fields, const char *name, const 
 {
 	if (text)
 		fields_text(fields, name, text, strlen(text));
+}
+
+/* `text` is a value as compact JSON. */
+static inline void fields_raw(struct fields *fields, const char *name, const char *text, size_t length)
+{
+	fields_text(fields, name, text, length);
+	fields->list[fields->nr - 1].kind = FIELD_RAW;
 }
 
 /* Takes over the reference. If value is NULL no member is added. */

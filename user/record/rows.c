@@ -16,7 +16,8 @@ struct compact *rows_begin(struct rows *rows)
 void rows_end(struct rows *rows)
 {
 	compact_close(&rows->text, rows->begun);
-	rows->sizes = xroom(rows->sizes, rows->nr, &rows->room, sizeof(*rows->sizes));
+	if (rows->nr == rows->room)
+		rows->sizes = xroom(rows->sizes, rows->nr, &rows->room, sizeof(*rows->sizes));
 	rows->sizes[rows->nr++] = rows->text.used - rows->begun;
 	*compact_reserve(&rows->text, 1) = ',';
 	rows->text.used++;
