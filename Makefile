@@ -249,7 +249,7 @@ check-spellings: $(O)/.test-packages $(O)/nhmtap ## check: compare every event o
 	NHMTAP_ALL_SPELLINGS=1 $(pytest) tests/events/test_spellings.py $(T)
 
 # SEARCH has further options of search.py: --seed N, --only soak faults.
-search: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(workloads) machine ## search: run the fuzzers, failing calls, seeded sessions, random ends, spellings, soak and a varied machine in turns, each with a seed, for S= seconds (3600)
+search: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(workloads) machine ## search: run the fuzzers, failing calls, seeded sessions, random ends, spellings, verdicts, soak and a varied machine in turns, each with a seed, for S= seconds (3600)
 	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/lib/search.py $(or $(S),3600) $(SEARCH)
 
 soak: $(O)/.test-packages $(O)/nhmtap $(workloads) ## search: run a session among all kinds of trouble for S= seconds (600), and judge it
