@@ -158,6 +158,22 @@ def test_what_the_core_has_but_one_of_is_taken_in_turns_and_that_is_said(guest):
     assert turns(result) == {"requests": [("counters", ["many"])], "many": [("counters", ["requests"])]}
 
 
+def test_who_waits_for_counters_that_another_activity_has_pinned_learns_its_name(guest):
+    """Four pinned events keep the four counters, so that a fifth never has one, nor one that is pinned later."""
+    pinned = ",".join(f"r{code}:uD" for code in ("01c2", "00c4", "01cb", "02cb"))
+    activities = [{"name": "keeper", "command": "stat", "event": pinned},
+                  {"name": "waiter", "command": "stat", "event": "r04cb:u"},
+                  {"name": "late", "command": "stat", "event": "r08cb:uD"}]
+    result = session(guest, activities, COMMAND)
+    whys = {r["activity"]: (r["status"], r.get("why", "")) for r in result.of("count")}
+    assert whys["keeper"] == ("counted", "")
+    assert whys["waiter"] == ("not_counted", "it never got a counter: this session's keeper, late, or others, hold the "
+                              "counters that it can use")
+    assert whys["late"] == ("not_counted", "it is pinned, and this session's keeper, waiter, or others, held the counters "
+                            "that it can use: the kernel does not try again; without D it takes turns")
+    assert all("pinned" in r["takes_turns"][0]["why"] for r in result.of("start", activity="waiter"))
+
+
 @pytest.mark.parametrize("first, second", [("trace", "branches"), ("branches", "trace")])
 def test_a_trace_beside_branch_records_is_refused_and_the_first_goes_on(guest, first, second):
     """The branch trace store and the LBR exclude each other."""

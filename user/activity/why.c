@@ -71,11 +71,21 @@ static const char *register_of(const struct activity *activity, const struct eve
 	return NULL;
 }
 
+/* Writes who holds ("hold", "held") the counters: the session's other activities, if they want them too. */
+static int hold(const struct activity *activity, const char *verb, char text[WHY_SIZE])
+{
+	const char *rivals = activity->rivals;
+
+	return snprintf(text, WHY_SIZE, "%s%s%s %s the counters that it can use",
+			rivals[0] ? "this session's " : "others", rivals, rivals[0] ? ", or others," : "",
+			verb);
+}
+
 /* Who else may hold what the event needs. */
 static const char *others(const struct activity *activity, const struct event *event, char text[WHY_SIZE])
 {
 	const char *reg = register_of(activity, event);
-	size_t used = snprintf(text, WHY_SIZE, "others hold the counters that it can use");
+	size_t used = hold(activity, "hold", text);
 
 	if (reg)
 		used += snprintf(text + used, WHY_SIZE - used,
@@ -120,15 +130,21 @@ static bool is_pinned(const struct events *events, size_t i)
 
 /* The reason if the kernel has given up a pinned event, which it tells by an end of file instead of a count;
  * NULL if it has not. */
-static const char *why_given_up(const struct activity *activity, size_t i, const struct count *count)
+static const char *why_given_up(const struct activity *activity, size_t i, const struct count *count,
+				char text[WHY_SIZE])
 {
+	char who[WHY_SIZE];
 	bool ran = count->enabled_ns || (activity->plan.target.command && !activity->was_off);
 
 	if (!is_pinned(&activity->plan.events, i) || !ran)
 		return NULL;
-	if (!count->running_ns)
-		return "it is pinned, and others held the counters that it can use: the kernel does not try "
-		       "again; without D it takes turns";
+	if (!count->running_ns) {
+		hold(activity, "held", who);
+		snprintf(text, WHY_SIZE,
+			 "it is pinned, and %.300s: the kernel does not try again; without D it takes turns",
+			 who);
+		return text;
+	}
 	return count_is_estimate(count) ? "only a part of it was counted: it is pinned, and when no counter "
 					  "was free for it, the kernel stopped counting it for good"
 					: NULL;
@@ -156,7 +172,7 @@ const char *why_not_counted(const struct activity *activity, size_t i, const str
 			    char text[WHY_SIZE])
 {
 	const struct event *event = &activity->plan.events.list[i];
-	const char *given_up = why_given_up(activity, i, count);
+	const char *given_up = why_given_up(activity, i, count, text);
 	char who[WHY_SIZE];
 
 	if (event->never[0])

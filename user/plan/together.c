@@ -100,10 +100,12 @@ static bool too_many(const struct party *parties, size_t nr, size_t which, const
 	return found;
 }
 
-static bool takes_counters(const struct plan *plan, struct host *host)
+/* Whether the plan has events on the core's counters; if `pinned`, such as keep theirs. */
+static bool takes_counters(const struct plan *plan, struct host *host, bool pinned)
 {
 	for (size_t i = 0; i < plan->events.nr; i++)
-		if (placement_choices(host, &plan->events.list[i]))
+		if (placement_choices(host, &plan->events.list[i]) &&
+		    (!pinned || plan->events.list[i].attr.pinned))
 			return true;
 	return false;
 }
@@ -134,13 +136,19 @@ static bool all_fit(const struct party *parties, size_t nr, size_t which, struct
 static bool share_counters(const struct party *parties, size_t nr, size_t which, struct host *host,
 			   struct turn *turn)
 {
-	*turn = (struct turn){"counters", "their events are more than the core has counters", 0};
-	if (!host->events || !takes_counters(parties[which].plan, host) || all_fit(parties, nr, which, host))
+	*turn = (struct turn){TURN_COUNTERS, "their events are more than the core has counters", 0};
+	if (!host->events || !takes_counters(parties[which].plan, host, false) ||
+	    all_fit(parties, nr, which, host))
 		return false;
-	for (size_t p = 0; p < nr; p++)
-		if (p != which && takes_counters(parties[p].plan, host) &&
-		    meet(&parties[p].plan->target, &parties[which].plan->target, host))
-			turn->with |= 1ULL << p;
+	for (size_t p = 0; p < nr; p++) {
+		if (p == which || !takes_counters(parties[p].plan, host, false) ||
+		    !meet(&parties[p].plan->target, &parties[which].plan->target, host))
+			continue;
+		turn->with |= 1ULL << p;
+		if (takes_counters(parties[p].plan, host, true))
+			turn->why = "their events are more than the core has counters; those that are pinned "
+				    "keep theirs, and the others wait for the rest";
+	}
 	return turn->with;
 }
 

@@ -14,9 +14,11 @@ struct party {
 	const struct plan *plan;
 };
 
+#define TURN_COUNTERS "counters"
+
 /* A resource that a plan shares with others in turns. */
 struct turn {
-	const char *what; /* "counters", "offcore_rsp", "load_latency", "branch_filter" */
+	const char *what; /* TURN_COUNTERS, "offcore_rsp", "load_latency", "branch_filter" */
 	const char *why;
 	unsigned long long with; /* one bit for each of the other parties */
 };

@@ -3,12 +3,14 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "activity/start.h"
 #include "activity/warning.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/visible.h"
 #include "collection/msr_counters.h"
 #include "output/member.h"
@@ -91,7 +93,18 @@ size_t gather_parties(const struct run *run, const struct running *member, struc
 	return nr;
 }
 
-static void put_turns(const struct running *member, json_t *start)
+/* Keeps the names of those with whom the activity shares the counters, for its counts' reasons. */
+static void keep_rivals(struct activity *activity, const json_t *names)
+{
+	size_t i;
+	json_t *name;
+
+	activity->rivals[0] = '\0';
+	json_array_foreach (names, i, name)
+		list_append(activity->rivals, sizeof(activity->rivals), json_string_value(name));
+}
+
+static void put_turns(struct running *member, json_t *start)
 {
 	struct party parties[TOGETHER_MOST];
 	struct turn turns[TURN_KINDS];
@@ -105,6 +118,8 @@ static void put_turns(const struct running *member, json_t *start)
 		for (size_t p = 0; p < nr; p++)
 			if (turns[t].with >> p & 1)
 				json_array_append_new(with, json_string(parties[p].name));
+		if (!strcmp(turns[t].what, TURN_COUNTERS))
+			keep_rivals(&member->activity, with);
 		json_array_append_new(list, json_pack("{s:s, s:o, s:s}", "what", turns[t].what, "with", with,
 						      "why", turns[t].why));
 	}
