@@ -141,6 +141,14 @@ def test_terms_lie_where_the_pmus_formats_say(attr, terms, config, config1):
     assert found.get("config1") == (hex(config1) if config1 else None)
 
 
+@pytest.mark.parametrize("terms, note", [
+    ("event=0x3c,event=0xc0", "event"), ("umask=2,event=0xc2,umask=1", "umask"), ("event=0xc2,inv,cmask=3,inv=0", "inv"),
+    ("event=0xc2,event=0xc2", None), ("mem-loads,ldlat=64", None), ("event=0x1,event=0x3", None)])
+def test_of_two_values_that_perf_would_mix_the_last_counts_and_that_is_said(explain, host, terms, note):
+    event, *_ = explain(host(hosts.NEHALEM), f"cpu/{terms}/")
+    assert event.get("note") == (note and f"of the values of {note} the last counts; perf mixes them")
+
+
 def test_a_format_in_pieces_takes_the_values_low_bits_first(explain, host):
     pmu = hosts.pmu("pieces", 42, formats={"split": "config:0-3,32-35", "second": "config2:8-11"})
     found = explain(host(WITHOUT_PMU, pmu), "pieces/split=0xab,second=0x5/")[0]["attr"]

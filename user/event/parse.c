@@ -42,6 +42,7 @@ struct event_parser {
 	int groups;	/* number of groups so far */
 	bool tabled;	/* the last name was found in the CPU's table, whose names libpfm4 has too */
 	__u64 given[3]; /* bits that an event's terms config, config1 and config2 have set */
+	__u64 named[3]; /* bits of these that its terms of the PMU's formats have set */
 	const struct pmu_format
 		*second; /* another term that has another value for them; NULL: there is none */
 };
@@ -275,6 +276,7 @@ static int apply_format(struct event_parser *parser, struct event *event, const 
 {
 	__u64 words[] = {event->attr.config, event->attr.config1, event->attr.config2};
 	__u64 before = words[format->word] & format->bits & parser->given[format->word];
+	__u64 named = words[format->word] & format->bits & parser->named[format->word];
 	int width = __builtin_popcountll(format->bits);
 
 	if (!deposit(&words[format->word], format->bits, value)) {
@@ -286,6 +288,12 @@ static int apply_format(struct event_parser *parser, struct event *event, const 
 	}
 	if (!of_alias && before & ~words[format->word])
 		parser->second = format;
+	if (!of_alias) {
+		parser->named[format->word] |= words[format->word] & format->bits;
+		if (named & ~words[format->word])
+			event_note(event, "of the values of %s the last counts; perf mixes them",
+				   format->name);
+	}
 	if (format->word == 0)
 		EVENT_SET(event, config, words[0], "terms of the event, placed by sysfs format");
 	else if (format->word == 1)
@@ -483,6 +491,7 @@ static int apply_terms(struct event_parser *parser, struct event *event, const s
 {
 	if (place) {
 		memset(parser->given, 0, sizeof(parser->given));
+		memset(parser->named, 0, sizeof(parser->named));
 		parser->second = NULL;
 	}
 	if (apply_some_terms(parser, event, pmu, terms, place, true))
