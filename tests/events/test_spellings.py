@@ -397,7 +397,8 @@ def wanted(codes):
     return (select & ~(USR | OS | INT | EN), *(extra or [0]), int(not select & USR), int(not select & OS))
 
 
-@pytest.mark.parametrize("pmu, model, least", [("core", 23, 10), ("nhm", 26, 12), ("wsm", 37, 18), ("wsm_dp", 44, 3), ("snb", 42, 35), ("snb_ep", 45, 24)])
+@pytest.mark.parametrize("pmu, model, least", [
+    ("core", 23, 10), ("nhm", 26, 12), ("nhm_ex", 46, 0), ("wsm", 37, 18), ("wsm_dp", 44, 3), ("snb", 42, 35), ("snb_ep", 45, 24)])
 def test_libpfm4s_own_cases_are_encoded_alike_or_the_difference_is_told(pmu, model, least, machine):
     alike = 0
     for text, codes in ((text, codes) for of, text, codes in cases() if of == pmu and codes != "refused"):

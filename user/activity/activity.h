@@ -28,7 +28,7 @@ struct activity {
 	const struct activity_ops *ops;
 	const void *details; /* data of the operations, if several commands share them */
 	struct plan plan;
-	char rivals[128]; /* names of the session's other activities that want its counters */
+	char rivals[128];	   /* names of the session's other activities that want its counters */
 	struct counters *counters; /* NULL: not open */
 	__u64 forks;	   /* proc_forks() before they were opened; 0: what it measures did not run then */
 	bool streams;	   /* each sample or branch is also written as a record */

@@ -1186,7 +1186,8 @@ static int prefix_length(struct event_parser *parser, const char *text, size_t l
 	if (strcasestr(name, "_unc")) {
 		because(parser->refusal, "no table has libpfm4's names of what is outside of the cores");
 		return instead(parser->refusal,
-			       "write the PMU with the codes, as in uncore/event=0x2f,umask=0x07/");
+			       "write the PMU with the codes, as in uncore/event=0x2f,umask=0x07/, or "
+			       "uncore_imc_0/event=0x04,umask=0x03/ on Sandy Bridge-EP");
 	}
 	because(parser->refusal, "'%s' is none of the CPUs that libpfm4 and the tables have", name);
 	return instead(parser->refusal, "write the event without it");

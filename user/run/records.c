@@ -100,7 +100,7 @@ static void keep_rivals(struct activity *activity, const json_t *names)
 	json_t *name;
 
 	activity->rivals[0] = '\0';
-	json_array_foreach (names, i, name)
+	json_array_foreach(names, i, name)
 		list_append(activity->rivals, sizeof(activity->rivals), json_string_value(name));
 }
 
