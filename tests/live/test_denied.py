@@ -95,6 +95,16 @@ def test_the_kernels_side_is_counted_or_the_level_refuses_it(as_nobody):
     assert error["errno"] == "EACCES"
 
 
+@pytest.mark.parametrize("side", ["", "k"])
+def test_the_tracepoint_of_every_function_needs_a_level_of_its_own(as_nobody, side):
+    """The kernel lets no others than the privileged count it, not even their own processes."""
+    if paranoid() < 0:
+        return
+    error = refusal(as_nobody("stat", "--force", "-e", f"tracepoint/config=1/{side}", "--", "true"))
+    assert "all of the kernel's functions needs -1 or less" in error["why"]
+    assert "sysctl kernel.perf_event_paranoid=-1" in error["remedy"]
+
+
 def test_whole_cpus_are_counted_or_the_level_refuses_them(as_nobody):
     result = as_nobody("stat", "-e", "page-faults", "-a", "--duration", "0.1")
     if paranoid() <= 0:

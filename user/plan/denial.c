@@ -35,10 +35,18 @@ static bool is_physical(const struct denied *d)
 	return d->event->attr.sample_type & PERF_SAMPLE_PHYS_ADDR;
 }
 
+/* ftrace:function, whose number, TRACE_FN, all kernels share: perf_trace_event_perm(). */
+static bool is_every_function(const struct denied *d)
+{
+	return d->event->attr.type == PERF_TYPE_TRACEPOINT && d->event->attr.config == 1;
+}
+
 /* The highest perf_event_paranoid at which an unprivileged user may do this: sysctl/kernel.rst. For BTS it is
  * bts_event_init(), bts.c: even a trace of user space shows kernel addresses. */
 static int needed_level(const struct denied *d)
 {
+	if (is_every_function(d))
+		return -1;
 	if (d->plan->target.cpus_given)
 		return 0;
 	return d->event->attr.exclude_kernel && !is_trace(d) && !is_physical(d) ? 2 : 1;
@@ -46,7 +54,8 @@ static int needed_level(const struct denied *d)
 
 static const char *what_needs_level(const struct denied *d, int level)
 {
-	return level == 0	? "events of whole CPUs need"
+	return level < 0	? "the tracepoint of all of the kernel's functions needs"
+	       : level == 0	? "events of whole CPUs need"
 	       : level == 2	? "any event needs"
 	       : is_trace(d)	? "branch traces need"
 	       : is_physical(d) ? "physical addresses need"
