@@ -5,7 +5,7 @@ MACHINE_TESTS := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 # A guest keeps a core busy. One worker runs all tests of a kind of machine, so that it boots once.
 MACHINE_PYTEST = $(PYTHON) -m pytest -n 2 --dist loadgroup
 
-.PHONY: check-machine check-machine-all check-kernels check-machine-mutants
+.PHONY: check-machine check-machine-all check-kernels check-machine-mutants costs costs-accept
 
 check-machine check-machine-all check-kernels: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known
 
@@ -24,3 +24,8 @@ check-kernels: ## check: test the program on the oldest and the newest kernel of
 
 check-machine-mutants: machine ## check: break the emulated Nehalem in small ways; each must be noticed
 	$(if $(filter 1,$(V)),,@)PYTHONPATH=$(MACHINE_TESTS)/../lib:$(MACHINE) $(PYTHON) $(MACHINE_TESTS)/mutants.py
+
+costs: ## measure: what the program itself costs in instructions, on the emulated Nehalem, and perf beside it
+costs-accept: ## measure: write these costs to tests/machine/costs.txt, with which the tests compare
+costs costs-accept: $(O)/nhmtap $(workloads) machine
+	$(if $(filter 1,$(V)),,@)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) $(MACHINE_TESTS)/costs.py $(if $(filter %-accept,$@),--accept)

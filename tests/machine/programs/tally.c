@@ -4,9 +4,10 @@
  * usage: tally EVENT... -- PROGRAM [ARGUMENT...]
  *
  * EVENT is CONFIG:CONFIG1:PRECISE:KERNEL, numbers in hexadecimal; KERNEL is 0
- * (user level only), 1 (kernel level only) or 2 (both). A line for each, in the
- * order given: count, time enabled, time running; or the error of opening it, and
- * then the exit status is 1.
+ * (user level only), 1 (kernel level only) or 2 (both), and 4 more if PROGRAM's own
+ * counters may not take turns with this one. A line for each, in the order given:
+ * count, time enabled, time running; or the error of opening it, and then the exit
+ * status is 1.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,8 +38,9 @@ static int open_event(const char *text, pid_t pid)
 	a.config1 = config1;
 	a.precise_ip = precise;
 	a.sample_period = precise ? 1ull << 30 : 0; /* PEBS needs one; it is never reached */
-	a.exclude_kernel = kernel == 0;
-	a.exclude_user = kernel == 1;
+	a.exclude_kernel = (kernel & 3) == 0;
+	a.exclude_user = (kernel & 3) == 1;
+	a.pinned = kernel >> 2;
 	return syscall(SYS_perf_event_open, &a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 

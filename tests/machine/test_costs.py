@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What nhmtap itself costs, in instructions: none of the costs in costs.txt grows unnoticed."""
+import warnings
+
+import costs
+
+ACCEPT = "If that is as it should be, accept it: make costs-accept writes tests/machine/costs.txt, which goes into the commit"
+
+
+def test_no_cost_has_grown_by_more_than_two_percent():
+    before = costs.baseline()
+    with costs.Machines() as machines:
+        now = machines.costs()
+    assert now.keys() == before.keys(), f"costs.txt has other rows. {ACCEPT}"
+    grown, shrunk = costs.differences(before, now)
+    if shrunk:
+        warnings.warn("\n".join(["these costs have shrunk:", *shrunk, ACCEPT]))
+    assert not grown, "\n".join(["these costs have grown:", *grown, ACCEPT])
+
+
+def test_what_grew_and_what_shrank_is_named_with_its_side():
+    before = {"a": (1000000, 1000000), "b": (5000, 0), "c": (10, 10)}
+    now = {"a": (1019999, 1020001), "b": (4899, 30), "c": (40, 41)}
+    assert costs.differences(before, now) == (["a, kernel: 1000000 -> 1020001 instructions (+2.0%)",
+                                               "c, kernel: 10 -> 41 instructions (+310.0%)"],
+                                              ["b, user: 5000 -> 4899 instructions (-2.0%)"])
