@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Fuzzes the texts of kallsyms, /proc/modules and perf-PID.map: no crash, no leak. */
+/* Fuzzes the texts of kallsyms, /proc/modules and perf-PID.map, and jitdump files: no crash, no leak. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "naming/demangle.h"
+#include "naming/jitdump.h"
 #include "naming/maps.h"
 #include "naming/naming.h"
 
@@ -42,13 +43,16 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	const char *split = memmem(data, size, "=\n", 2);
 	size_t first = split ? (size_t)(split - (const char *)data) : size;
 	char kallsyms[64], modules[64];
-	struct symbols jit = {0}, kernel = {0};
+	struct symbols jit = {0}, dumped = {0}, kernel = {0};
 	int fd = file_of(data, first, kallsyms, sizeof(kallsyms));
 	int rest = file_of(data + first, size - first, modules, sizeof(modules));
 
 	kernel_symbols(&kernel, kallsyms, modules);
 	look(&kernel, 0xffffffff81000000);
 	symbols_release(&kernel);
+	jitdump_symbols(&dumped, dup(fd), 1 << 20);
+	look(&dumped, 0x1000);
+	symbols_release(&dumped);
 	jit_symbols(&jit, fd, 1 << 20); /* closes fd, whose offset is 0: pwrite() leaves it alone */
 	look(&jit, 0x1000);
 	symbols_release(&jit);

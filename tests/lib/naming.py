@@ -15,7 +15,7 @@ ENGINE = ("base/memory", "base/guarded", "base/apart", "base/local", "base/packe
               "dwarf_image", "lines", "read_file", "served", "disassemble_without", "filter", "eh_frame", "gopclntab", "go_image",
               "linkage", "unwind_image", "unwind_rows")),
           *(f"naming/{name}" for name in (
-    "naming", "named_source", "pool", "order", "spans", "symbols", "image", "debug_file", "maps", "demangle",
+    "naming", "named_source", "pool", "order", "spans", "symbols", "image", "debug_file", "maps", "jitdump", "demangle",
     "worker")))
 LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
 SECCOMP = '-DLIBSECCOMP_SONAME="libseccomp.so.2"'

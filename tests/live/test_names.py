@@ -13,6 +13,7 @@ import sys
 import time
 
 import hosts
+import jitdump
 import pytest
 from records import NHMTAP, Result, parse, program
 from running import Running, wait_for
@@ -397,6 +398,27 @@ def test_code_that_was_made_at_run_time_goes_by_its_map(nhmtap, tmp_path):
     result = by_symbol(nhmtap, tmp_path, NAMES, "jit=200")
     os.unlink(f"/tmp/perf-{result.said.split()[1]}.map")
     assert code(result)["jitted", "[anon]"] == 200
+
+
+def dumped(nhmtap, tmp_path, wrong="nothing"):
+    """The samples by symbol of code that is in a jitdump file."""
+    made = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", "1", "--by", "symbol", "--",
+                       sys.executable, jitdump.__file__, tmp_path, wrong, 200, 100)
+    assert made.status == 0, made.err
+    found = collections.Counter()
+    for entry in made.entries():
+        if entry["code"].get("module") == "[anon]":
+            found[entry["code"].get("symbol")] += entry["samples"]
+    return found
+
+
+def test_code_that_was_made_at_run_time_goes_by_its_jitdump(nhmtap, tmp_path):
+    assert dumped(nhmtap, tmp_path) == {"late": 200, "early": 100}
+
+
+@pytest.mark.parametrize("wrong", ["order", "empty", "short"])
+def test_a_jitdump_that_is_wrong_names_nothing(nhmtap, tmp_path, wrong):
+    assert dumped(nhmtap, tmp_path, wrong) == {None: 300}
 
 
 def test_inherited_code_goes_by_the_map_of_the_process_that_made_it(nhmtap, tmp_path):

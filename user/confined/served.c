@@ -28,6 +28,7 @@
 #include "confined/read_file.h"
 #include "confined/unwind_image.h"
 #include "naming/debug_file.h"
+#include "naming/jitdump.h"
 #include "naming/maps.h"
 #include "naming/message.h"
 #include "unwind/table.h"
@@ -315,7 +316,8 @@ static void answer_map(struct reply *reply, int fd)
 {
 	struct symbols symbols = {0};
 
-	put_why(reply, jit_symbols(&symbols, fd, asked.ask.most));
+	put_why(reply, jitdump_is(fd) ? jitdump_symbols(&symbols, fd, asked.ask.most)
+				      : jit_symbols(&symbols, fd, asked.ask.most));
 	if (!reply->answer.why[0])
 		put_symbols(reply, &symbols, NULL, 0);
 	symbols_release(&symbols);

@@ -198,8 +198,30 @@ static const struct name *look_in_ksymbols(struct codes *codes, __u64 address)
 	return &codes->made.name;
 }
 
+/* Whether a file was read, and has no name for the address. */
+static bool is_nameless(const struct name *name)
+{
+	return name && !name->nr && !name->refused && !name->failed;
+}
+
+static const struct name *look_in_place(struct codes *codes, const struct place_asked *at, __u64 back)
+{
+	return background_name(codes->background, at->kind, at->path, at->build_id, at->owner,
+			       at->address - back, codes->waiting);
+}
+
+/* The place is the dump of the code that the process has made at run time. Returns false if there is none. */
+static bool find_dump(struct codes *codes, const struct question *question, struct place_asked *at)
+{
+	const char *path =
+		mappings_jitdump(codes->mappings, question->pid, &at->owner, at->text, sizeof(at->text));
+
+	at->path = path ? path : at->path;
+	return path;
+}
+
 /* Looks up the name at this place. Code that was made at run time may be an ancestor's; the process's own map
- * comes first, because its code is newer. */
+ * comes first, because its code is newer. What is in no map may be in a dump. */
 static const struct name *look_in(struct codes *codes, const struct question *question,
 				  const struct spot *spot, struct place_asked *at)
 {
@@ -212,10 +234,11 @@ static const struct name *look_in(struct codes *codes, const struct question *qu
 	if (at->kind == NAME_OF_KERNEL && (name = look_in_ksymbols(codes, at->address - back)))
 		return name;
 	do
-		name = background_name(codes->background, at->kind, at->path, at->build_id, at->owner,
-				       at->address - back, codes->waiting);
-	while (at->kind == NAME_OF_JIT && name && !name->nr && !name->refused && !name->failed &&
+		name = look_in_place(codes, at, back);
+	while (at->kind == NAME_OF_JIT && is_nameless(name) &&
 	       find_place(codes, question, spot, ++generation, at));
+	if (at->kind == NAME_OF_JIT && is_nameless(name) && find_dump(codes, question, at))
+		name = look_in_place(codes, at, back);
 	return name;
 }
 

@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "host/processes.h"
+#include "naming/jitdump.h"
 
 #define FOREVER (~0ULL)
 
@@ -1009,6 +1010,31 @@ const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int gene
 		return NULL;
 	*owner = ancestor->owner;
 	return jit_path(ancestor->own_pid, ancestor->root, text, size);
+}
+
+/* Programs map the file that they dump their code into, with the right to execute it, so that others notice
+ * it. */
+static const struct mapped_file *dump_of(const struct space *space)
+{
+	for (size_t i = 0; i < space->nr; i++)
+		if (jitdump_is_named(current(space, i)->file->path))
+			return current(space, i)->file;
+	for (size_t i = 0; i < space->nr_ended; i++)
+		if (jitdump_is_named(space->ended[i].file->path))
+			return space->ended[i].file;
+	return NULL;
+}
+
+const char *mappings_jitdump(struct mappings *mappings, pid_t pid, uid_t *owner, char *text, size_t size)
+{
+	struct process *process = find(mappings, pid);
+	const struct mapped_file *dump = process && process->life ? dump_of(process->life->space) : NULL;
+
+	if (!dump)
+		return NULL;
+	look_for_jit(mappings, process);
+	*owner = process->life->owner;
+	return root_path(process->life->root, dump->path, text, size);
 }
 
 bool mappings_replaced(struct mappings *mappings)

@@ -101,6 +101,10 @@ const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
 const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int generation, uid_t *owner,
 			 char *text, size_t size);
 
+/* The same for the jitdump file that a process, or the one that it inherited its code from, has mapped. NULL:
+ * there is none. */
+const char *mappings_jitdump(struct mappings *mappings, pid_t pid, uid_t *owner, char *text, size_t size);
+
 /* Memory for processes, their mappings and the mapped files. */
 size_t mappings_bytes(const struct mappings *mappings);
 

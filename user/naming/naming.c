@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "naming/foreign.h"
+#include "naming/jitdump.h"
 #include "naming/maps.h"
 #include "naming/named_source.h"
 
@@ -567,10 +568,14 @@ static struct source *find_jit(struct naming *naming, const char *map)
 	return NULL;
 }
 
+#define DUMP_MOST (4ULL << 30)
+
 static void read_jit(struct naming *naming, struct source *source, const struct place *place, uid_t owner)
 {
+	/* Most of a dump is code, which is skipped. */
+	__u64 most = jitdump_is_named(place->path) ? DUMP_MOST : naming->settings.memory / 4;
 	struct stat stat;
-	int fd = place_open_map(place, owner, naming->settings.memory / 4, &stat), error = errno;
+	int fd = place_open_map(place, owner, most, &stat), error = errno;
 
 	source_empty(source);
 	source->read_at = clock_seconds();

@@ -18,7 +18,7 @@
 #define SIGNATURE "OTEL_CTX"
 #define VERSION	  2
 
-struct header {
+struct context_header {
 	char signature[8];
 	__u32 version, payload_size;
 	__u64 published_ns; /* 0: the context is being changed */
@@ -38,7 +38,7 @@ static bool read_memory(pid_t pid, __u64 address, void *to, size_t size)
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-static bool read_header(pid_t pid, __u64 address, struct header *header)
+static bool read_header(pid_t pid, __u64 address, struct context_header *header)
 {
 	return read_memory(pid, address, header, sizeof(*header)) &&
 	       !memcmp(header->signature, SIGNATURE, sizeof(header->signature)) && header->version == VERSION;
@@ -61,7 +61,7 @@ static bool is_named_so(char *name)
 __u64 process_context_find(pid_t pid)
 {
 	__u64 address, found = 0;
-	struct header header;
+	struct context_header header;
 	char path[32], *line = NULL;
 	size_t room = 0;
 	FILE *maps;
@@ -83,7 +83,7 @@ __u64 process_context_find(pid_t pid)
 
 bool process_context_published(pid_t pid, __u64 address, __u64 *published)
 {
-	struct header header;
+	struct context_header header;
 
 	if (!read_header(pid, address, &header))
 		return false;
@@ -154,7 +154,7 @@ json_t *process_context_read(pid_t pid, __u64 address, __u64 *published)
 	json_t *attributes = NULL;
 
 	for (int i = 0; i < TRIES && !attributes; i++) {
-		struct header header;
+		struct context_header header;
 		void *payload;
 		__u64 after;
 
