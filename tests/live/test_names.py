@@ -15,6 +15,7 @@ import time
 import hosts
 import jitdump
 import pytest
+from puppet import Puppet
 from records import NHMTAP, Result, parse, program
 from running import Running, wait_for
 
@@ -638,6 +639,27 @@ def test_a_module_has_its_files_own_name(nhmtap, tmp_path, name, attached):
     else:
         result = nhmtap.into(tmp_path / "out", *options, "--", *command)
     assert str(path) in {entry["code"]["module"] for record in result.of("profile") for entry in record["entries"]}
+
+
+# Runs a copy of a program that is in memory only, as loaders of encrypted or downloaded programs do.
+FROM_MEMORY = """
+import os, sys
+name, path, *arguments = sys.argv[1:]
+memory = os.memfd_create(name)
+with open(path, "rb") as program, os.fdopen(os.dup(memory), "wb") as copy:
+    copy.write(program.read())
+os.execve(memory, [path, *arguments], os.environ)
+"""
+
+
+@pytest.mark.parametrize("name", ["", "of (deleted)", "a/b;c"])
+def test_a_running_program_that_is_in_no_file_system_is_named(nhmtap, name):
+    with Puppet(before=[sys.executable, "-c", FROM_MEMORY, name]) as puppet:
+        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", puppet.pid)
+        puppet.do("faults=200")
+        result = nhmtap.interrupt(run)
+    assert sum(entry["samples"] for entry in result.entries() if entry["code"].get("symbol") == "touch" and
+               entry["code"]["module"] == f"/memfd:{name}") == 200
 
 
 REUSED = """

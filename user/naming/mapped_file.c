@@ -43,6 +43,9 @@ struct mapped_files {
 	size_t nr_held;
 	size_t bytes;	  /* memory of all files */
 	struct map known; /* struct mapped_file by path and root */
+	/* The last memfd that was looked at and is no program: code made at run time has many mappings of
+	 * one. */
+	__u64 memory_device, memory_inode;
 };
 
 struct mapped_files *mapped_files_new(void)
@@ -427,6 +430,27 @@ static struct mapped_file *get_regular(struct mapped_files *files, const struct 
 	return mapped_file_again(file);
 }
 
+/* Some programs execute themselves from a memfd. What has a build-id is an ELF file; the kernel's notes say
+ * so, and /proc/PID/maps does not. Otherwise it is memory for code that is made at run time. Sets build_id,
+ * "" if there is none. */
+static void look_at_memory(struct mapped_files *files, const struct sighting *sighting, char *build_id)
+{
+	struct foreign_answer answer = {.fd = -1};
+
+	build_id[0] = '\0';
+	if (strncmp(sighting->path, "/memfd:", 7) || !sighting->inode ||
+	    (files->memory_inode == sighting->inode && files->memory_device == sighting->device))
+		return;
+	open_sighted(sighting, &answer);
+	if (answer.fd >= 0)
+		close(answer.fd);
+	snprintf(build_id, BUILD_ID_TEXT, "%s", answer.build_id);
+	if (build_id[0])
+		return;
+	files->memory_device = sighting->device;
+	files->memory_inode = sighting->inode;
+}
+
 #define DELETED " (deleted)" /* d_path(), fs/d_path.c */
 
 /* Whether a path that ends like this is the file's own name, because this very file is there. */
@@ -449,12 +473,15 @@ struct mapped_file *mapped_file_get(struct mapped_files *files, const struct sig
 	enum file_kind kind = kind_of(sighting->path);
 	size_t length = strlen(sighting->path), tail = strlen(DELETED);
 	struct sighting there = *sighting;
-	char path[PATH_MAX + sizeof(DELETED)];
+	char path[PATH_MAX + sizeof(DELETED)], build_id[BUILD_ID_TEXT];
 
 	if (is_low_vdso(sighting))
 		return get_low_vdso(files, sighting);
-	/* Some programs execute themselves from a memfd: if it has a build-id, it is an ELF file. */
-	if (kind == FILE_VDSO || (kind == FILE_ANONYMOUS && !sighting->build_id[0]))
+	if (kind == FILE_ANONYMOUS && !sighting->build_id[0]) {
+		look_at_memory(files, sighting, build_id);
+		there.build_id = build_id;
+	}
+	if (kind == FILE_VDSO || (kind == FILE_ANONYMOUS && !there.build_id[0]))
 		return get_special(files, kind);
 	if (length > tail && length < sizeof(path) && !strcmp(sighting->path + length - tail, DELETED) &&
 	    !is_named_so(sighting)) {
