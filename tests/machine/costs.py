@@ -27,7 +27,8 @@ SLACK = 30  # instructions by which a small one may
 # What another build moves by more than that without a cause of its own: how often processes wait and are woken depends on
 # where the clock ticks. costs.txt has "-" for it, and it is not compared.
 VARY = {("mapping", "user"), *((name, "kernel") for name in (
-    "thread", "process", "process of profile --by symbol", "start of stat -a, 1 CPU more", "interval of stat -a, 16 CPUs",
+    "thread", "process", "process of profile --by symbol", "start of stat -a, 1 CPU more", "interval of stat -a, 4 CPUs",
+    "interval of stat -a, 16 CPUs",
     "entry in pprof", "entry in folded"))}
 WORKLOADS = os.environ.get("NHMTAP_PROGRAMS") or HERE + "/../../build/programs"
 FOUR = "-e instructions,cycles,BR_INST_RETIRED.ALL_BRANCHES,UOPS_RETIRED.ANY"
@@ -68,7 +69,7 @@ COSTS = {
     "start of profile --by ip": (1, start("profile -e page-faults -c 1 --by ip"), ()),
     "start of profile --by symbol": (1, start("profile -e page-faults -c 1 --by symbol", before=ALL_NAMES),
                                      start("record -e page-faults -c 1", "perf", ALL_NAMES)),
-    "start of mem": (1, start("mem"), start("mem record", "perf")),
+    "start of mem": (1, start("mem"), start("mem -t load record", "perf")),
     "start of offcore": (1, start("offcore"), ()),
     "start of branch": (1, start("branch"), start("record -b", "perf")),
     "start of stream": (1, start("stream -e page-faults -c 1"), ()),
