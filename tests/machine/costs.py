@@ -10,6 +10,7 @@ where the machine's clock ticks largely cancels out. Each run is made in a fork 
 its date is constant, and programs have fixed places in it."""
 import concurrent.futures
 import os
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -23,6 +24,7 @@ from guests import LITTLE_KALLSYMS, PROGRAMS, tool
 SIDES = ("user", "kernel")
 BASELINE = HERE + "/costs.txt"
 MOST = 0.02  # by which a cost may differ from the baseline
+MOST_ELSEWHERE = 0.1  # with another compiler or other libraries than the baseline's
 SLACK = 30  # instructions by which a small one may
 # What another build moves by more than that without a cause of its own: how often processes wait and are woken depends on
 # where the clock ticks. costs.txt has "-" for it, and it is not compared.
@@ -106,8 +108,9 @@ COSTS = {
 class Machines:
     """One booted guest for each number of CPUs, of which each run gets a fork."""
 
-    def __init__(self):
-        self.guests = {}
+    def __init__(self, later=0):
+        """later: seconds by which the machine's date differs, and with it where its clock ticks."""
+        self.guests, self.date = {}, 1700000000 + later
 
     def __enter__(self):
         return self
@@ -119,7 +122,7 @@ class Machines:
     def booted(self, cpus):
         if cpus not in self.guests:
             add = (tool(), f"{PROGRAMS}/tally", f"{WORKLOADS}/doings", f"{WORKLOADS}/puppet")
-            self.guests[cpus] = nehalem.Guest(nehalem.Machine(cores=cpus, add=add, rounded=True))
+            self.guests[cpus] = nehalem.Guest(nehalem.Machine(cores=cpus, add=add, rounded=True, date=self.date))
             self.guests[cpus].run(LITTLE_KALLSYMS + "echo 0 > /proc/sys/kernel/randomize_va_space; cat > /run/config", stdin=CONFIG.encode(), paranoid=-1)
         return self.guests[cpus]
 
@@ -143,6 +146,19 @@ class Machines:
                             for which in (0, 1)) for name in names if COSTS[name][side]}
 
 
+def toolchain():
+    """What the costs of one source depend on."""
+    versions = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[0]
+                for command in (["gcc", "--version"], ["clang", "--version"], ["ldd", "--version"], ["pkg-config", "--modversion", "libbpf"],
+                                ["pkg-config", "--modversion", "jansson"])]
+    return "; ".join(versions)
+
+
+def most():
+    with open(BASELINE, encoding="utf-8") as f:
+        return MOST if f"# With {toolchain()}\n" in f.readlines() else MOST_ELSEWHERE
+
+
 def baseline():
     with open(BASELINE, encoding="utf-8") as f:
         rows = [line.rstrip("\n").rsplit("\t", 2) for line in f if not line.startswith("#")]
@@ -152,16 +168,17 @@ def baseline():
 def accept(now):
     with open(BASELINE, "w", encoding="utf-8") as f:
         f.write("# Instructions of nhmtap by costs.py: what, the user's, the kernel's. make costs-accept writes this.\n")
+        f.write(f"# With {toolchain()}\n")
         for name, pair in now.items():
             f.write("\t".join([name, *("-" if (name, side) in VARY else str(count) for side, count in zip(SIDES, pair))]) + "\n")
 
 
 def differences(before, now):
     """A line for each cost that differs from the baseline: what has grown, what has shrunk."""
-    grown, shrunk = [], []
+    grown, shrunk, bound = [], [], most()
     for name, pair in now.items():
         for side, new, old in zip(SIDES, pair, before.get(name, (0, 0))):
-            if old is not None and abs(new - old) > max(MOST * abs(old), SLACK):
+            if old is not None and abs(new - old) > max(bound * abs(old), SLACK):
                 change = f"{(new - old) / old:+.1%}" if old else "new"
                 (grown if new > old else shrunk).append(f"{name}, {side}: {old} -> {new} instructions ({change})")
     return grown, shrunk
