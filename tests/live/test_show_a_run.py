@@ -59,6 +59,14 @@ def test_on_a_terminal_it_fits_the_width_and_the_pager_shows_it(recorded):
         seen.end()
 
 
+@pytest.mark.parametrize("options", [(), ("--children",), ("--callers", "main"), ("--by", "symbol")])
+def test_everything_fits_any_terminal(recorded, options):
+    for columns in (20, 27, 36, 47, 61, 250):
+        with Terminal(NHMTAP, "show", *options, recorded, columns=columns, rows=200, PAGER="cat") as seen:
+            # A line that the terminal has wrapped is joined to one that is too long.
+            assert max(map(len, seen.tmux("capture-pane", "-pJ").splitlines() if seen.end() else [])) <= columns
+
+
 def test_without_utf8_a_terminal_gets_none(recorded):
     with Terminal(NHMTAP, "show", recorded, PAGER="cat", LC_ALL="C") as seen:
         assert seen.end().isascii()

@@ -227,3 +227,9 @@ def test_help_names_every_option():
     told = json.loads(subprocess.run([NHMTAP, "help", "--json"], capture_output=True, text=True, check=True).stdout)
     names = {option["name"] for command in told if command["name"] == "show" for option in command["options"]}
     assert {"by", "sort", "filter", "percent-limit", "children", "callers", "callees", "diff"} <= names
+
+
+def test_a_record_without_stacks_has_its_own_share_as_its_total():
+    alone = {**profile(*entries(alone=10)), "event": "other"}
+    out = show(text_of(*stream(*stacks(**WAYS), alone)), "--children", "--by", "symbol").stdout
+    assert re.search(r"^ *10 +100\.0% +[\d.]+ +100\.0% +[\d.]+ +alone$", out, re.M), out

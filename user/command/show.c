@@ -116,6 +116,8 @@ static int print(const struct showing *showing, const struct options *options, s
 	shares_print(showing->shares, &tables, width);
 	figures_print(showing->figures, own->diff, &tables, width);
 	text_add(&text, "\n%s", tables.bytes ?: "");
+	if (width)
+		text_fit(&text, width);
 	err = show_text(&text, options->output, refusal);
 	free(text.bytes);
 	free(tables.bytes);

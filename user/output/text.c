@@ -105,6 +105,47 @@ void text_add_shortened(struct text *text, const char *of, int width)
 		text_add(text, "%.*s…%s", (int)(behind(of, head) - of), of, behind(of, all - (kept - head)));
 }
 
+/* Adds the words of a line, which is changed. */
+static void add_broken(struct text *text, char *line, int width)
+{
+	const char *begin = *line == '#' ? "# " : "  ", *space = "";
+	char *rest, *word = strtok_r(line, " ", &rest);
+	int at = 0;
+
+	for (; word; word = strtok_r(NULL, " ", &rest)) {
+		if (*space && at + 1 + text_columns(word) > width) {
+			text_add(text, "\n%s", begin);
+			at = 2;
+			space = "";
+		}
+		text_add(text, "%s", space);
+		at += strlen(space);
+		text_add_shortened(text, word, width - at);
+		at += text_columns(word);
+		space = " ";
+	}
+}
+
+void text_fit(struct text *text, int width)
+{
+	struct text fitting = {.width = text->width}, shown = {0};
+
+	text_add_visible(&shown, text->bytes);
+	for (char *line = shown.bytes, *end; line && *line; line = end) {
+		end = strchrnul(line, '\n');
+		if (*end)
+			*end++ = '\0';
+		if (text_columns(line) > width)
+			add_broken(&fitting, line, width);
+		else
+			text_add(&fitting, "%s", line);
+		text_add(&fitting, "\n");
+	}
+	free(shown.bytes);
+	free(text->bytes);
+	*text = fitting;
+}
+
 bool text_takes_utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

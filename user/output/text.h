@@ -34,6 +34,10 @@ int text_columns(const char *of);
  * often their beginning, and what tells them apart their end. */
 void text_add_shortened(struct text *text, const char *of, int width);
 
+/* Breaks lines that are wider than this at blanks, and shows characters as text_add_visible() does. Lines
+ * that begin with # go on behind another #. */
+void text_fit(struct text *text, int width);
+
 /* Whether the terminal takes UTF-8, by the locale's environment variables (LC_ALL, LC_CTYPE, LANG). */
 bool text_takes_utf8(void);
 

@@ -337,10 +337,13 @@ static void take_self(struct share_tables *shares, struct share_table *table, co
 	add_prediction(table, row, cells->entry);
 }
 
-/* Each function of the stack gets the weight once, however often it is in there. */
+/* Each function of the stack gets the weight once, however often it is in there; without a stack, the one
+ * that the samples are in does. */
 static void take_totals(struct share_tables *shares, struct share_table *table,
 			const struct cell_source *innermost, const struct stood_for *weight)
 {
+	if (!shares->depth && row_filter_takes(shares->wanted.filter, innermost))
+		stood_for_add(&row_of(shares, table, innermost)->total[shares->stream], weight);
 	for (size_t i = 0; i < shares->depth; i++) {
 		struct cell_source cells = *innermost;
 		struct share_row *row;
@@ -708,6 +711,10 @@ static int by_rank(const void *a, const void *b, void *of)
 
 	if (names)
 		return names;
+	if (one == other) {
+		one = weight_of_row(printed, x, 0)->sum;
+		other = weight_of_row(printed, y, 0)->sum;
+	}
 	if (one != other)
 		return one > other ? -1 : 1;
 	for (size_t i = 0; i < printed->table->nr_keys && !names; i++)

@@ -12,7 +12,8 @@
 
 #define GAP	      2 /* blanks between columns */
 #define SHORTEST_TEXT 12
-#define LONGEST_TEXT  400 /* where there is no width to fit */
+#define LEFT_OUT      (-1) /* a width */
+#define LONGEST_TEXT  400  /* where there is no width to fit */
 
 void sheet_column(struct sheet *sheet, const char *heading, bool number)
 {
@@ -69,15 +70,16 @@ static int cell_width(const struct sheet *sheet, size_t column)
 	return width;
 }
 
-/* Makes the widest columns of text narrower until all fit, as long as they stay readable. */
-static void fit(const struct sheet *sheet, int *widths, int most)
+/* Makes the widest columns of text narrower until all fit, as long as they stay readable. Returns whether all
+ * fit then. */
+static bool fit(const struct sheet *sheet, int *widths, int most)
 {
-	int sum = GAP * ((int)sheet->nr_columns - 1);
+	int sum = -GAP;
 
 	for (size_t i = 0; i < sheet->nr_columns; i++) {
 		if (widths[i] > LONGEST_TEXT)
 			widths[i] = LONGEST_TEXT;
-		sum += widths[i];
+		sum += widths[i] == LEFT_OUT ? 0 : GAP + widths[i];
 	}
 	for (; most && sum > most; sum--) {
 		size_t widest = SHEET_COLUMNS;
@@ -87,9 +89,58 @@ static void fit(const struct sheet *sheet, int *widths, int most)
 			    (widest == SHEET_COLUMNS || widths[i] > widths[widest]))
 				widest = i;
 		if (widest == SHEET_COLUMNS)
-			return;
+			return false;
 		widths[widest]--;
 	}
+	return true;
+}
+
+/* The last column that can be done without: not the first, not the name, and not a mark, which has no
+ * heading. 0: there is none. */
+static size_t least_column(const struct sheet *sheet, const int *widths)
+{
+	size_t name = sheet->nr_columns - 1, i;
+
+	while (name && !*sheet->columns[name].heading)
+		name--;
+	for (i = name ? name - 1 : 0; i; i--)
+		if (widths[i] != LEFT_OUT && *sheet->columns[i].heading)
+			break;
+	return i;
+}
+
+/* Leaves out columns until the others fit. */
+static void choose_widths(const struct sheet *sheet, int *widths, int most)
+{
+	bool left_out[SHEET_COLUMNS] = {0};
+
+	for (;;) {
+		size_t least;
+
+		for (size_t i = 0; i < sheet->nr_columns; i++)
+			widths[i] = left_out[i] ? LEFT_OUT : cell_width(sheet, i);
+		if (fit(sheet, widths, most))
+			return;
+		least = least_column(sheet, widths);
+		if (!least)
+			return;
+		left_out[least] = true;
+	}
+}
+
+/* Says which columns are left out. */
+static void print_left_out(const struct sheet *sheet, struct text *text, const int *widths)
+{
+	const char *between = "# too narrow for ";
+
+	for (size_t i = 0; i < sheet->nr_columns; i++) {
+		if (widths[i] != LEFT_OUT)
+			continue;
+		text_add(text, "%s%s", between, sheet->columns[i].heading);
+		between = ", ";
+	}
+	if (*between == ',')
+		text_add(text, "\n");
 }
 
 static void print_cell(struct text *text, const char *cell, int width, bool number)
@@ -106,6 +157,8 @@ static void print_cell(struct text *text, const char *cell, int width, bool numb
 static void print_row(const struct sheet *sheet, struct text *text, char *const *cells, const int *widths)
 {
 	for (size_t i = 0; i < sheet->nr_columns; i++) {
+		if (widths[i] == LEFT_OUT)
+			continue;
 		text_add(text, "%*s", i ? GAP : 0, "");
 		print_cell(text, cells ? cells[i] : sheet->columns[i].heading, widths[i],
 			   sheet->columns[i].number);
@@ -117,12 +170,11 @@ void sheet_print(const struct sheet *sheet, struct text *text, int width)
 {
 	int widths[SHEET_COLUMNS];
 
-	for (size_t i = 0; i < sheet->nr_columns; i++)
-		widths[i] = cell_width(sheet, i);
-	fit(sheet, widths, width);
+	choose_widths(sheet, widths, width);
 	print_row(sheet, text, NULL, widths);
 	for (size_t i = 0; i + sheet->nr_columns <= sheet->nr; i += sheet->nr_columns)
 		print_row(sheet, text, sheet->cells + i, widths);
+	print_left_out(sheet, text, widths);
 }
 
 void sheet_release(struct sheet *sheet)
