@@ -33,7 +33,7 @@ SEARCHES = {
     "soak": "{make} soak S={seconds} SEED={seed}",
     "varied_machine": "NHM_VARY={seed} {make} test T='tests/machine -m \"not thorough\" --reruns 0'",
 }
-FUZZERS = 14  # which share the seconds of a turn
+FUZZERS = 16  # which share the seconds of a turn
 
 
 def command_of(name, seed):
