@@ -194,6 +194,12 @@ def test_privilege_modifiers_exclude_the_others(attr, modifiers, user, kernel, h
     assert bits(found, "exclude_user", "exclude_kernel", "exclude_hv") == (user, kernel, hypervisor)
 
 
+@pytest.mark.parametrize("side", ["u", "h"])
+def test_a_side_on_which_nothing_happens_is_named_as_it_was_written(refusal, side):
+    status, message = refusal(f"context-switches:{side}")
+    assert status == 1 and f"leave out the modifier {side}" in message
+
+
 def test_the_hypervisors_side_alone_counts_nothing_and_can_be_insisted_on(attr, refusal):
     # x86_pmu_hw_config() sets USR and OS from exclude_user and exclude_kernel, and has no bit for exclude_hv.
     status, message = refusal("cycles:h")

@@ -349,6 +349,8 @@ static int precise_unrecorded(const struct subject *s, struct refusal *refusal)
  * then the count is not refused, but says that it can't be told: sides_settle(). */
 static int other_side(const struct subject *s, struct refusal *refusal)
 {
+	/* A side that is written excludes the others. */
+	const char *modifier = s->event->attr.exclude_user ? "h" : "u";
 	struct sides sides;
 
 	if (!s->event->privilege_given)
@@ -360,8 +362,8 @@ static int other_side(const struct subject *s, struct refusal *refusal)
 	because(refusal, "it %s; on the user's side it would count nothing", sides.why);
 	according(refusal, "kernel, %s", sides.source);
 	if (host_may_count_kernel(s->host))
-		return instead(refusal, "leave out the modifier u, or write k; --force insists");
-	return instead(refusal, "leave out the modifier u, and %s", sides_remedy(s->host));
+		return instead(refusal, "leave out the modifier %s, or write k; --force insists", modifier);
+	return instead(refusal, "leave out the modifier %s, and %s", modifier, sides_remedy(s->host));
 }
 
 /* The driver has no means to leave a side out. */
