@@ -128,7 +128,7 @@ def test_samples_have_the_same_numbers_in_every_format(tmp_path, activity, event
     found = parse(text)
     expected = of_record(found, activity)
     assert expected[0] == sum(r["samples"]["aggregated"] for r in found if r["type"] == activity and "samples" in r)
-    if event == "page-faults" and not top and "1" in pace:
+    if event == "page-faults" and not top and "1" in pace and not intervals:  # names of an interval may come too late
         assert expected[2] >= 300
     for form in READERS:
         got = [None, None, None]
