@@ -114,7 +114,7 @@ libs      = $(libperf_libs) $(shell pkg-config --libs $(packaged)) -liberty -lm
 bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra $(reproducible) $(if $(CI),-Werror) -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
 	    $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch))) $(shell pkg-config --cflags libbpf)
 
-protos   := pprof otlp_profiles process_context
+protos   := pprof otlp_profiles
 sources  := $(filter-out $(replaced),$(sort $(wildcard user/*.c user/*/*.c)))
 objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o $(protos:%=$(O)/gen/%.pb-c.o)
 programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
@@ -203,6 +203,7 @@ $(O)/gen/%.pb-c.o: $(O)/gen/%.pb-c.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(cflags) -Wno-shadow -c -o $@ $<
 $(protos:%=$(O)/user/output/%.o): $(O)/user/output/%.o: $(O)/gen/%.pb-c.h
+$(O)/user/output/process_context.o: $(O)/gen/otlp_profiles.pb-c.h
 
 -include $(objects:.o=.d) $(programs:.o=.d) $(O)/gen/known_events.d.gen
 

@@ -30,25 +30,6 @@ void doubts_release(struct doubts *doubts)
 	free(doubts);
 }
 
-/* What is counted of CPUs is compared with the time in which they were not idle. */
-static void begin_stretch(struct activity *activity)
-{
-	if (activity->plan.target.cpus_given)
-		idle_read(&activity->doubts->idle);
-}
-
-void doubt_begin(struct activity *activity)
-{
-	struct doubts *doubts = activity->doubts;
-
-	if (!doubts) {
-		doubts = activity->doubts = xcalloc(1, sizeof(*doubts));
-		doubts->nr_events = activity->plan.events.nr;
-		doubts->told = xcalloc(doubts->nr_events + 1, sizeof(*doubts->told));
-	}
-	begin_stretch(activity);
-}
-
 static struct count *counts_of_row(struct activity *activity, size_t row)
 {
 	size_t nr = activity->plan.events.nr;
@@ -138,14 +119,43 @@ static struct suspect suspect_of(const struct activity *activity, size_t i, cons
 	};
 }
 
-/* For how long CPUs were not idle in a stretch of which a count is, at least; 0: not known. Those of several
- * rows begin at other times. */
+/* Whether counts are compared with the time in which CPUs were not idle. Those of several rows begin at other
+ * times. */
+static bool is_compared_with_idle(const struct activity *activity)
+{
+	const struct target *target = &activity->plan.target;
+	bool any = false;
+
+	for (size_t i = 0; i < activity->plan.events.nr; i++)
+		any = any || kind_of(&activity->plan.events.list[i]) != COUNTS_OTHERS;
+	return any && target->cpus_given && !target->per && !target_in_cgroups(target);
+}
+
+static void begin_stretch(struct activity *activity)
+{
+	if (is_compared_with_idle(activity))
+		idle_read(&activity->doubts->idle);
+}
+
+void doubt_begin(struct activity *activity)
+{
+	struct doubts *doubts = activity->doubts;
+
+	if (!doubts) {
+		doubts = activity->doubts = xcalloc(1, sizeof(*doubts));
+		doubts->nr_events = activity->plan.events.nr;
+		doubts->told = xcalloc(doubts->nr_events + 1, sizeof(*doubts->told));
+	}
+	begin_stretch(activity);
+}
+
+/* For how long CPUs were not idle in a stretch of which a count is, at least; 0: not known. */
 static __u64 busy_of(const struct activity *activity, const struct count *count)
 {
 	const struct target *target = &activity->plan.target;
 	double nr = cpus_count(&target->cpus), idle;
 
-	if (!target->cpus_given || target->per || target_in_cgroups(target) || count_is_estimate(count))
+	if (!is_compared_with_idle(activity) || count_is_estimate(count))
 		return 0;
 	idle = idle_beyond(&activity->doubts->idle, &target->cpus) + nr / sysconf(_SC_CLK_TCK);
 	return fmax(0, count->running_ns - 1e9 * idle);

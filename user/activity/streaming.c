@@ -358,11 +358,11 @@ static void add_codes(struct streaming *streaming, struct fields *fields, const 
 		add_branches(streaming, fields, key, codes);
 }
 
-/* `codes`: numbers of the sample's; NULL: none is shown. */
 /* What was written of so many samples is given to the outputs at once, while it is in the cache: some 200 KB.
  * The buffer of all that a busy machine samples between two readings would be new memory each time. */
 #define FLUSHED_AT 512
 
+/* `codes`: numbers of the sample's; NULL: none is shown. */
 static int write_sample(struct streaming *streaming, const struct flow *flow, const struct streamed *sample,
 			unsigned int every, const __u32 *codes)
 {

@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
-#include "process_context.pb-c.h"
+#include "otlp_profiles.pb-c.h"
 #include "record/compact.h"
 
 /* --- the header: OTEP 4719, "Header Structure" ---------------------------------------------------- */
@@ -93,16 +93,16 @@ bool process_context_published(pid_t pid, __u64 address, __u64 *published)
 
 /* --- the payload ---------------------------------------------------------------------------------- */
 
-static json_t *value_of(const Context__AnyValue *value)
+static json_t *value_of(const Otlp__AnyValue *value)
 {
-	switch (value ? value->value_case : CONTEXT__ANY_VALUE__VALUE__NOT_SET) {
-	case CONTEXT__ANY_VALUE__VALUE_STRING_VALUE:
+	switch (value ? value->value_case : OTLP__ANY_VALUE__VALUE__NOT_SET) {
+	case OTLP__ANY_VALUE__VALUE_STRING_VALUE:
 		return json_string(value->string_value);
-	case CONTEXT__ANY_VALUE__VALUE_BOOL_VALUE:
+	case OTLP__ANY_VALUE__VALUE_BOOL_VALUE:
 		return json_boolean(value->bool_value);
-	case CONTEXT__ANY_VALUE__VALUE_INT_VALUE:
+	case OTLP__ANY_VALUE__VALUE_INT_VALUE:
 		return json_integer(value->int_value);
-	case CONTEXT__ANY_VALUE__VALUE_DOUBLE_VALUE:
+	case OTLP__ANY_VALUE__VALUE_DOUBLE_VALUE:
 		return json_real(value->double_value);
 	default:
 		return NULL;
@@ -110,7 +110,7 @@ static json_t *value_of(const Context__AnyValue *value)
 }
 
 /* Adds attributes as far as there is room. The first one of a name counts. */
-static void add_attributes(json_t *attributes, Context__KeyValue *const *list, size_t nr)
+static void add_attributes(json_t *attributes, Otlp__KeyValue *const *list, size_t nr)
 {
 	size_t used = compact_bytes(attributes);
 
@@ -131,21 +131,21 @@ static void add_attributes(json_t *attributes, Context__KeyValue *const *list, s
 
 json_t *process_context_parse(const void *payload, size_t size)
 {
-	Context__ProcessContext *context = context__process_context__unpack(NULL, size, payload);
+	Otlp__ProcessContext *context = otlp__process_context__unpack(NULL, size, payload);
 	/* The text of OTEP 4719 has the resource itself as the payload; its first publishers followed that.
 	 */
-	Context__Resource *bare = context ? NULL : context__resource__unpack(NULL, size, payload);
-	const Context__Resource *resource = context ? context->resource : bare;
+	Otlp__Resource *bare = context ? NULL : otlp__resource__unpack(NULL, size, payload);
+	const Otlp__Resource *resource = context ? context->resource : bare;
 	json_t *attributes = context || bare ? json_object() : NULL;
 
 	if (resource)
 		add_attributes(attributes, resource->attributes, resource->n_attributes);
 	if (context) {
 		add_attributes(attributes, context->attributes, context->n_attributes);
-		context__process_context__free_unpacked(context, NULL);
+		otlp__process_context__free_unpacked(context, NULL);
 	}
 	if (bare)
-		context__resource__free_unpacked(bare, NULL);
+		otlp__resource__free_unpacked(bare, NULL);
 	return attributes;
 }
 

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/note.h"
+#include "output/member.h"
 #include "output/process_context.h"
 #include "record/record.h"
 #include "record/type.h"
@@ -191,11 +192,11 @@ static void write_context(struct run *run, const struct told_context *told)
 {
 	json_t *attributes = json_loads(told->attributes, 0, NULL);
 	json_t *record = json_pack("{s:s, s:i}", "type", "process_context", "pid", (int)told->pid);
+	struct timespec published = moment_time(told->published_ns);
 
 	if (told->published_ns)
 		json_object_set_new(record, "published_time",
-				    value_time(&(struct timespec){told->published_ns / 1000000000,
-								  told->published_ns % 1000000000}));
+				    value_time(&published));
 	if (is_whole_target(run, told->pid))
 		json_object_set_new(record, "target", json_true());
 	json_object_set_new(record, "attributes", attributes ?: json_object());

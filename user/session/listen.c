@@ -22,6 +22,7 @@
 #include "base/guarded.h"
 #include "base/late.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/note.h"
 #include "base/packet.h"
 #include "base/visible.h"
@@ -459,7 +460,9 @@ static bool is_host_and_port(const char *place)
 
 static bool is_port(const char *text)
 {
-	return *text && strlen(text) <= 5 && !text[strspn(text, "0123456789")] && atoi(text) <= UINT16_MAX;
+	__u64 number;
+
+	return number_whole(text, &number) && number <= UINT16_MAX;
 }
 
 /* The port of a place like "9400", ":9400" and "*:9400", with which other programs listen at all addresses.
