@@ -195,8 +195,7 @@ static void write_context(struct run *run, const struct told_context *told)
 	struct timespec published = moment_time(told->published_ns);
 
 	if (told->published_ns)
-		json_object_set_new(record, "published_time",
-				    value_time(&published));
+		json_object_set_new(record, "published_time", value_time(&published));
 	if (is_whole_target(run, told->pid))
 		json_object_set_new(record, "target", json_true());
 	json_object_set_new(record, "attributes", attributes ?: json_object());
