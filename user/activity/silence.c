@@ -131,16 +131,14 @@ static const struct silent_reason {
 	{in_full_table, "all were lost: a table was full"},
 	{without_stack, "all were lost: the kernel returned no stack"},
 	{on_excluded_side, "each tick fell on the side that is excluded"},
-	{skipped,
-	 "all were lost: at each of them the CPU was in another BPF program, in bpf(), or in the event's "
-	 "own interrupt, where the kernel skips programs"},
+	{skipped, "all were lost: at each of them the CPU was in another BPF program, in bpf(), or in the "
+		  "event's own interrupt, where the kernel skips programs"},
 	{of_late_ticks, "all were lost: its ticks came late or not at all, or were throttled"},
 	{unrecorded, "all were lost: the CPU wrote no record of it, which it does not do for every event"},
 	{without_record, "all were lost: the kernel passed on none of the CPU's records (PEBS)"},
 	{throttled, "the kernel paused it until its next tick, because it sampled too often"},
-	{unknown,
-	 "how often it occurred is not known: the kernel counts it wrongly on NetBurst, and has the first "
-	 "sample of a counter come late"},
+	{unknown, "how often it occurred is not known: the kernel counts it wrongly on NetBurst, and has the "
+		  "first sample of a counter come late"},
 	{elsewhere, "no sample fell in the cgroups that are measured"},
 	{all_filtered, "none of its samples met the condition (--where)"},
 	{none_so_long, "it ran, and no load took %llu cycles or longer"},

@@ -66,8 +66,8 @@ int warn_of_loss(struct activity *activity, const char *event, const struct samp
 
 int warn_of_keys(struct activity *activity, const char *event, __u64 nr_shed, size_t most, bool *warned)
 {
-	static const char *const remedy = "tell fewer keys apart (--by), write intervals (-I), or allow more "
-					  "memory (--memory)";
+	static const char *const remedy =
+		"tell fewer keys apart (--by), write intervals (-I), or allow more memory (--memory)";
 	json_t *record;
 	char why[200];
 
@@ -77,8 +77,7 @@ int warn_of_keys(struct activity *activity, const char *event, __u64 nr_shed, si
 	record = json_pack("{s:s}", "type", "warning");
 	snprintf(why, sizeof(why),
 		 "there were more keys than the %zu that are kept in memory; those with the least weight, "
-		 "%llu "
-		 "in all, are only summed up, in rest",
+		 "%llu in all, are only summed up, in rest",
 		 most, (unsigned long long)nr_shed);
 	say("nhmtap: %s: %s. Next: %s.", event, why, remedy);
 	json_object_set_new(record, "event", value_text(event, 512));
@@ -177,9 +176,9 @@ int warn_of_share(struct activity *activity)
 
 int warn_of_doubt(struct activity *activity, const char *event, const char *why)
 {
-	static const char *const remedy = "do not trust this machine's counters: nhmtap doctor --selftest "
-					  "tries them; in a virtual machine, "
-					  "ask for a PMU that counts, or measure on the host";
+	static const char *const remedy =
+		"do not trust this machine's counters: nhmtap doctor --selftest tries them; in a virtual "
+		"machine, ask for a PMU that counts, or measure on the host";
 	json_t *record = json_pack("{s:s}", "type", "warning");
 
 	say("nhmtap: %s: it can't be true: %s. Next: %s.", event, why, remedy);
@@ -240,9 +239,8 @@ int warn_of_unfollowed(struct activity *activity)
 		return 0;
 	snprintf(why, sizeof(why),
 		 "%.3f ms of the %.3f ms that the command and its children ran are in no count: the kernel "
-		 "ends "
-		 "the counting of a process that executes a program which changes its rights (setuid, file "
-		 "capabilities) or which it may not read",
+		 "ends the counting of a process that executes a program which changes its rights (setuid, "
+		 "file capabilities) or which it may not read",
 		 uncounted / 1e6, spent / 1e6);
 	say("nhmtap: %s: %s. Next: %s.", activity->name, why, "count whole CPUs (-a)");
 	record = json_pack("{s:s, s:I, s:I, s:s}", "type", "warning", "uncounted_ns", (json_int_t)uncounted,

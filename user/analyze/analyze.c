@@ -59,9 +59,9 @@ static int refuse_here(const struct host *host, struct refusal *refusal)
 	else
 		because(refusal, "there are no tables for this CPU, %s family %u model %u", host->cpu.vendor,
 			host->cpu.family, host->cpu.model);
-	return instead(refusal, "nhmtap stat counts what this CPU has, nhmtap profile finds where time goes, "
-				"and nhmtap analyze --machine -- COMMAND runs the command on an emulated "
-				"Nehalem");
+	return instead(refusal,
+		       "nhmtap stat counts what this CPU has, nhmtap profile finds where time goes, and "
+		       "nhmtap analyze --machine -- COMMAND runs the command on an emulated Nehalem");
 }
 
 static int check_host(struct host *host, struct refusal *refusal)
@@ -69,9 +69,8 @@ static int check_host(struct host *host, struct refusal *refusal)
 	if (!host_core_pmu(host)) {
 		refuse(refusal, STATUS_REFUSED, "where the cycles go");
 		because(refusal, "this machine exposes no hardware counters (is it a virtual machine?)");
-		return instead(refusal,
-			       "nhmtap analyze --machine -- COMMAND counts on an emulated Nehalem; here, "
-			       "nhmtap profile finds where time goes");
+		return instead(refusal, "nhmtap analyze --machine -- COMMAND counts on an emulated Nehalem; "
+					"here, nhmtap profile finds where time goes");
 	}
 	return host->events && host->events->nr_shares ? 0 : refuse_here(host, refusal);
 }
@@ -227,8 +226,7 @@ static void say_repeats(const struct activity *activity)
 			 ", then up to %llu times to sample loads and the largest shares",
 			 1 + most_sampled(own) * (own->annotate ? 2 : 1));
 	say("nhmtap: the command is run %llu times: once to warm up, and %llu times for each of %zu groups "
-	    "of "
-	    "events%s; --once runs it once",
+	    "of events%s; --once runs it once",
 	    activity->options->repeats, (activity->options->repeats - WARMING) / analysis->tree.groups.nr,
 	    analysis->tree.groups.nr, samples);
 }
@@ -642,8 +640,7 @@ static const struct option_row rows[] = {
 	{0, "where", "N", OPTION_NUMBER, OWN(struct analyze_options, where), .least = 1, .most = 20,
 	 .line_only = true,
 	 .help = "afterwards sample the code of the N largest shares (default 3): in another run of COMMAND "
-		 "or, "
-		 "with --duration, for as long again"},
+		 "or, with --duration, for as long again"},
 	{0, "no-where", NULL, OPTION_FLAG, OWN(struct analyze_options, no_where), .line_only = true,
 	 .help = "only count: do not sample the code of the largest shares"},
 	{0, "annotate", NULL, OPTION_FLAG, OWN(struct analyze_options, annotate), .line_only = true,

@@ -172,8 +172,7 @@ void measure_share(const struct measured_run *counted, size_t share, struct meas
 			 counted->uncounted ? counted->uncounted
 			 : counted->partial
 				 ? "before a signal ended the run"
-				 : "all the time: no counter was free for it, or the target did not "
-				   "run");
+				 : "all the time: no counter was free for it, or the target did not run");
 }
 
 enum agreement measure_identity(const struct measured_run *counted, size_t identity, double *left,

@@ -249,8 +249,7 @@ static void add_identities(struct text *text, const json_t *record)
 		if (!strcmp(string(identity, "outcome"), "disagrees"))
 			text_add(text,
 				 "\nWARNING: counts that must agree do not: %s is %.3f against %.3f. The "
-				 "shares "
-				 "that depend on them are withdrawn.\n",
+				 "shares that depend on them are withdrawn.\n",
 				 string(identity, "name"), real_of(identity, "left"),
 				 real_of(identity, "right"));
 }

@@ -333,9 +333,8 @@ static json_t *annotate_one(struct annotator *annotator, const char *function, c
 	if (!json_array_size(annotated.instructions))
 		add_places(annotator, &annotated, places, function);
 	if (!has_lines(annotated.instructions))
-		add_why(&annotated,
-			"the program has no debug information there, so there are no source lines "
-			"(-g, or its debug package, brings them)");
+		add_why(&annotated, "the program has no debug information there, so there are no source "
+				    "lines (-g, or its debug package, brings them)");
 	put_text(record, "module", place->module);
 	put_text(record, "build_id", *place->build_id ? place->build_id : NULL);
 	json_object_set_new(record, "sampled", json_integer(annotated.samples));

@@ -25,9 +25,8 @@ void memory_last_words(void (*say)(void *context), void *context)
 
 void memory_is_out(void)
 {
-	static const char words[] =
-		"nhmtap: there is no more memory. Next: raise the limit (ulimit -v, memory.max "
-		"of the cgroup), or ask for fewer keys or files.\n";
+	static const char words[] = "nhmtap: there is no more memory. Next: raise the limit (ulimit -v, "
+				    "memory.max of the cgroup), or ask for fewer keys or files.\n";
 
 	/* Only the main thread writes records. */
 	if (last.say && !last.saying && gettid() == getpid()) {

@@ -21,18 +21,17 @@ static int refuse_beside(const char *option, const char *why, const char *remedy
 static int check_options(const struct options *options, struct refusal *refusal)
 {
 	if (options->all_cpus || options->cpus || options->cgroups)
-		return refuse_beside(
-			options->all_cpus ? "--all-cpus"
-			: options->cpus	  ? "--cpu"
-					  : "--cgroup",
-			"a trace's branches have neither a time nor a process with them, so those of a "
-			"whole CPU could not be told apart",
-			"trace threads: -p PID, or -- COMMAND", refusal);
+		return refuse_beside(options->all_cpus ? "--all-cpus"
+				     : options->cpus   ? "--cpu"
+						       : "--cgroup",
+				     "a trace's branches have neither a time nor a process with them, so "
+				     "those of a whole CPU could not be told apart",
+				     "trace threads: -p PID, or -- COMMAND", refusal);
 	if (options->events)
 		return refuse_beside(
 			"--event",
-			"a trace has every branch, not samples of an event; and the CPU can't sample "
-			"with the last branch record or precisely at level 2 beside it (EBUSY)",
+			"a trace has every branch, not samples of an event; and the CPU can't sample with "
+			"the last branch record or precisely at level 2 beside it (EBUSY)",
 			"leave out one of them", refusal);
 	if (options->period || options->frequency)
 		return refuse_beside(options->period ? "--count" : "--freq",
@@ -46,8 +45,8 @@ static int check_options(const struct options *options, struct refusal *refusal)
 				     "leave out --trace", refusal);
 	if (list_has(options->by, "callpair"))
 		return refuse_beside("--by callpair",
-				     "pairs of caller and callee are made from calls, and a trace "
-				     "has all kinds of branches",
+				     "pairs of caller and callee are made from calls, and a trace has all "
+				     "kinds of branches",
 				     "take --by function, or leave out --trace", refusal);
 	if (list_has(options->by, "cgroup"))
 		return refuse_beside("--by cgroup", "a trace does not say in which cgroup its thread was",
@@ -68,9 +67,8 @@ static int check_driver(const struct host *host, struct refusal *refusal)
 	if (!processor_perfmon(host, &perfmon) || perfmon.version != 1)
 		return 0;
 	refuse(refusal, STATUS_REFUSED, "a trace of every branch (--trace)");
-	because(refusal,
-		"on a CPU with version 1 of architectural perfmon the kernel does not empty the buffer "
-		"of branches when it is full, and what follows is lost without a word");
+	because(refusal, "on a CPU with version 1 of architectural perfmon the kernel does not empty the "
+			 "buffer of branches when it is full, and what follows is lost without a word");
 	according(refusal, "kernel, core_pmu: x86_pmu_handle_irq()");
 	return instead(refusal, "count branches with nhmtap stat -e branches");
 }

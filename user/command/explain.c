@@ -102,12 +102,12 @@ static json_t *precise_value(const struct explained_subject *subject)
 {
 	static const char *const by_table[] = {"never", "can", "only"};
 	static const char *const means[] = {
-		"not asked for: a sample's address is where the interrupt came, some instructions after "
-		"the one that counted",
+		"not asked for: a sample's address is where the interrupt came, some instructions after the "
+		"one that counted",
 		"the processor writes a PEBS record when an instruction that counts ends: the address is "
 		"that of the next instruction, the registers are those after it",
-		"as precise_ip 1, and the kernel goes back to the instruction itself along the branches "
-		"in the LBR; the sample is marked PERF_RECORD_MISC_EXACT_IP where it could",
+		"as precise_ip 1, and the kernel goes back to the instruction itself along the branches in "
+		"the LBR; the sample is marked PERF_RECORD_MISC_EXACT_IP where it could",
 	};
 	const struct known_event *known = subject->event->known;
 	unsigned int level = subject->event->attr.precise_ip;
@@ -240,32 +240,30 @@ static const struct {
 	{is_fixed, "the fixed counter is taken before the general ones, if it is free",
 	 "perf_sched_find_counter()"},
 	{shares_one_offcore,
-	 "a core has one OFFCORE_RSP_0 for both of its threads: events with another value "
-	 "take turns, in a group they are refused",
+	 "a core has one OFFCORE_RSP_0 for both of its threads: events with another value take turns, in a "
+	 "group they are refused",
 	 "intel_shared_reg_get_constraints()"},
 	{shares_two_offcore,
 	 "a core has two registers of off-core responses for both of its threads: events with a third value "
 	 "take turns, in a group they are refused",
 	 "intel_shared_reg_get_constraints()"},
 	{shares_threshold,
-	 "a core has one threshold for both of its threads: events with another one take "
-	 "turns, in a group they are refused",
+	 "a core has one threshold for both of its threads: events with another one take turns, in a group "
+	 "they are refused",
 	 "intel_shared_reg_get_constraints()"},
 	{shares_lbr,
-	 "a core has one branch filter for both of its threads: events with another one take "
-	 "turns",
+	 "a core has one branch filter for both of its threads: events with another one take turns",
 	 "intel_shared_reg_get_constraints()"},
 	{is_precise, "precise_ip needs a sample_period or sample_freq", "x86_pmu_hw_config()"},
 	{records_beyond,
 	 "a sample takes an event more than the kernel's period: the counter's overflow arms PEBS, and the "
 	 "next event is recorded and not counted; nhmtap asks for a period shorter by one, if the driver "
-	 "takes "
-	 "it, and adds these events to counts and to what samples stand for",
+	 "takes it, and adds these events to counts and to what samples stand for",
 	 "guide, section 3.5; intel_pmu_pebs_enable()"},
 	{records_several,
 	 "several of these may occur at once, and a record takes at least one of them: how many is not "
-	 "known, so "
-	 "samples are at least as far apart as asked, and counts and what samples stand for are least values",
+	 "known, so samples are at least as far apart as asked, and counts and what samples stand for are "
+	 "least values",
 	 "guide, section 3.5"},
 	{has_lowest_period, "a sample_period below %llu is refused", "the driver's limit_period()"},
 };

@@ -91,12 +91,10 @@ static const struct option_row rows[] = {
 		 "slow"},
 	{0, "date", "SECONDS|now|today", OPTION_TEXT, OWN(struct machine_options, kind.date),
 	 .help = "its clock at boot: seconds since 1970, this moment, or the last midnight (default "
-		 "2030-01-01, "
-		 "so that each day's runs are the same)"},
+		 "2030-01-01, so that each day's runs are the same)"},
 	{0, "vary", "NUMBER", OPTION_TEXT, OWN(struct machine_options, kind.vary),
 	 .help = "vary addresses, random numbers, pids and the clock's ticks by NUMBER (default: the same in "
-		 "all "
-		 "runs, and no random addresses)"},
+		 "all runs, and no random addresses)"},
 	{0, "no-snapshot", NULL, OPTION_FLAG, OWN(struct machine_options, kind.no_snapshot),
 	 .help = "boot: continue from no snapshot of a booted machine, and save none"},
 	{0, "out", "PATH", OPTION_TEXTS, OWN(struct machine_options, out),

@@ -266,12 +266,10 @@ static const char *const show_orders[] = {"share", "samples", "self",	"total", "
 static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_LIST, OWN(struct show_options, by), .words = show_keys,
 	 .help = "keys to sum up by: those that the records have, or of their code symbol, module, line, "
-		 "place "
-		 "(default: all that the records have)"},
+		 "place (default: all that the records have)"},
 	{0, "sort", "ORDER", OPTION_TEXT, OWN(struct show_options, sort), .words = show_orders,
 	 .help = "order of the rows: share, samples, total, mean, max, change, or a key (default: share; "
-		 "with "
-		 "--diff change)"},
+		 "with --diff change)"},
 	{0, "filter", "KEY=TEXT,…", OPTION_TEXTS, OWN(struct show_options, filter),
 	 .help = "show only rows that meet all conditions: KEY=TEXT, KEY!=TEXT, KEY~REGEX or KEY!~REGEX"},
 	{0, "percent-limit", "P", OPTION_TEXT, OWN(struct show_options, percent_limit),

@@ -280,8 +280,7 @@ static const struct option_row rows[] = {
 	 .help = "where debug files are (default /usr/lib/debug)"},
 	{0, "kallsyms", "FILE", OPTION_TEXT, OWN(struct symbolize_options, kallsyms),
 	 .help = "a copy of /proc/kallsyms from the boot that the records are of; without it only this "
-		 "boot's "
-		 "kernel has names"},
+		 "boot's kernel has names"},
 	{0},
 };
 

@@ -124,8 +124,8 @@ static int modify_precise(struct event_parser *parser, struct event *event, cons
 	if (precise > 3) {
 		refuse(parser->refusal, STATUS_USAGE, "event '%s', modifiers '%s' of its group", event->name,
 		       said);
-		because(parser->refusal, "the group's p are added to the event's own, and precise_ip has "
-					 "levels 0 to 3");
+		because(parser->refusal,
+			"the group's p are added to the event's own, and precise_ip has levels 0 to 3");
 		return instead(parser->refusal, "leave out p in one of the two");
 	}
 	EVENT_SET(event, precise_ip, precise, "modifiers %s", said);
@@ -158,9 +158,8 @@ static int modify(struct event_parser *parser, struct event *event, const struct
 {
 	if (event->msr) {
 		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
-		because(parser->refusal,
-			"its counter takes no modifiers: it counts whoever is the cause, and "
-			"raises no interrupt");
+		because(parser->refusal, "its counter takes no modifiers: it counts whoever is the cause, "
+					 "and raises no interrupt");
 		return instead(parser->refusal, "leave out %s", said);
 	}
 	if (modify_sides(parser, event, spelling, said, of_group))
@@ -334,9 +333,8 @@ static int refuse_term_of_record(struct event_parser *parser, const struct event
 		if (strcmp(terms_of_record[i], term))
 			continue;
 		bad_term(parser, event, term);
-		because(parser->refusal,
-			"it says how perf record keeps the samples of this event; here options "
-			"say so, for all events");
+		because(parser->refusal, "it says how perf record keeps the samples of this event; here "
+					 "options say so, for all events");
 		return instead(parser->refusal, "leave it out; nhmtap help profile shows the options");
 	}
 	return 0;
@@ -531,13 +529,12 @@ static int check_bits(struct event_parser *parser, struct event *event)
 			continue;
 		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
 		because(parser->refusal,
-			"bit %d of %s means nothing to the PMU '%s', and the kernel "
-			"would ignore it",
+			"bit %d of %s means nothing to the PMU '%s', and the kernel would ignore it",
 			__builtin_ctzll(words[i] & ~known[i]), names[i], pmu->name);
-		return instead(parser->refusal,
-			       "leave it out; /sys/bus/event_source/devices/%s/format "
-			       "says which bits there are",
-			       pmu->name);
+		return instead(
+			parser->refusal,
+			"leave it out; /sys/bus/event_source/devices/%s/format says which bits there are",
+			pmu->name);
 	}
 	return 0;
 }
@@ -842,8 +839,8 @@ static int refuse_name(struct event_parser *parser, const char *name)
 		return instead(parser->refusal, "did you mean %s?", near);
 	if (refuse_foreign_kind(parser, name))
 		return -1;
-	return instead(parser->refusal, "see perf-list(1) for the generic names, or write rNNNN or "
-					"cpu/event=…,umask=…/");
+	return instead(parser->refusal,
+		       "see perf-list(1) for the generic names, or write rNNNN or cpu/event=…,umask=…/");
 }
 
 static int resolve_name(struct event_parser *parser, struct event *event, const char *name)
@@ -922,8 +919,9 @@ static int syntax(struct event_parser *parser, const char *why)
 	parser->item = parser->at;
 	refuse(parser->refusal, STATUS_USAGE, "the list of events");
 	because(parser->refusal, "%s", why);
-	return instead(parser->refusal, "events look like cycles:u, r01c0, "
-					"cpu/event=0xc0,umask=0x1/pp, {cycles,instructions}");
+	return instead(
+		parser->refusal,
+		"events look like cycles:u, r01c0, cpu/event=0xc0,umask=0x1/pp, {cycles,instructions}");
 }
 
 static void skip_space(struct event_parser *parser)
@@ -1306,9 +1304,8 @@ static int check_members(struct event_parser *parser, size_t first)
 			continue;
 		parser->item = parser->text + event->at;
 		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
-		because(parser->refusal,
-			"it is not the first of its group, and the whole group is scheduled as its first "
-			"event is");
+		because(parser->refusal, "it is not the first of its group, and the whole group is scheduled "
+					 "as its first event is");
 		return instead(parser->refusal, "write %c behind the group, {…}:%c",
 			       event->attr.pinned ? 'D' : 'e', event->attr.pinned ? 'D' : 'e');
 	}

@@ -6,8 +6,8 @@
 
 const struct option_row event_rows[] = {
 	{'e', "event", "EVENTS", OPTION_LIST, COMMON(events), .values = VALUES_EVENTS,
-	 .help = "what to count or sample: names, rNNNN, cpu/event=…,umask=…/, {groups}, modifiers "
-		 "u k h p pp"},
+	 .help = "what to count or sample: names, rNNNN, cpu/event=…,umask=…/, {groups}, modifiers u k h p "
+		 "pp"},
 	{0},
 };
 
@@ -23,9 +23,8 @@ const struct option_row sampling_rows[] = {
 const struct option_row where_rows[] = {
 	{0, "where", "CONDITION", OPTION_TEXT, COMMON(where),
 	 .help = "only samples that meet it, as the kernel's program sees them: comparisons of ip, pid, tid, "
-		 "cpu, comm, "
-		 "cgroup, period, and in mem addr, latency, source, with && || ! ( ): 'latency>=100 && "
-		 "comm==db'"},
+		 "cpu, comm, cgroup, period, and in mem addr, latency, source, with && || ! ( ): "
+		 "'latency>=100 && comm==db'"},
 	{0},
 };
 
@@ -107,9 +106,8 @@ static const char *const temporalities[] = {"delta", CUMULATIVE, NULL};
 const struct option_row stream_rows[] = {
 	{'o', "output", "PLACE", OPTION_TEXTS, COMMON(outputs), .line_only = true,
 	 .help = "write to PLACE or FORMAT=PLACE instead of stdout; repeatable: FILE (overwritten; FILE.zst "
-		 "is compressed; %t in its "
-		 "name makes one file per interval), unix:PATH, tcp:HOST:PORT, a URL (otlp, pprof, metrics), "
-		 "listen (/metrics), - for stdout"},
+		 "is compressed; %t in its name makes one file per interval), unix:PATH, tcp:HOST:PORT, a "
+		 "URL (otlp, pprof, metrics), listen (/metrics), - for stdout"},
 	{0, "append", NULL, OPTION_FLAG, COMMON(append), .line_only = true,
 	 .help = "with -o: append to files instead of replacing them"},
 	{0, "queue", "BYTES", OPTION_NUMBER, COMMON(queue_bytes), .least = 1 << 13, .most = 1ULL << 40,
@@ -135,8 +133,7 @@ const struct option_row stream_rows[] = {
 		 "record lists what was made smaller"},
 	{0, "cpu-share", "SHARE", OPTION_TEXT, COMMON(cpu_share), .line_only = true,
 	 .help = "use at most SHARE (1%) of one CPU, the kernel's time for samples included, by sampling "
-		 "less "
-		 "often; records give the period used"},
+		 "less often; records give the period used"},
 	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true,
 	 .help = "answer HTTP at unix:PATH, tcp:HOST:PORT (loopback) or public-tcp:HOST:PORT while the run "
 		 "goes on: /healthz, /readyz, and /metrics with -o openmetrics=listen"},
@@ -197,8 +194,7 @@ const struct option_row table_rows[] = {
 	 .help = "tables of events and metrics besides those built in, laid out as events/"},
 	{0, "pmu-events", "PATH", OPTION_TEXT, COMMON(pmu_events), .line_only = true,
 	 .help = "events of this CPU from perf's own files: pmu-events of a kernel's source, Intel's "
-		 "perfmon, or "
-		 "what perf list -j wrote"},
+		 "perfmon, or what perf list -j wrote"},
 	{0},
 };
 
@@ -218,8 +214,7 @@ const struct option_row machine_rows[] = {
 	{0, "machine", "[=MODEL[,cpus=N…]]", OPTION_WHOLE, COMMON(machine), .words = machine_models,
 	 .line_only = true,
 	 .help = "run this command line on the emulated machine (nhmtap-machine(1)), a Nehalem-EP or MODEL; "
-		 "cpus, "
-		 "threads, packages, memory, kernel, date, vary, no-snapshot: as of nhmtap machine"},
+		 "cpus, threads, packages, memory, kernel, date, vary, no-snapshot: as of nhmtap machine"},
 	{0},
 };
 

@@ -180,9 +180,8 @@ static void take_variable(struct credentials *credentials)
 	if (!wrong)
 		return;
 	json_array_clear(credentials->headers);
-	say("nhmtap: " HEADERS
-	    " is left out as a whole: a member %s; write NAME=VALUE,NAME=VALUE, with %%2C for "
-	    "a comma and %%25 for '%%'",
+	say("nhmtap: " HEADERS " is left out as a whole: a member %s; write NAME=VALUE,NAME=VALUE, with %%2C "
+	    "for a comma and %%25 for '%%'",
 	    wrong);
 }
 

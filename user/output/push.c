@@ -207,8 +207,7 @@ static void make_raw(struct push *push, const struct document *document)
 	FILE *out = xopen_memstream(&push->body.bytes, &push->body.size);
 
 	fputs("{\"series\":[{\"labels\":{\"labels\":[{\"name\":\"__name__\",\"value\":\"nhmtap\"}]},"
-	      "\"samples\":[{"
-	      "\"rawProfile\":\"",
+	      "\"samples\":[{\"rawProfile\":\"",
 	      out);
 	fputs(profile, out);
 	free(profile);
@@ -766,10 +765,9 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 			    "counted%s",
 			    push->url, status, push->answered ? ": " : "",
 			    first_line(push, line, sizeof(line)),
-			    status == TOO_LARGE
-				    ? ". Next: a shorter interval (-I), or fewer entries (--top), "
-				      "make smaller requests"
-				    : "");
+			    status == TOO_LARGE ? ". Next: a shorter interval (-I), or fewer entries "
+						  "(--top), make smaller requests"
+						: "");
 		documents->dropped += documents->first->records;
 		documents_pop(documents);
 		push->refused = status;

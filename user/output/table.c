@@ -61,9 +61,8 @@ static const char *const unnamed_whys[][2] = {
 	{"refused",
 	 "the file was not opened: it belongs to another user, is no regular file, or is too large"},
 	{"failed", "reading the file failed"},
-	{"no_room",
-	 "the memory for names has no room for the file's symbols (--memory raises it; nhmtap symbolize has "
-	 "more)"},
+	{"no_room", "the memory for names has no room for the file's symbols (--memory raises it; nhmtap "
+		    "symbolize has more)"},
 	{"no_time", "there was no time left to read the file"},
 };
 

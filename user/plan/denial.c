@@ -105,9 +105,8 @@ static int denied_access(const struct denied *d)
 		return denied_by_paranoid(d, level);
 	if (d->plan->target.nr_pids || d->plan->target.nr_tids) {
 		if (d->host->user_namespace) {
-			because(d->refusal,
-				"a process of another user, or outside of this user namespace, may not be "
-				"looked at");
+			because(d->refusal, "a process of another user, or outside of this user namespace, "
+					    "may not be looked at");
 			return instead(d->refusal,
 				       "run as its user where it runs, or " REMEDY_USER_NAMESPACE);
 		}
@@ -202,9 +201,8 @@ static int denied_invalid(const struct denied *d)
 		return instead(d->refusal, "leave out the modifier p");
 	}
 	if (attr->type == PERF_TYPE_RAW && attr->config & CONFIG_ANY) {
-		because(d->refusal,
-			"the kernel's driver does not take any (both threads of a core) on this CPU: "
-			"it came with architectural perfmon version 3");
+		because(d->refusal, "the kernel's driver does not take any (both threads of a core) on this "
+				    "CPU: it came with architectural perfmon version 3");
 		return instead(d->refusal, "leave out any, and count both threads");
 	}
 	because(d->refusal, "the kernel refuses this request: type %u, config 0x%llx, config1 0x%llx%s",
@@ -219,8 +217,8 @@ static int denied_descriptors(const struct denied *d)
 	size_t needed = d->instances * d->plan->events.nr;
 
 	because(d->refusal,
-		"it takes %zu descriptors (%zu events on %zu CPUs and threads) beside the "
-		"run's own, and %llu may be open",
+		"it takes %zu descriptors (%zu events on %zu CPUs and threads) beside the run's own, and "
+		"%llu may be open",
 		needed, d->plan->events.nr, d->instances, d->host->descriptor_limit);
 	return instead(d->refusal, "ulimit -Hn %zu, or ask for fewer events or CPUs", needed + 64);
 }
@@ -241,13 +239,13 @@ static int denied_busy(const struct denied *d)
 {
 	if (is_trace(d)) {
 		because(d->refusal,
-			"another user has the last branch record (nhmtap branch, precise_ip 2, "
-			"perf record -b), or traces this thread; the CPU does one of these at a time");
+			"another user has the last branch record (nhmtap branch, precise_ip 2, perf record "
+			"-b), or traces this thread; the CPU does one of these at a time");
 		return instead(d->refusal, "end the other one, or trace when it has ended");
 	}
 	if (d->event->attr.branch_sample_type || d->event->attr.precise_ip > 1) {
-		because(d->refusal, "another user traces branches (intel_bts), which takes the last branch "
-				    "record too");
+		because(d->refusal,
+			"another user traces branches (intel_bts), which takes the last branch record too");
 		return instead(d->refusal, "end the trace; precise_ip 1 and profile go beside it");
 	}
 	because(d->refusal, "another user of the PMU has it for itself");
@@ -314,9 +312,8 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 	refusal->error = error;
 	if (error == EPERM && !(host_capable(host, CAP_BPF) && host_capable(host, CAP_PERFMON))) {
 		if (host->user_namespace) {
-			because(refusal,
-				"loading BPF programs takes CAP_BPF and CAP_PERFMON in the first user "
-				"namespace; this process is root of another at most");
+			because(refusal, "loading BPF programs takes CAP_BPF and CAP_PERFMON in the first "
+					 "user namespace; this process is root of another at most");
 			return instead(refusal, REMEDY_USER_NAMESPACE);
 		}
 		because(refusal, "loading BPF programs takes CAP_BPF and CAP_PERFMON; this process has %s",
@@ -330,8 +327,9 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 	}
 	if ((error == EPERM || error == ENOSYS) && host->seccomp == 2) {
 		because(refusal, "a seccomp filter of this process refuses bpf()");
-		return instead(refusal, "start the container with --cap-add BPF, or with a seccomp "
-					"profile that allows it");
+		return instead(
+			refusal,
+			"start the container with --cap-add BPF, or with a seccomp profile that allows it");
 	}
 	if (error == ENOSYS) {
 		because(refusal, "this kernel was built without bpf()");
@@ -393,13 +391,13 @@ int silent_denied(struct refusal *refusal, const struct host *host, const char *
 	refuse(refusal, STATUS_REFUSED, "event '%s'", event);
 	if (ran) {
 		because(refusal, "it ran, and counted nothing");
-		return instead(refusal, host->virtual ? "see whether the hypervisor passes this event on"
-						      : "see the CPU's errata, and dmesg for 'Broken "
-							"BIOS detected'");
+		return instead(refusal,
+			       host->virtual ? "see whether the hypervisor passes this event on"
+					     : "see the CPU's errata, and dmesg for 'Broken BIOS detected'");
 	}
 	because(refusal,
-		"the kernel opened it, and it never ran: others hold the counters or the "
-		"register that it needs%s",
+		"the kernel opened it, and it never ran: others hold the counters or the register that it "
+		"needs%s",
 		kernel_nmi_watchdog(host) ? " (the NMI watchdog holds one)" : "");
 	return instead(refusal, kernel_nmi_watchdog(host)
 					? "sysctl kernel.nmi_watchdog=0, and end other users of the PMU"

@@ -75,12 +75,12 @@ static void judge_perfmon(struct permission *permission, struct host *host)
 {
 	capability(permission, host, CAP_PERFMON);
 	because(&permission->refusal,
-		"BPF programs may not be attached to events, and "
-		"perf_event_paranoid (%d) holds for this process",
+		"BPF programs may not be attached to events, and perf_event_paranoid (%d) holds for this "
+		"process",
 		host->perf_event_paranoid);
 	instead(&permission->refusal, "%s",
-		remedy_by_setcap(host, "run as root, or setcap cap_perfmon,cap_bpf+ep nhmtap; "
-				       "docker run --cap-add PERFMON"));
+		remedy_by_setcap(host, "run as root, or setcap cap_perfmon,cap_bpf+ep nhmtap; docker run "
+				       "--cap-add PERFMON"));
 }
 
 static void judge_bpf(struct permission *permission, struct host *host)
@@ -88,8 +88,9 @@ static void judge_bpf(struct permission *permission, struct host *host)
 	capability(permission, host, CAP_BPF);
 	because(&permission->refusal, "BPF programs and tables can't be loaded");
 	instead(&permission->refusal, "%s",
-		remedy_by_setcap(host, "run as root, or setcap cap_perfmon,cap_bpf+ep nhmtap; "
-				       "docker run --cap-add BPF"));
+		remedy_by_setcap(
+			host,
+			"run as root, or setcap cap_perfmon,cap_bpf+ep nhmtap; docker run --cap-add BPF"));
 }
 
 static void judge_admin(struct permission *permission, struct host *host)
@@ -101,8 +102,7 @@ static void judge_admin(struct permission *permission, struct host *host)
 			 : permission->ok ? "missing, not needed"
 					  : absent(host, CAP_SYS_ADMIN));
 	because(&permission->refusal,
-		"perf_event_paranoid is %d, and at %d or more nothing can be "
-		"opened without it",
+		"perf_event_paranoid is %d, and at %d or more nothing can be opened without it",
 		host->perf_event_paranoid, PARANOID_ALL);
 	instead(&permission->refusal, "run as root, or sysctl kernel.perf_event_paranoid=2");
 }
@@ -145,11 +145,10 @@ static void judge_ptrace(struct permission *permission, struct host *host)
 
 static void judge_search(struct permission *permission, struct host *host)
 {
-	judge_capability(
-		permission, host, CAP_DAC_READ_SEARCH,
-		"files in folders that are closed to this user can't be read for names, and cgroups' "
-		"paths are searched for one by one",
-		"DAC_READ_SEARCH");
+	judge_capability(permission, host, CAP_DAC_READ_SEARCH,
+			 "files in folders that are closed to this user can't be read for names, and "
+			 "cgroups' paths are searched for one by one",
+			 "DAC_READ_SEARCH");
 }
 
 static void judge_user_namespace(struct permission *permission, struct host *host)
@@ -171,9 +170,8 @@ static void judge_pid_namespace(struct permission *permission, struct host *host
 			 : host->pid_namespace.initial ? "initial"
 						       : "nested");
 	if (host->proc_foreign) {
-		because(refusal,
-			"/proc has the numbers of another one: no process can be measured by its id, and "
-			"those that were there before are looked at late");
+		because(refusal, "/proc has the numbers of another one: no process can be measured by its "
+				 "id, and those that were there before are looked at late");
 		instead(refusal, "mount -t proc proc /proc, or start it all with unshare --mount-proc");
 		return;
 	}
@@ -214,9 +212,8 @@ static void judge_descriptors(struct permission *permission, struct host *host)
 	number(permission, host->descriptor_limit);
 	permission->ok = host->descriptor_limit >= needed;
 	because(&permission->refusal,
-		"an event takes a descriptor on each CPU: %d events on all CPUs "
-		"need %llu",
-		EVENTS_EXPECTED, needed);
+		"an event takes a descriptor on each CPU: %d events on all CPUs need %llu", EVENTS_EXPECTED,
+		needed);
 	instead(&permission->refusal, "ulimit -Hn %llu", needed);
 }
 
@@ -229,8 +226,7 @@ static void judge_memory(struct permission *permission, struct host *host)
 	/* From 5.11 on, BPF memory is charged to the cgroup instead. */
 	permission->ok = host->locked_memory_limit == RLIM_INFINITY || kernel_at_least(host, 5, 11) ||
 			 holds(host, CAP_SYS_RESOURCE);
-	because(&permission->refusal, "before Linux 5.11 the tables of BPF programs count as locked "
-				      "memory");
+	because(&permission->refusal, "before Linux 5.11 the tables of BPF programs count as locked memory");
 	instead(&permission->refusal, "ulimit -l unlimited");
 }
 

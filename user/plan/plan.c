@@ -82,9 +82,9 @@ static int refuse_microcode(const struct host *host, __u32 needed, struct refusa
 			"from 0x%x on",
 			host->cpu.microcode, needed);
 	according(refusal, "kernel, intel_snb_pebs_broken()");
-	return instead(refusal, needed ? "load newer microcode (package intel-microcode), or leave out the "
-					 "modifier p"
-				       : "leave out the modifier p");
+	return instead(refusal,
+		       needed ? "load newer microcode (package intel-microcode), or leave out the modifier p"
+			      : "leave out the modifier p");
 }
 
 /* Whether the event depends on the driver's count. The kernel chooses the periods of a frequency by it. */
@@ -107,14 +107,11 @@ static int check_counts(const struct plan *plan, struct host *host, struct refus
 		refuse(refusal, STATUS_REFUSED, "event '%s'", plan->events.list[i].name);
 		refusal->error = EOPNOTSUPP;
 		because(refusal, "on NetBurst Linux counts wrongly from 6.1 on, by 2^39 and more: a counter "
-				 "begins where "
-				 "its last use has ended");
+				 "begins where its last use has ended");
 		according(refusal, "kernel, p4_pmu_set_period()");
-		return instead(
-			refusal,
-			"count events of 'netburst' past the driver, with --msr (nhmtap list), or sample it "
-			"with a fixed period, which is right from the second sample on (nhmtap profile "
-			"-c); --force insists");
+		return instead(refusal, "count events of 'netburst' past the driver, with --msr (nhmtap "
+					"list), or sample it with a fixed period, which is right from the "
+					"second sample on (nhmtap profile -c); --force insists");
 	}
 	return 0;
 }

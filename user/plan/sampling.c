@@ -177,9 +177,8 @@ static int plan_stacks(struct event *event, const struct options *options, const
 static int refuse_leader_samples(const struct event *event, struct refusal *refusal)
 {
 	refuse(refusal, STATUS_USAGE, "event '%s', modifier S", event->name);
-	because(refusal,
-		"in perf, a group with S takes samples of its first event and reads the others then; "
-		"here each event of a group takes samples of its own");
+	because(refusal, "in perf, a group with S takes samples of its first event and reads the others "
+			 "then; here each event of a group takes samples of its own");
 	return instead(refusal, "leave out S, or count the other events with nhmtap stat");
 }
 

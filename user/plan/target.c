@@ -91,8 +91,8 @@ static int check_hierarchy(const struct host *host, const char *name, struct ref
 	if (host->cgroup_v1[0]) {
 		refuse_cgroup(refusal, name, EOPNOTSUPP);
 		because(refusal,
-			"the perf_event controller is mounted as version 1, at %s, and cgroups "
-			"of version 2 then have no events",
+			"the perf_event controller is mounted as version 1, at %s, and cgroups of version 2 "
+			"then have no events",
 			host->cgroup_v1);
 		return instead(refusal, "umount %s, or boot with cgroup_no_v1=perf_event", host->cgroup_v1);
 	}
@@ -432,10 +432,9 @@ static int check_keys(const struct target *target, const struct host *host, stru
 		return instead(refusal, "give them: -G PATH,… or --for-each-cgroup PATH,…; or take all: -a");
 	}
 	if (target->per & PER_THREAD && !target->nr_pids && !target->nr_tids) {
-		because(refusal, target->cpus_given
-					 ? "CPUs are counted whatever thread runs there"
-					 : "a command begins with one thread, and those that it makes are "
-					   "counted with the one that made them");
+		because(refusal, target->cpus_given ? "CPUs are counted whatever thread runs there"
+						    : "a command begins with one thread, and those that it "
+						      "makes are counted with the one that made them");
 		return instead(refusal, "count threads that are there: -p PID or -t TID");
 	}
 	if (target->per & PER_NODE && cpus_next(&host->nodes, 0) < 0) {

@@ -15,8 +15,8 @@ static const struct contest {
 	const char *reg, *what, *why;
 } contests[] = {
 	{"off-core register", "offcore_rsp",
-	 "a core counts off-core responses by one register or two, for both of its threads: more "
-	 "values than that wait for each other, and on one of the threads they may never run"},
+	 "a core counts off-core responses by one register or two, for both of its threads: more values than "
+	 "that wait for each other, and on one of the threads they may never run"},
 	{"load-latency threshold", "load_latency",
 	 "a core has one load-latency threshold, for both of its threads: events with another one wait"},
 	{"branch filter", "branch_filter",
@@ -212,9 +212,8 @@ int together_check(const struct party *parties, size_t nr, size_t which, struct 
 		refuse(refusal, STATUS_REFUSED, "activity '%s' beside '%s'", parties[which].name,
 		       parties[p].name);
 		refusal->error = EBUSY;
-		because(refusal,
-			"the branch trace store and the last branch record, which precise samples of level "
-			"2 take as well, exclude each other");
+		because(refusal, "the branch trace store and the last branch record, which precise samples "
+				 "of level 2 take as well, exclude each other");
 		according(refusal, "kernel, x86_add_exclusive()");
 		return instead(refusal, "leave one of them to a session of its own, or sample with one p");
 	}

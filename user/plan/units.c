@@ -11,9 +11,8 @@ static int check_asked(const struct event *event, const struct options *options,
 	if (options->msr)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "event '%s'", event->name);
-	because(refusal,
-		"its counter is past Linux's drivers: it takes writing model-specific registers, which "
-		"nothing else arbitrates");
+	because(refusal, "its counter is past Linux's drivers: it takes writing model-specific registers, "
+			 "which nothing else arbitrates");
 	return instead(refusal, "add --msr; nhmtap explain shows what is written");
 }
 
@@ -53,8 +52,8 @@ static int check_cascade(const struct events *events, const struct event *event,
 		"it cascades from '%s', and no two of the counters that are left for them are coupled",
 		starter->name);
 	according(refusal, "%s", event->msr->source);
-	return instead(refusal, "take events of the same group of counters (nhmtap explain shows them), each "
-				"once");
+	return instead(refusal,
+		       "take events of the same group of counters (nhmtap explain shows them), each once");
 }
 
 static int check_escr(const struct events *events, const struct event *event, struct refusal *refusal)

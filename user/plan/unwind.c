@@ -27,8 +27,7 @@ const char *unwind_forbidden(const struct host *host)
 {
 	return locks_up(host->version)
 		       ? "this kernel may lock up when a BPF program reads a program's stack (Linux 5.19 to "
-			 "6.1.35, 6.2, "
-			 "and 6.3 up to 6.3.9; mended by \"mm: Fix copy_from_user_nofault().\")"
+			 "6.1.35, 6.2, and 6.3 up to 6.3.9; mended by \"mm: Fix copy_from_user_nofault().\")"
 		       : NULL;
 }
 

@@ -49,9 +49,8 @@ static json_t *read_attributes(const char *text)
 
 	if (!wrong)
 		return attributes;
-	say("nhmtap: " ATTRIBUTES
-	    " is left out as a whole: '%.100s' %s; write NAME=VALUE,NAME=VALUE, with %%2C "
-	    "for a comma and %%25 for '%%'",
+	say("nhmtap: " ATTRIBUTES " is left out as a whole: '%.100s' %s; write NAME=VALUE,NAME=VALUE, with "
+	    "%%2C for a comma and %%25 for '%%'",
 	    member, wrong);
 	json_object_clear(attributes);
 	return attributes;

@@ -350,8 +350,7 @@ static void give_up_capabilities(struct run *run)
 
 	if (err)
 		say("nhmtap: capabilities that are not needed can't be given up: capset(2): %s. Next: allow "
-		    "it in "
-		    "the seccomp profile.",
+		    "it in the seccomp profile.",
 		    strerror(-err));
 }
 

@@ -32,13 +32,11 @@ static const char *why_open(const struct expected_finding *finding)
 {
 	if (!finding->there)
 		return finding->why;
-	return finding->bound.turns
-		       ? "the limit is within what the estimate can be off by, which includes what may have "
-			 "happened while it had no counter; count fewer events at a time (:D "
-			 "keeps a counter for one), or for longer"
-		       : "it shared its counter for too short a time, or had none for too long at once, to "
-			 "say "
-			 "how far the estimate can be off";
+	return finding->bound.turns ? "the limit is within what the estimate can be off by, which includes "
+				      "what may have happened while it had no counter; count fewer events at "
+				      "a time (:D keeps a counter for one), or for longer"
+				    : "it shared its counter for too short a time, or had none for too long "
+				      "at once, to say how far the estimate can be off";
 }
 
 json_t *expectation_record(const struct expectation *expectation, const struct expected_finding *finding,

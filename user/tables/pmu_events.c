@@ -37,9 +37,8 @@ static int refuse_path(const struct pmu_reader *reader, const char *why, ...)
 	va_end(args);
 	refuse(reader->refusal, STATUS_USAGE, "option --pmu-events '%.300s'", reader->path);
 	because(reader->refusal, "%s", text);
-	return instead(reader->refusal,
-		       "name tools/perf/pmu-events of a kernel's source, a checkout of Intel's "
-		       "perfmon, or a file that perf list -j wrote");
+	return instead(reader->refusal, "name tools/perf/pmu-events of a kernel's source, a checkout of "
+					"Intel's perfmon, or a file that perf list -j wrote");
 }
 
 /* --- one event -------------------------------------------------------------------------------- */
