@@ -203,6 +203,7 @@ $(O)/gen/%.pb-c.o: $(O)/gen/%.pb-c.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(cflags) -Wno-shadow -c -o $@ $<
 $(protos:%=$(O)/user/output/%.o): $(O)/user/output/%.o: $(O)/gen/%.pb-c.h
+$(protos:%=$(O)/user/output/%_halves.o): $(O)/user/output/%_halves.o: $(O)/gen/%.pb-c.h
 $(O)/user/output/process_context.o: $(O)/gen/otlp_profiles.pb-c.h
 
 -include $(objects:.o=.d) $(programs:.o=.d) $(O)/gen/known_events.d.gen

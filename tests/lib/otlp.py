@@ -94,7 +94,7 @@ class Receiver:
     left. Requests are in `taken`, in order. `tls`: the context of its side of TLS. Use it in a with statement."""
 
     def __init__(self, *answers, port=0, tls=None, largest=1 << 60):
-        self.answers, self.taken = list(answers), queue.Queue()
+        self.answers, self.taken, self.largest = list(answers), queue.Queue(), largest
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -103,7 +103,7 @@ class Receiver:
             def do_POST(self):
                 request = Request(self)
                 status, headers, *body = receiver.answers.pop(0) if receiver.answers else (200, {})
-                if len(request.body) > largest:
+                if len(request.body) > receiver.largest:
                     status = 413
                 body = body[0] if body else b"{}"
                 request.status = status

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Documents pushed by HTTP: OTLP's metrics, and profiles in the forms of Pyroscope and Parca."""
 import base64
+import collections
 import contextlib
 import email
 import gzip
@@ -15,12 +16,13 @@ import time
 import urllib.parse
 
 import otlp
+import otlp_profiles
 import pprof
 import pytest
 from asked import free_port
 from otlp import Receiver
 from puppet import command
-from records import Result
+from records import Result, program
 from sessions import Session, faults, until
 
 COUNTS = "counts"
@@ -529,6 +531,96 @@ def test_a_profile_goes_to_parca_as_its_store_takes_it(nhmtap, tmp_path, puppet)
     assert samples(tmp_path / "x.pb.gz", base64.b64decode(one["rawProfile"], validate=True)) == 10
 
 
+def pprof_stacks(body, folder):
+    """The samples of each stack in a profile, which has only what its samples name."""
+    (folder / "x.pb.gz").write_bytes(body)
+    profile = pprof.read(folder / "x.pb.gz")
+    texts, functions = profile.string_table, {f.id: f for f in profile.function}
+    locations = {location.id: location for location in profile.location}
+    used = {number for sample in profile.sample for number in sample.location_id}
+    assert used == set(locations)
+    assert {line.function_id for location in profile.location for line in location.line} == set(functions)
+    mappings = [mapping.id for mapping in profile.mapping]
+    assert set(mappings) - {location.mapping_id for location in profile.location} <= set(mappings[:1])
+    named = {0, *profile.comment, profile.period_type.type, profile.period_type.unit}
+    named |= {number for kind in profile.sample_type for number in (kind.type, kind.unit)}
+    named |= {number for m in profile.mapping for number in (m.filename, m.build_id)}
+    named |= {number for f in profile.function for number in (f.name, f.system_name, f.filename)}
+    named |= {number for sample in profile.sample for label in sample.label for number in (label.key, label.str)}
+    assert named == set(range(len(texts)))
+    assert texts[profile.mapping[0].filename].endswith("/calls")
+    stacks = collections.Counter()
+    for sample in profile.sample:
+        stacks[tuple(texts[functions[line.function_id].name] for number in sample.location_id
+                     for line in locations[number].line)] += sample.value[0]
+    return stacks
+
+
+def otlp_message(body):
+    """Checks that its dictionary has only what is used."""
+    return otlp_profiles.read(body.decode() if body.startswith(b"{") else body)
+
+
+def otlp_stacks(body, folder):
+    message = otlp_message(body)
+    stacks = collections.Counter()
+    for profile in message.profiles:
+        if message.type(profile)[0] == "samples":
+            for sample in profile.samples:
+                stacks[tuple(message.stack(sample))] += sample.values[0]
+    return stacks
+
+
+def folded_stacks(body, folder):
+    lines = [line.rpartition(" ") for line in body.decode().splitlines()]
+    return collections.Counter({stack: int(number) for stack, _, number in lines if not stack.startswith("#")})
+
+
+HALVED = {"pprof": (pprof_stacks, "/ingest?name=app", 1300), "otlp-profiles": (otlp_stacks, "/v1development/profiles", 4000),
+          "otlp-profiles-json": (otlp_stacks, "/v1development/profiles", 10000), "folded": (folded_stacks, "/ingest?name=app", 250)}
+
+
+def many_stacks(nhmtap, folder, form, largest):
+    """Returns what a run of many stacks has written, the requests to a server that takes up to `largest` bytes, and
+    the documents that it took."""
+    steps = [f"deep={depth},{depth}" for depth in range(1, 30)]
+    with Receiver(largest=largest) as receiver:
+        result = nhmtap("profile", "-e", "page-faults:u", "-c", "1", "--by", "stack", "-o", f"{form}={folder / 'whole'}", "-o",
+                        f"{form}={receiver.url(HALVED[form][1])}", "--", os.path.abspath(program("calls")), *steps)
+        requests = receiver.rest()
+    assert {request.status for request in requests} <= {200, 413}
+    return result, requests, [without_its_boundary(request) for request in requests if request.status == 200]
+
+
+@pytest.mark.parametrize("form", HALVED)
+def test_a_profile_that_is_too_large_for_a_server_is_sent_in_parts_that_add_up(nhmtap, tmp_path, form):
+    reader, _, largest = HALVED[form]
+    result, requests, parts = many_stacks(nhmtap, tmp_path, form, largest)
+    assert len(parts) > 3 and len(requests) == 2 * len(parts) - 1
+    stacks = [reader(body, tmp_path) for body in parts]
+    assert sum(stacks, collections.Counter()) == reader((tmp_path / "whole").read_bytes(), tmp_path)
+    assert result.status == 0 and result.err.count("are sent in parts") == 1
+
+
+@pytest.mark.parametrize("form", ["otlp-profiles", "otlp-profiles-json"])
+def test_each_part_of_a_profile_has_an_id_of_its_own_and_one_has_the_account(nhmtap, tmp_path, form):
+    _, _, parts = many_stacks(nhmtap, tmp_path, form, HALVED[form][2])
+    profiles = [(message, profile) for message in map(otlp_message, parts) for profile in message.profiles]
+    assert len({profile.profile_id for _, profile in profiles}) == len(profiles)
+    told = [message.attributes(profile)["nhmtap.samples.aggregated"] for message, profile in profiles
+            if message.type(profile)[0] == "samples" and "nhmtap.samples.aggregated" in message.attributes(profile)]
+    assert told == [sum(otlp_stacks(body, tmp_path).total() for body in parts)]
+    for message, profile in profiles:
+        assert message.attributes(profile)["nhmtap.event"] == "page-faults:u" and profile.duration_nano
+
+
+@pytest.mark.parametrize("form", HALVED)
+def test_samples_each_of_which_is_too_large_are_told(nhmtap, tmp_path, form):
+    result, requests, parts = many_stacks(nhmtap, tmp_path, form, 0)
+    assert requests and not parts and result.status == 3
+    assert result.err.count("status 413 of HTTP: {}; it is dropped, and counted") == 1
+
+
 PLACES = {"pprof": "/ingest?name=app", "pprof to Parca": "/profiles/writeraw", "pprof as it is": "/upload", "folded": "/ingest?name=app",
           "callgrind": "/upload", "speedscope": "/upload", "firefox": "/upload", "otlp-profiles": "/v1development/profiles",
           "otlp-profiles-json": "/v1development/profiles", "openmetrics": "/upload", "prometheus": "/upload"}
@@ -543,6 +635,8 @@ def without_its_boundary(request):
 def test_every_form_is_sent_again_after_a_status_that_passes_and_dropped_after_one_that_stays(nhmtap, tmp_path, puppet, form):
     """A redirect is not followed: the request would become a GET, or go to whom nobody named."""
     stays = {413: "Next: a shorter interval", 308: "status 308", 400: "status 400"}
+    if "otlp" in form:
+        del stays[413]  # an entry has several values, which are sent in parts then
     with Receiver((429, {"Retry-After": "1"}), (503, {"Retry-After": "0"}), (200, {}),
                   *[(status, {"Location": "http://127.0.0.1:1/"}, b"because\nmore") for status in stays]) as receiver:
         with profiling(nhmtap, tmp_path, puppet, form.split()[0], receiver.url(PLACES[form])) as session:

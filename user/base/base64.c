@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "base/base64.h"
 
+#include <string.h>
+
 #include "base/memory.h"
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 char *base64_text(const void *bytes, size_t size)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const unsigned char *from = bytes;
 	char *text = xmalloc((size + 2) / 3 * 4 + 1), *to = text;
 
@@ -21,4 +24,19 @@ char *base64_text(const void *bytes, size_t size)
 	}
 	*to = '\0';
 	return text;
+}
+
+unsigned char *base64_bytes(const char *text, size_t *size)
+{
+	size_t length = strspn(text, digits);
+	unsigned char *bytes = xmalloc(length + 1);
+	unsigned int bits = 0;
+
+	*size = 0;
+	for (size_t i = 0; i < length; i++) {
+		bits = bits << 6 | (unsigned int)(strchr(digits, text[i]) - digits);
+		if (i % 4)
+			bytes[(*size)++] = bits >> (6 - 2 * (i % 4));
+	}
+	return bytes;
 }

@@ -131,7 +131,7 @@ void documents_pop(struct documents *documents)
 	free(first);
 }
 
-void documents_split(struct documents *documents, char *parts[2])
+void documents_split(struct documents *documents, const struct half parts[2])
 {
 	struct document *first = documents->first, *second = xmalloc(sizeof(*second));
 
@@ -143,10 +143,10 @@ void documents_split(struct documents *documents, char *parts[2])
 	first->goes_on = true;
 	if (!second->next)
 		documents->end = &second->next;
-	first->bytes = parts[0];
-	second->bytes = parts[1];
-	first->size = strlen(parts[0]);
-	second->size = strlen(parts[1]);
+	first->bytes = parts[0].bytes;
+	second->bytes = parts[1].bytes;
+	first->size = parts[0].size;
+	second->size = parts[1].size;
 	documents->bytes += first->size + second->size;
 }
 

@@ -12,6 +12,13 @@
 #include <time.h>
 
 #include "base/refusal.h"
+#include "output/halves.h"
+
+/* What the documents of a list are. */
+struct document_kind {
+	const char *format, *media; /* name of the format, and its media type; NULL: it has no documents */
+	halve_t *halve;		    /* NULL: they can't be halved */
+};
 
 struct document {
 	struct document *next;
@@ -50,8 +57,8 @@ void documents_add(struct documents *documents, const struct document *document,
 /* Removes the first document and frees it. */
 void documents_pop(struct documents *documents);
 
-/* Puts two parts, whose texts it takes over, in the place of the first document. */
-void documents_split(struct documents *documents, char *parts[2]);
+/* Puts two parts, whose bytes it takes over, in the place of the first document. */
+void documents_split(struct documents *documents, const struct half parts[2]);
 
 /* Removes the first document, which was taken. If it is a part, its records are missing if the next one is.
  */

@@ -93,6 +93,7 @@ static const struct format folded = {
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.media = "text/plain; charset=utf-8",
+	.halve = lines_halve,
 	.check = check_folded,
 	.write = write_folded,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/gzip.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -29,6 +30,36 @@ char *gzip(const void *bytes, size_t size, size_t *zipped_size)
 	*zipped_size = room - zip.avail_out;
 	deflateEnd(&zip);
 	return (char *)zipped;
+}
+
+/* RFC 1952: the file ends with the size of what was compressed. */
+static size_t size_of_unzipped(const unsigned char *bytes, size_t size)
+{
+	const unsigned char *end = bytes + size;
+
+	return end[-4] | end[-3] << 8 | end[-2] << 16 | (size_t)end[-1] << 24;
+}
+
+char *gunzip(const void *bytes, size_t size, size_t *unzipped_size)
+{
+	z_stream zip = {.next_in = (unsigned char *)bytes, .avail_in = size};
+	unsigned char *unzipped;
+	bool whole;
+
+	if (!gzip_is(bytes, size) || size < 4)
+		return NULL;
+	if (inflateInit2(&zip, GZIP_WINDOW) != Z_OK)
+		memory_is_out();
+	*unzipped_size = size_of_unzipped(bytes, size);
+	unzipped = xmalloc(*unzipped_size + 1);
+	zip.next_out = unzipped;
+	zip.avail_out = *unzipped_size + 1;
+	whole = inflate(&zip, Z_FINISH) == Z_STREAM_END && !zip.avail_in && zip.total_out == *unzipped_size;
+	inflateEnd(&zip);
+	if (whole)
+		return (char *)unzipped;
+	free(unzipped);
+	return NULL;
 }
 
 bool gzip_is(const void *bytes, size_t size)

@@ -231,6 +231,7 @@ static const struct format otlp = {
 	.write = take,
 	.finish = put_metrics,
 	.media = "application/json",
+	.halve = otlp_halve,
 	.release = release,
 };
 REGISTER_FORMAT(otlp);

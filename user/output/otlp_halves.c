@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "output/otlp_halves.h"
+/* Requests of OTLP's metrics, halved by their data points. */
+#include <string.h>
 
 #include <jansson.h>
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "output/halves.h"
 
 static json_t *metrics_of(json_t *request)
 {
@@ -62,7 +64,7 @@ static void keep_points(json_t *metrics, size_t first, size_t end)
 	json_decref(all);
 }
 
-bool otlp_halve(const char *bytes, size_t size, char *halves[2])
+bool otlp_halve(const char *bytes, size_t size, struct half halves[2])
 {
 	json_t *request = json_loadb(bytes, size, 0, NULL);
 	size_t nr = count_points(metrics_of(request)), bounds[] = {0, nr / 2, nr};
@@ -71,7 +73,8 @@ bool otlp_halve(const char *bytes, size_t size, char *halves[2])
 		json_t *half = json_deep_copy(request);
 
 		keep_points(metrics_of(half), bounds[i], bounds[i + 1]);
-		halves[i] = had(json_dumps(half, JSON_COMPACT));
+		halves[i].bytes = had(json_dumps(half, JSON_COMPACT));
+		halves[i].size = strlen(halves[i].bytes);
 		json_decref(half);
 	}
 	json_decref(request);

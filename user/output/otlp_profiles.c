@@ -6,7 +6,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/array.h"
 #include "base/memory.h"
@@ -14,12 +13,11 @@
 #include "output/calls.h"
 #include "output/flatten.h"
 #include "output/member.h"
+#include "output/otlp_profile_id.h"
 #include "output/otlp_resource.h"
 #include "output/profiles.h"
 #include "output/protobuf.h"
 #include "output/protobuf_json.h"
-
-#define ID_BYTES 16
 
 /* Tables of the dictionary: {an item as text: its place}; of MAPPINGS as profile_file() has it. */
 enum table { TEXTS, MAPPINGS, LOCATIONS, FUNCTIONS, ATTRIBUTES, STACKS, TABLES };
@@ -375,14 +373,6 @@ static Otlp__ValueType *value_type(struct otlp_message *gathered, const struct m
 	return made;
 }
 
-static void set_id(Otlp__Profile *profile)
-{
-	profile->profile_id = (ProtobufCBinaryData){ID_BYTES, xcalloc(1, ID_BYTES)};
-	/* GRND_INSECURE: the id must be unique, but not secret, and must not block early at boot. */
-	if (getrandom(profile->profile_id.data, ID_BYTES, GRND_INSECURE) != ID_BYTES)
-		memset(profile->profile_id.data, 1, ID_BYTES);
-}
-
 static void add_profile_attribute(struct otlp_message *gathered, Otlp__Profile *profile, const char *name,
 				  const json_t *value)
 {
@@ -425,7 +415,7 @@ static Otlp__Profile *new_profile(const struct adding *adding, const struct meas
 	profile->period = profile_period(adding->event, json_object_get(adding->record, "entries"));
 	profile->time_unix_nano = moment(adding->record, "start_time");
 	profile->duration_nano = integer(adding->record, "duration_ns");
-	set_id(profile);
+	profile->profile_id = otlp_profile_id();
 	if (activity)
 		APPEND(profile->attribute_indices, profile->n_attribute_indices,
 		       add_attribute_text(gathered, "nhmtap.activity", activity));
@@ -658,6 +648,7 @@ static const struct format otlp_profiles = {
 	.resources = true,
 	.whole = true,
 	.media = "application/x-protobuf",
+	.halve = otlp_profiles_halve,
 	.check = check_binary,
 	.write = take,
 	.finish = put_binary,
@@ -674,6 +665,7 @@ static const struct format otlp_profiles_json = {
 	.resources = true,
 	.numbered = true,
 	.media = "application/json",
+	.halve = otlp_profiles_json_halve,
 	.write = take,
 	.finish = put_line,
 	.release = release,

@@ -95,6 +95,13 @@ static int open_listening(struct stream *stream, struct refusal *refusal)
 	return instead(refusal, "write openmetrics=" LISTEN ", or ./" LISTEN " for a file of this name");
 }
 
+/* What a format's documents are; NULL: of records. */
+static struct document_kind kind_of(const struct format *format)
+{
+	return format ? (struct document_kind){format->name, format->media, format->halve}
+		      : (struct document_kind){.format = "json"};
+}
+
 /* Opens the place of a stream. Only streams of a session (queue_bytes is not 0) reconnect, replace files and
  * write documents, since only a session has intervals and an event loop. */
 static int open_place(struct stream *stream, const struct place_of_output *place, struct refusal *refusal)
@@ -106,9 +113,8 @@ static int open_place(struct stream *stream, const struct place_of_output *place
 	if (session && address_is(place->path))
 		return sink_open_address(&stream->sink, place->path, refusal);
 	if (session && address_is_url(place->path))
-		return sink_open_push(&stream->sink, place->path,
-				      stream->format ? stream->format->name : "json",
-				      stream->format ? stream->format->media : NULL, &place->access, refusal);
+		return sink_open_push(&stream->sink, place->path, kind_of(stream->format), &place->access,
+				      refusal);
 	if (session && place->path && (replaces || documents_is_pattern(place->path)))
 		return sink_open_documents(&stream->sink, place->path, scribe_serve, refusal);
 	return sink_open(&stream->sink, place->path, place->append, session, scribe_serve, refusal);

@@ -43,9 +43,10 @@ struct format {
 	int (*finish)(struct stream *stream);
 	/* Appends the page that /metrics of --listen serves; NULL: the format can't be served there. */
 	void (*page)(struct stream *stream, struct text *page);
-	bool resources;				/* it names the resource that its numbers are of */
-	bool linkage_names;			/* it can show mangled names beside others */
-	const char *media;			/* media type for Content-Type */
+	bool resources;	    /* it names the resource that its numbers are of */
+	bool linkage_names; /* it can show mangled names beside others */
+	const char *media;  /* media type for Content-Type */
+	halve_t *halve;	    /* makes two of a document that is too large for a server; NULL: it can't */
 	void (*release)(struct stream *stream); /* frees stream->own */
 };
 

@@ -393,6 +393,7 @@ static const struct format pprof = {
 	.linkage_names = true,
 	.whole = true,
 	.media = "application/octet-stream",
+	.halve = pprof_halve,
 	.check = check_pprof,
 	.write = write_pprof,
 };

@@ -11,4 +11,8 @@
  * files here use. */
 void protobuf_json(struct compact *out, const ProtobufCMessage *message);
 
+/* Makes the message of this type that protobuf_json() has written. What it would not write is left out. The
+ * caller frees it as an unpacked one. */
+ProtobufCMessage *protobuf_of_json(const ProtobufCMessageDescriptor *descriptor, const json_t *object);
+
 #endif

@@ -22,7 +22,6 @@
 #include "base/memory.h"
 #include "base/visible.h"
 #include "output/gzip.h"
-#include "output/otlp_halves.h"
 
 #define FUNCTIONS(X)                                                                                         \
 	X(curl_easy_cleanup)                                                                                 \
@@ -77,7 +76,7 @@ DEFINE_LATE(libcurl, LIBCURL_SONAME, "libcurl3-gnutls", FUNCTIONS, libcurl_versi
 
 struct push {
 	const char *url;
-	const char *format, *media;
+	struct document_kind kind;
 	const struct push_form *form;
 	struct credentials credentials;
 	bool unverified; /* the server's certificate is not verified */
@@ -113,12 +112,12 @@ struct push {
 
 static bool of_otlp(const struct push *push)
 {
-	return !strncmp(push->format, OTLP, strlen(OTLP));
+	return !strncmp(push->kind.format, OTLP, strlen(OTLP));
 }
 
 static bool of_profiles(const struct push *push)
 {
-	return !strncmp(push->format, OTLP_PROFILES, strlen(OTLP_PROFILES));
+	return !strncmp(push->kind.format, OTLP_PROFILES, strlen(OTLP_PROFILES));
 }
 
 static int fd_of(const struct push *push)
@@ -161,7 +160,7 @@ static void set_body(struct push *push, const char *bytes, size_t size)
 /* Sends the document as it is. It is gzipped for the transport unless it is gzipped already. */
 static void make_plain(struct push *push, const struct document *document)
 {
-	add_header(push, "Content-Type", push->media);
+	add_header(push, "Content-Type", push->kind.media);
 	if (gzip_is(document->bytes, document->size)) {
 		set_body(push, document->bytes, document->size);
 		return;
@@ -181,11 +180,11 @@ static void make_ingest(struct push *push, const struct document *document)
 
 	fprintf(out, "%s%cfrom=%lld&until=%lld&format=%s&spyName=nhmtap", push->url,
 		strchr(push->url, '?') ? '&' : '?', (long long)document->since.tv_sec,
-		(long long)document->until.tv_sec, push->format);
+		(long long)document->until.tv_sec, push->kind.format);
 	xclose_memstream(out);
 	curl_easy_setopt(push->easy, CURLOPT_URL, url);
 	free(url);
-	if (!strcmp(push->format, "pprof")) {
+	if (!strcmp(push->kind.format, "pprof")) {
 		curl_mimepart *part;
 
 		push->mime = curl_mime_init(push->easy);
@@ -196,7 +195,7 @@ static void make_ingest(struct push *push, const struct document *document)
 		curl_easy_setopt(push->easy, CURLOPT_MIMEPOST, push->mime);
 		return;
 	}
-	add_header(push, "Content-Type", push->media);
+	add_header(push, "Content-Type", push->kind.media);
 	set_body(push, document->bytes, document->size);
 }
 
@@ -428,13 +427,13 @@ static void close_push(struct push *push)
 	free(push);
 }
 
-static struct push *open_push(const char *url, const char *format, const char *media,
-			      const struct push_access *access, struct refusal *refusal)
+static struct push *open_push(const char *url, struct document_kind kind, const struct push_access *access,
+			      struct refusal *refusal)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct push *push;
 
-	if (!media) {
+	if (!kind.media) {
 		refuse_url(refusal, url, "this format is a stream and makes no requests");
 		return NULL;
 	}
@@ -444,8 +443,7 @@ static struct push *open_push(const char *url, const char *format, const char *m
 		return NULL;
 	push = xcalloc(1, sizeof(*push));
 	*push = (struct push){.url = url,
-			      .format = format,
-			      .media = media,
+			      .kind = kind,
 			      .form = form_of(url),
 			      .unverified = access->unverified,
 			      .epoll = -1,
@@ -723,9 +721,9 @@ static const char *why_of(const struct push *push)
 static bool halve(struct push *push, struct documents *documents)
 {
 	const struct document *first = documents->first;
-	char *halves[2];
+	struct half halves[2];
 
-	if (!of_otlp(push) || of_profiles(push) || !otlp_halve(first->bytes, first->size, halves))
+	if (!push->kind.halve || !push->kind.halve(first->bytes, first->size, halves))
 		return false;
 	if (!push->halves)
 		say("nhmtap: %s takes no request of %zu bytes: status %d of HTTP; larger ones are sent in "

@@ -27,10 +27,10 @@ struct push_rejected {
 
 /* Where documents are sent by. A program that was built without libcurl has only open(), which refuses. */
 extern const struct pusher {
-	/* `format` and `media` are the format and media type of the documents. The URL is borrowed and must
-	 * outlive it. Returns NULL with the refusal on failure; the caller calls close(). */
-	struct push *(*open)(const char *url, const char *format, const char *media,
-			     const struct push_access *access, struct refusal *refusal);
+	/* `kind` is of static texts. The URL is borrowed and must outlive it. Returns NULL with the refusal
+	 * on failure; the caller calls close(). */
+	struct push *(*open)(const char *url, struct document_kind kind, const struct push_access *access,
+			     struct refusal *refusal);
 	void (*close)(struct push *push);
 
 	/* Reads the files that `access` names anew, for the next request. If that fails, what was read last

@@ -5,8 +5,8 @@
 
 DEFINE_LATE_WITHOUT(libcurl);
 
-static struct push *refuse_push(const char *url, const char *format, const char *media,
-				const struct push_access *access, struct refusal *refusal)
+static struct push *refuse_push(const char *url, struct document_kind kind, const struct push_access *access,
+				struct refusal *refusal)
 {
 	late_need(&libcurl, PUSH_OPTION, url, refusal);
 	return NULL;

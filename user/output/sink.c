@@ -386,11 +386,11 @@ int sink_open_documents(struct sink *sink, const char *path, scribe_fn serve, st
 	return refuse_path(refusal, path, err);
 }
 
-int sink_open_push(struct sink *sink, const char *url, const char *format, const char *media,
+int sink_open_push(struct sink *sink, const char *url, struct document_kind kind,
 		   const struct push_access *access, struct refusal *refusal)
 {
 	*sink = (struct sink){.fd = -1, .path = url};
-	sink->push = pusher.open(url, format, media, access, refusal);
+	sink->push = pusher.open(url, kind, access, refusal);
 	if (!sink->push)
 		return -1;
 	sink->documents = xcalloc(1, sizeof(*sink->documents));

@@ -16,6 +16,7 @@
 #include "output/scribe.h"
 
 struct push_access;
+struct document_kind;
 struct address;
 struct joining;
 struct documents;
@@ -72,9 +73,9 @@ int sink_open_address(struct sink *sink, const char *place, struct refusal *refu
  * Returns 0, or -1 with the refusal. */
 int sink_open_documents(struct sink *sink, const char *path, scribe_fn serve, struct refusal *refusal);
 
-/* Opens a sink for documents that are sent to a URL, each in a request. `format` and `media` are the format
- * and media type of the documents. Returns 0, or -1 with the refusal. */
-int sink_open_push(struct sink *sink, const char *url, const char *format, const char *media,
+/* Opens a sink for documents of a kind that are sent to a URL, each in a request. Returns 0, or -1 with the
+ * refusal. */
+int sink_open_push(struct sink *sink, const char *url, struct document_kind kind,
 		   const struct push_access *access, struct refusal *refusal);
 
 /* Reads the files of a sink that sends anew: certificates and headers. Others are left alone. */
