@@ -33,7 +33,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	struct refusal refusal = {0};
 
 	cpus_add(&host.online, 0);
-	if (sideband_open(&sideband, &none, getpid(), &host, &refusal))
+	if (sideband_open(&sideband, &none, getpid(), true, &host, &refusal))
 		abort();
 	return 0;
 }

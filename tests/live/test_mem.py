@@ -2,6 +2,7 @@
 """nhmtap mem on page faults, which have addresses but no latency and no source: the same BPF
 program, keys and account as for load-latency records, on any machine."""
 import collections
+import os
 import re
 import signal
 
@@ -153,3 +154,48 @@ def test_a_ring_that_fills_is_read_before_it_is_full(nhmtap):
     end = result.one("end")
     assert end["samples"]["aggregated"] >= 4 * 40000
     assert end["stream"]["ring_lost"] == 0
+
+
+def test_addresses_of_data_are_told_by_variable_and_offset(nhmtap, tmp_path):
+    # What each page is, by construction: tests/programs/variables.c.
+    mapped = tmp_path / "mapped"
+    mapped.write_bytes(bytes(4 * 4096))
+    result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, "--by", "symbol,variable_offset", "--", program("variables"), mapped)
+    own = os.path.realpath(program("variables"))
+    found = collections.Counter()
+    for entry in result.entries("mem"):
+        if entry["code"].get("symbol") in ("store", "load") and entry["code"]["module"] == own:
+            found[entry.get("variable"), entry.get("variable_offset"), entry["data_module"]] += entry["samples"]
+    # Kernels from 6.6 on note the heap as other memory as long as it has not grown.
+    anonymous = found.pop((None, None, "[anon]")) + found.pop((None, None, "[heap]"), 0)
+    assert anonymous == 4 + 4
+    expected = {(name, 4096 * k + 24 * (k + 1), own): 1 for name in ("zeros", "filled", "hidden") for k in range(4)}
+    assert found == {**expected, ("constant", 24, own): 1, (None, None, "[stack]"): 4, (None, None, str(mapped)): 4}
+    account = result.one("end")["names"]["data"]
+    assert account["named"] + sum(account["unnamed"].values()) == result.of("mem")[0]["samples"]["aggregated"]
+    assert account["named"] >= 13 and account["unnamed"]["no_variable"] >= 16
+
+
+def test_a_variable_is_one_entry_without_its_offset(nhmtap, tmp_path):
+    mapped = tmp_path / "mapped"
+    mapped.write_bytes(bytes(4 * 4096))
+    result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, "--by", "variable", "--", program("variables"), mapped)
+    assert result.one("start")["by"] == ["variable"]
+    found = {e.get("variable"): e for e in result.entries("mem")}
+    assert "code" not in found["zeros"] and "variable_offset" not in found["zeros"]
+    assert [found[name]["samples"] for name in ("zeros", "filled", "constant")] == [4, 4, 1]
+
+
+def test_what_an_existing_process_has_mapped_is_known_by_name(nhmtap):
+    with Puppet() as puppet:
+        process = nhmtap.attach("mem", *FAULTS, "--by", "ip,variable", "-p", puppet.pid)
+        puppet.do("faults=20")
+        result = nhmtap.interrupt(process)
+    found = {e["data_module"]: e["samples"] for e in result.entries("mem") if puppet.touched(e["ip"])}
+    assert found == {"[anon]": 20}
+
+
+def test_a_stream_is_not_told_by_variables(nhmtap):
+    result = nhmtap("mem", *FAULTS, "--stream", "--by", "variable", "--", "true")
+    assert result.status == 1
+    assert "address" in result.one("error")["why"]

@@ -139,6 +139,8 @@ def test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it(two_core
     assert (line["threads"], line["cpus"], line["offsets"], line["offsets_in_common"]) == (2, 2, 1, 1)
     modified = [e for e in line["entries"] if e["source"] == "l3_hit_other_core_modified"]
     assert {e["cpu"] for e in modified} == {0, 1}
+    # Each access is to `turn`, the first member of the variable.
+    assert {(e["variable"], e["variable_offset"]) for e in line["entries"]} == {("line", 0)}
     start = known.addresses("bounce")["play"]
     assert all(start <= int(e["ip"], 16) < start + 512 for e in modified)
 

@@ -14,6 +14,16 @@ const struct code_key ip_code_keys[] = {
 	{0},
 };
 
+const struct code_key data_code_keys[] = {
+	{"symbol", "ip,pid,comm", CODE_SYMBOL},
+	{"line", "ip,pid,comm", CODE_LINE},
+	{"module", "ip,pid,comm", CODE_MODULE},
+	{"place", "ip,pid,comm", CODE_PLACE},
+	{"variable", "cacheline,offset,pid,comm", CODE_VARIABLE},
+	{"variable_offset", "cacheline,offset,pid,comm", CODE_VARIABLE | CODE_VARIABLE_OFFSET},
+	{0},
+};
+
 const struct code_key stack_code_keys[] = {
 	{"symbol", "stack", CODE_SYMBOL},
 	{"line", "stack", CODE_LINE},

@@ -11,7 +11,7 @@
 #include "base/refusal.h"
 #include "naming/codes.h"
 
-/* A key that is a name of code. A table of them ends with a NULL name. */
+/* A key that is a name of code or of data. A table of them ends with a NULL name. */
 struct code_key {
 	const char *name;    /* "symbol" */
 	const char *needs;   /* the kernel's keys that it is made from: "ip,pid,comm" */
@@ -20,6 +20,8 @@ struct code_key {
 
 /* For BPF programs that have the key `ip`. */
 extern const struct code_key ip_code_keys[];
+/* For those that have the address of data as well. */
+extern const struct code_key data_code_keys[];
 /* For stacks: the detail by which frames are distinguished. */
 extern const struct code_key stack_code_keys[];
 

@@ -550,8 +550,7 @@ static void put_list(const struct activity *activity, json_t *record, const stru
 
 		append_entry(text, &columns, &list[i]);
 		if (folded)
-			append_code(text,
-				    ",\"code\":", codes_at(folded->codes, folded_code(folded, &list[i])));
+			folded_append(text, folded, &list[i]);
 		rows_end(&rows);
 	}
 	if (top < nr || nr_shed)

@@ -49,6 +49,7 @@ struct ring {
 struct sideband {
 	struct perf_thread_map *threads; /* the threads to listen to on the CPUs that were online at first */
 	int epoll;
+	bool data;    /* listens to mappings without code, too */
 	bool kernel;  /* listens to KSYMBOL alone */
 	bool cgroups; /* listens to CGROUP alone */
 	struct ring **rings;
@@ -92,6 +93,7 @@ static int open_event(struct ring *ring, const struct sideband *of, struct perf_
 		.exclude_kernel = 1, /* it counts nothing; without the kernel it needs less permission */
 		.mmap = processes,
 		.mmap2 = processes,
+		.mmap_data = of->data,
 		.comm = processes,
 		.comm_exec = processes,
 		.task = processes,
@@ -265,13 +267,14 @@ static bool same_threads(struct perf_thread_map *before, const struct target *ta
 	return same;
 }
 
-int sideband_open(struct sideband **result, const struct target *target, pid_t child, const struct host *host,
-		  struct refusal *refusal)
+int sideband_open(struct sideband **result, const struct target *target, pid_t child, bool data,
+		  const struct host *host, struct refusal *refusal)
 {
 	struct sideband *sideband = xcalloc(1, sizeof(*sideband));
 	int nr_cpus = cpus_count(&host->online), err;
 
 	libperf_init(say_nothing); /* this also tells libperf the page size, which rings need */
+	sideband->data = data;
 	sideband->epoll = epoll_create1(EPOLL_CLOEXEC);
 	sideband->threads = threads_of(target, child, nr_cpus);
 	err = sideband->epoll < 0 ? -errno : open_all(sideband, &host->online);
@@ -405,6 +408,7 @@ static void mapped(const union perf_event *event, struct sideband_note *note)
 	note->size = mmap2->len;
 	note->offset = mmap2->pgoff;
 	note->path = mmap2->filename;
+	note->data = event->header.misc & PERF_RECORD_MISC_MMAP_DATA;
 	if (!(event->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
 		note->device = makedev(mmap2->maj, mmap2->min);
 		note->inode = mmap2->ino;

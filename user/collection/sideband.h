@@ -17,7 +17,7 @@
 #define BUILD_ID_MAX 20
 
 enum sideband_kind {
-	SIDEBAND_MAPPED,   /* PERF_RECORD_MMAP2: executable mappings only */
+	SIDEBAND_MAPPED,   /* PERF_RECORD_MMAP2: executable mappings; on request, all */
 	SIDEBAND_EXECUTED, /* PERF_RECORD_COMM with MISC_COMM_EXEC: all earlier mappings of the process are
 			      gone */
 	SIDEBAND_NAMED,	   /* other PERF_RECORD_COMM: one of its threads has a new comm */
@@ -35,6 +35,7 @@ struct sideband_note {
 	pid_t pid;
 	pid_t parent; /* FORKED */
 	__u64 time;   /* CLOCK_MONOTONIC, ns */
+	bool data;    /* MAPPED: the mapping has no code */
 	/* MAPPED, KSYMBOL: */
 	__u64 begin, size;
 	/* MAPPED: */
@@ -55,9 +56,10 @@ struct sideband;
  * Opens the events and starts to listen. For a command or processes, it gets the notes of these and of their
  * children. If CPUs are measured, or there are too many threads for one descriptor each, it gets the notes of
  * all processes, on every CPU: a process may have mapped its files on a CPU that is not measured. The caller
- * owns *sideband up to sideband_close(). Returns 0, or -1 with the refusal.
+ * owns *sideband up to sideband_close(). `data`: there are notes of mappings without code, too. Returns 0, or
+ * -1 with the refusal.
  */
-int sideband_open(struct sideband **sideband, const struct target *target, pid_t child,
+int sideband_open(struct sideband **sideband, const struct target *target, pid_t child, bool data,
 		  const struct host *host, struct refusal *refusal);
 void sideband_close(struct sideband *sideband);
 

@@ -25,6 +25,15 @@ static void load_symbols(struct symbols *symbols, const struct image *image, con
 	symbols_finish(symbols, image_end_of_code, image);
 }
 
+static void load_objects(struct symbols *objects, const struct image *image, const struct image *debug,
+			 size_t most)
+{
+	if (!image_add_objects(image, SHT_SYMTAB, objects, most) &&
+	    !(debug && image_add_objects(debug, SHT_SYMTAB, objects, most)))
+		image_add_objects(image, SHT_DYNSYM, objects, most);
+	symbols_finish(objects, NULL, NULL);
+}
+
 static bool exceed(const struct image *image, size_t most)
 {
 	return image_symbols_exceed(image, SHT_SYMTAB, most) || image_symbols_exceed(image, SHT_DYNSYM, most);
@@ -71,11 +80,11 @@ static size_t left_for_lines(const struct symbols *symbols, size_t memory)
 	return taken < memory ? (memory - taken) / 4 * 3 : 0;
 }
 
-void read_file(struct read_file *file, struct image *image, bool lines, size_t most,
+void read_file(struct read_file *file, struct image *image, const struct read_what *what, size_t most,
 	       const struct debug_folders *folders)
 {
 	struct image debug = {.fd = -1};
-	bool own_lines = dwarf_in(image), other;
+	bool lines = what->lines, own_lines = dwarf_in(image), other;
 	GElf_Shdr header;
 
 	*file = (struct read_file){0};
@@ -83,6 +92,10 @@ void read_file(struct read_file *file, struct image *image, bool lines, size_t m
 		debug_file_open(&debug, image, folders->place, &folders->dirs, folders->open);
 	file->segments = image_segments(image, &file->nr_segments);
 	load_symbols(&file->symbols, image, other ? &debug : NULL, most / 4);
+	if (what->data) {
+		file->loaded = image_loaded(image, &file->nr_loaded);
+		load_objects(&file->objects, image, other ? &debug : NULL, most / 4);
+	}
 	file->left_out = exceed(image, most / 4) || (other && exceed(&debug, most / 4));
 	if (lines && own_lines)
 		file->lines =
@@ -102,7 +115,9 @@ void read_file(struct read_file *file, struct image *image, bool lines, size_t m
 void read_file_release(struct read_file *file)
 {
 	symbols_release(&file->symbols);
+	symbols_release(&file->objects);
 	free(file->segments);
+	free(file->loaded);
 	lines_close(file->lines);
 	go_lines_close(file->go_lines);
 	*file = (struct read_file){0};

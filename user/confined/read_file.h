@@ -15,6 +15,10 @@ struct read_file {
 	struct symbols symbols;
 	struct segment *segments; /* the loaded segments with code */
 	size_t nr_segments;
+	/* Of data, if asked for: symbols, and all loaded segments with their size in memory. */
+	struct symbols objects;
+	struct segment *loaded;
+	size_t nr_loaded;
 	struct lines *lines;	   /* NULL: there are none */
 	struct go_lines *go_lines; /* only where there is no DWARF; NULL: there are none */
 	enum lines_lack lines_lack;
@@ -28,9 +32,13 @@ struct debug_folders {
 	open_debug_fn open;
 };
 
-/* Reads the image, and closes it. Lines are only read if `lines` is set. All results together take about
- * `most` bytes at most. */
-void read_file(struct read_file *file, struct image *image, bool lines, size_t most,
+/* What is read beside the functions' symbols. */
+struct read_what {
+	bool lines, data;
+};
+
+/* Reads the image, and closes it. All results together take about `most` bytes at most. */
+void read_file(struct read_file *file, struct image *image, const struct read_what *what, size_t most,
 	       const struct debug_folders *folders);
 void read_file_release(struct read_file *file);
 

@@ -229,15 +229,20 @@ static void put_memory(struct reply *reply, const struct list *lists, size_t nr)
 	}
 }
 
-static void put_symbols(struct reply *reply, const struct symbols *symbols, const struct segment *segments,
-			size_t nr_segments)
+static void put_symbols(struct reply *reply, const struct read_file *file)
 {
-	const struct list lists[] = {{segments, nr_segments, sizeof(*segments)},
+	const struct symbols *symbols = &file->symbols, *objects = &file->objects;
+	const struct list lists[] = {{file->segments, file->nr_segments, sizeof(*file->segments)},
 				     {symbols->spans.list, symbols->spans.nr, sizeof(*symbols->spans.list)},
 				     {symbols->list, symbols->nr, sizeof(*symbols->list)},
-				     {symbols->strings, symbols->strings_size, 1}};
+				     {file->loaded, file->nr_loaded, sizeof(*file->loaded)},
+				     {objects->spans.list, objects->spans.nr, sizeof(*objects->spans.list)},
+				     {objects->list, objects->nr, sizeof(*objects->list)},
+				     /* These need no alignment. */
+				     {symbols->strings, symbols->strings_size, 1},
+				     {objects->strings, objects->strings_size, 1}};
 
-	put_memory(reply, lists, 4);
+	put_memory(reply, lists, ARRAY_SIZE(lists));
 }
 
 /* --- a file --------------------------------------------------------------------------------------- */
@@ -293,10 +298,10 @@ static void answer_load(struct reply *reply, int fd)
 	snprintf(place.path, sizeof(place.path), "%s", asked_text(1));
 	snprintf(debug_dir, sizeof(debug_dir), "%s", asked_text(2));
 	snprintf(fetched_dir, sizeof(fetched_dir), "%s", asked_text(3));
-	read_file(&file, &opened, ask.lines, ask.most,
+	read_file(&file, &opened, &(struct read_what){ask.lines, ask.data}, ask.most,
 		  &(struct debug_folders){&place, {debug_dir, fetched_dir}, open_debug});
 	is_open = false;
-	put_symbols(reply, &file.symbols, file.segments, file.nr_segments);
+	put_symbols(reply, &file);
 	reply->answer.lines_lack = file.lines_lack;
 	reply->answer.no_room |= file.left_out;
 	if ((file.lines || file.go_lines) && reply->fd >= 0) {
@@ -314,13 +319,13 @@ static void answer_load(struct reply *reply, int fd)
 
 static void answer_map(struct reply *reply, int fd)
 {
-	struct symbols symbols = {0};
+	struct read_file file = {0};
 
-	put_why(reply, jitdump_is(fd) ? jitdump_symbols(&symbols, fd, asked.ask.most)
-				      : jit_symbols(&symbols, fd, asked.ask.most));
+	put_why(reply, jitdump_is(fd) ? jitdump_symbols(&file.symbols, fd, asked.ask.most)
+				      : jit_symbols(&file.symbols, fd, asked.ask.most));
 	if (!reply->answer.why[0])
-		put_symbols(reply, &symbols, NULL, 0);
-	symbols_release(&symbols);
+		put_symbols(reply, &file);
+	symbols_release(&file.symbols);
 }
 
 static void answer_table(struct reply *reply, int fd)

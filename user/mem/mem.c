@@ -14,6 +14,7 @@
 #include "option/command.h"
 #include "record/code.h"
 #include "record/entry.h"
+#include "record/fold.h"
 #include "record/key.h"
 #include "record/record.h"
 #include "record/rows.h"
@@ -89,7 +90,7 @@ static void mem_complete(const struct activity *activity, const struct sampled *
 
 #define LINE_BYTES	    64
 #define DEFAULT_TABLE_LINES 10
-#define SHARED_KEYS	    "line,ip,cacheline,offset,cpu,pid,tid,comm"
+#define SHARED_KEYS	    "line,variable_offset,ip,cacheline,offset,cpu,pid,tid,comm"
 
 /* A cache line and its accesses: `entries` are consecutive entries of the line. */
 struct line {
@@ -221,7 +222,8 @@ static int in_common(const struct layout *layout, const struct line *line)
 }
 
 /* Appends the members of an access: which thread accesses which offset of the line, and by which code. The
- * code has its address, which tells two loads in the same source line apart, and its name. */
+ * code has its address, which tells two loads in the same source line apart, and its name. The address is
+ * told by its variable. */
 static void append_access(struct compact *text, const struct activity *activity, const struct layout *layout,
 			  const struct entry_columns *columns, const struct entry *entry)
 {
@@ -229,10 +231,14 @@ static void append_access(struct compact *text, const struct activity *activity,
 	__u32 code =
 		codes_number(codes, CODE_LINE, key_number(layout, entry, "pid"), key_comm(layout, entry->key),
 			     key_number(layout, entry, "ip"), entry->values[0]);
+	struct datum datum = entry_datum(layout, entry, activity->keys.detail);
+	__u32 number;
 
 	append_entry(text, columns, entry);
 	compact_add_text(text, is_store(layout, entry) ? ",\"access\":\"store\"" : ",\"access\":\"load\"");
 	append_code(text, ",\"code\":", codes_at(codes, code));
+	codes_datum(codes, &datum, entry->values[0], false, &number);
+	append_datum(text, codes_at(codes, number));
 }
 
 static json_t *line_record(const struct activity *activity, const struct sampled *sampled,
@@ -322,7 +328,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.annotated_keys = ANNOTATED_KEYS_OF_DATA,
 		.stream_keys = "ip,pid,tid,cpu,comm",
 		.stream_shows = "addr,latency,period,source",
-		.code_keys = ip_code_keys,
+		.code_keys = data_code_keys,
 		.knows_throttling = true,
 		.complete = mem_complete,
 	};
@@ -333,7 +339,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.default_keys = SHARED_KEYS,
 		.stream_keys = "ip,pid,tid,cpu,comm",
 		.stream_shows = "addr,latency,period,source",
-		.code_keys = ip_code_keys,
+		.code_keys = data_code_keys,
 		.knows_throttling = true,
 		.complete = mem_complete,
 		.follow = write_shared_lines,
@@ -389,15 +395,24 @@ REGISTER_RECORD(shared_line_record);
 
 static const char *const sides[] = {"u", "k", NULL};
 
-static const char *const keys[] = {"comm", "symbol", "line",   "module",    "place",  "ip",   "pid",
-				   "tid",  "cpu",    "cgroup", "cacheline", "offset", "page", "phys_page",
-				   "node", "tlb",    "lock",   "stack",	    NULL};
+static const char *const keys[] = {"variable",	"variable_offset",
+				   "comm",	"symbol",
+				   "line",	"module",
+				   "place",	"ip",
+				   "pid",	"tid",
+				   "cpu",	"cgroup",
+				   "cacheline", "offset",
+				   "page",	"phys_page",
+				   "node",	"tlb",
+				   "lock",	"stack",
+				   NULL};
 
 static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
 	 .help = "keys to aggregate by, besides source, which is always one: any of "
 		 "pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock,stack, names of the "
-		 "code (symbol, line, module, place) and its address, ip (default comm,symbol)"},
+		 "code (symbol, line, module, place) and its address, ip; names of the data (variable, "
+		 "variable_offset) (default comm,symbol)"},
 	{0, "annotate", "FUNCTION", OPTION_TEXT, COMMON(annotate),
 	 .help = "show the code of FUNCTION: source lines and instructions, each with its samples, their "
 		 "latency, and the sources of their data"},

@@ -224,6 +224,12 @@ static int check_options(const struct options *options, const struct host *host,
 		because(refusal, "--shared is about cache lines, and needs keys of its own");
 		return instead(refusal, "leave out --by, or take --by cacheline");
 	}
+	if (own->stream && (list_has(options->by, "variable") || list_has(options->by, "variable_offset"))) {
+		refuse(refusal, STATUS_USAGE, "option --by '%s' with --stream", options->by);
+		because(refusal,
+			"each sample of a stream has its address; only entries are told by variables");
+		return instead(refusal, "leave out --stream, or take other keys");
+	}
 	if (list_has(options->by, "phys_page") && check_physical("--by", options, host, refusal))
 		return -1;
 	if (refuse_access_keys(options, host, refusal))

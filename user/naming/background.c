@@ -9,14 +9,6 @@
 #include "base/thread.h"
 #include "naming/foreign.h"
 
-struct background_request {
-	enum background_kind kind;
-	char *path;
-	char *build_id;
-	uid_t owner;
-	__u64 address;
-};
-
 struct background {
 	struct naming *naming; /* used by the thread while `busy`, otherwise by the caller */
 	pthread_t thread;
@@ -25,8 +17,8 @@ struct background {
 	pthread_cond_t changed;
 	/* Under the lock: */
 	bool busy, ending;
-	struct background_request request;
-	const struct name *name; /* the result */
+	struct background_request request; /* with copies of the texts */
+	const struct name *name;	   /* the result */
 };
 
 struct background *background_open(struct naming *naming)
@@ -44,6 +36,9 @@ static const struct name *name_now(struct naming *naming, const struct backgroun
 	switch (request->kind) {
 	case NAME_OF_FILE:
 		return naming_file(naming, request->path, request->build_id, request->address);
+	case NAME_OF_DATUM:
+		return naming_datum(naming, request->path, request->build_id, request->address,
+				    request->distance);
 	case NAME_OF_JIT:
 		return naming_jit(naming, request->path, request->owner, request->address);
 	default:
@@ -99,8 +94,8 @@ static bool wait_until(struct background *background, __u64 deadline)
 
 static void forget(struct background_request *request)
 {
-	free(request->path);
-	free(request->build_id);
+	free((char *)request->path);
+	free((char *)request->build_id);
 	*request = (struct background_request){0};
 }
 
@@ -115,6 +110,9 @@ static const struct name *known_name(struct naming *naming, const struct backgro
 	switch (request->kind) {
 	case NAME_OF_FILE:
 		return naming_known_file(naming, request->path, request->build_id, request->address);
+	case NAME_OF_DATUM:
+		return naming_known_datum(naming, request->path, request->build_id, request->address,
+					  request->distance);
 	case NAME_OF_JIT:
 		return NULL; /* the map may have grown */
 	default:
@@ -122,23 +120,23 @@ static const struct name *known_name(struct naming *naming, const struct backgro
 	}
 }
 
-const struct name *background_name(struct background *background, enum background_kind kind, const char *path,
-				   const char *build_id, uid_t owner, __u64 address, __u64 deadline)
+const struct name *background_name(struct background *background, const struct background_request *wanted,
+				   __u64 deadline)
 {
-	struct background_request request = {kind, (char *)path, (char *)build_id, owner, address};
+	struct background_request request = *wanted;
 	const struct name *name;
 
 	if (!wait_until(background, deadline))
 		return NULL;
 	name = deadline ? known_name(background->naming, &request) : NULL;
 	/* Such names are looked up again at each call, so the thread's result would never be used later. */
-	if (name || (kind == NAME_OF_JIT && is_past(deadline)))
+	if (name || (request.kind == NAME_OF_JIT && is_past(deadline)))
 		return name;
 	if (!deadline || !start(background))
 		return name_now(background->naming, &request);
 	forget(&background->request);
-	request.path = copied(path);
-	request.build_id = copied(build_id);
+	request.path = copied(wanted->path);
+	request.build_id = copied(wanted->build_id);
 	pthread_mutex_lock(&background->lock);
 	background->request = request;
 	background->busy = true;

@@ -18,15 +18,24 @@ struct background *background_open(struct naming *naming);
 /* Waits until the current lookup is done, and frees everything. NULL is allowed. */
 void background_close(struct background *background);
 
-enum background_kind { NAME_OF_FILE, NAME_OF_JIT, NAME_OF_KERNEL };
+enum background_kind { NAME_OF_FILE, NAME_OF_DATUM, NAME_OF_JIT, NAME_OF_KERNEL };
+
+/* What is to be named. Members that the function of its kind does not take are ignored. */
+struct background_request {
+	enum background_kind kind;
+	const char *path;
+	const char *build_id;
+	uid_t owner;
+	__u64 address;	/* or the offset in the file */
+	__u64 distance; /* NAME_OF_DATUM */
+};
 
 /*
- * The same as naming_file(), naming_jit() and naming_kernel(); arguments that the function does not take are
- * ignored. Returns NULL if there is no result by `deadline` (CLOCK_MONOTONIC, ns; 0: waits as long as it
- * takes).
+ * The same as naming_file(), naming_datum(), naming_jit() and naming_kernel(). Returns NULL if there is no
+ * result by `deadline` (CLOCK_MONOTONIC, ns; 0: waits as long as it takes).
  */
-const struct name *background_name(struct background *background, enum background_kind kind, const char *path,
-				   const char *build_id, uid_t owner, __u64 address, __u64 deadline);
+const struct name *background_name(struct background *background, const struct background_request *wanted,
+				   __u64 deadline);
 
 /* As naming_known_build_id(). Returns NULL also if a file is being read at the moment. */
 const struct name *background_known(struct background *background, const char *build_id, __u64 offset);

@@ -44,7 +44,7 @@ struct code_answer {
 };
 
 struct codes {
-	struct mappings *mappings;
+	struct mappings *mappings, *data;
 	const struct ksymbols *ksymbols;
 	struct background *background;
 	struct code_account *account;
@@ -69,13 +69,14 @@ bool address_is_kernel(__u64 address)
 	return address >> 63;
 }
 
-struct codes *codes_new(struct mappings *mappings, const struct ksymbols *ksymbols,
+struct codes *codes_new(struct mappings *mappings, struct mappings *data, const struct ksymbols *ksymbols,
 			struct background *background, struct code_account *account, __u64 since,
 			__u64 deadline, __u64 waiting)
 {
 	struct codes *codes = xcalloc(1, sizeof(*codes));
 
 	codes->mappings = mappings;
+	codes->data = data;
 	codes->ksymbols = ksymbols;
 	codes->background = background;
 	codes->account = account;
@@ -206,8 +207,13 @@ static bool is_nameless(const struct name *name)
 
 static const struct name *look_in_place(struct codes *codes, const struct place_asked *at, __u64 back)
 {
-	return background_name(codes->background, at->kind, at->path, at->build_id, at->owner,
-			       at->address - back, codes->waiting);
+	return background_name(codes->background,
+			       &(struct background_request){.kind = at->kind,
+							    .path = at->path,
+							    .build_id = at->build_id,
+							    .owner = at->owner,
+							    .address = at->address - back},
+			       codes->waiting);
 }
 
 /* The place is the dump of the code that the process has made at run time. Returns false if there is none. */
@@ -461,6 +467,101 @@ bool codes_try(struct codes *codes, unsigned int detail, pid_t pid, const char *
 	if (found->cause == &codes->account->no_time)
 		return false;
 	*number = count_answer(codes, found, &spot, count);
+	return true;
+}
+
+/* --- data ------------------------------------------------------------------------------------- */
+
+/* Looks a datum up in the file that has code at this place. Returns the cause to be counted; NULL: the datum
+ * is not in this file. */
+static __u64 *look_for_datum(struct codes *codes, const struct datum *datum, const struct beside *at,
+			     struct code *code)
+{
+	struct data_account *account = &codes->account->data;
+	struct background_request wanted = {
+		.kind = NAME_OF_DATUM, .address = at->offset, .distance = datum->address - at->begin};
+	const struct name *name;
+	char text[PATH_MAX];
+
+	if (!at->file || at->file->kind != FILE_REGULAR || foreign_is_stuck(at->file->filesystem))
+		return NULL;
+	wanted.path = path_of(codes, at->file, text, sizeof(text));
+	wanted.build_id = at->file->build_id[0] ? at->file->build_id : NULL;
+	if (!wanted.path)
+		return NULL;
+	name = is_late(codes) ? NULL : background_name(codes->background, &wanted, codes->waiting);
+	if (!name)
+		return &account->no_time;
+	if (name->outside || name->refused || name->failed ||
+	    (!name->nr && !name->build_id && wanted.build_id))
+		return NULL;
+	code->module = kept(codes, at->file->path);
+	if (!name->nr)
+		return name->no_room ? &account->no_file : &account->no_symbol;
+	code->symbol = kept(codes, name->frames[0].symbol);
+	if (datum->detail & CODE_VARIABLE_OFFSET) {
+		code->offset = name->frames[0].offset;
+		code->has_offset = true;
+	}
+	return &account->named;
+}
+
+/* The mapping that the datum is in. A stack grows without notes, down to the next mapping. */
+static const struct mapped_file *region_of(struct codes *codes, const struct datum *datum)
+{
+	struct spot spot = mappings_find(codes->data, datum->pid, datum->comm, datum->address, codes->since);
+	struct beside beside[2];
+
+	if (spot.file)
+		return spot.file;
+	mappings_beside(codes->data, datum->pid, datum->comm, datum->address, codes->since, beside);
+	return beside[1].file && !strcmp(beside[1].file->path, "[stack]") ? beside[1].file : NULL;
+}
+
+static __u64 *describe_datum(struct codes *codes, const struct datum *datum, struct code *code)
+{
+	struct data_account *account = &codes->account->data;
+	const struct mapped_file *region;
+	struct beside beside[2];
+	__u64 *cause = NULL;
+
+	if (!datum->address)
+		return &account->no_address;
+	if (address_is_kernel(datum->address)) {
+		code->module = kept(codes, "[kernel]");
+		return &account->kernel;
+	}
+	region = region_of(codes, datum); /* first, because it looks for processes that are not known yet */
+	mappings_find(codes->mappings, datum->pid, datum->comm, datum->address, codes->since);
+	mappings_beside(codes->mappings, datum->pid, datum->comm, datum->address, codes->since, beside);
+	for (size_t i = 0; i < 2 && !cause; i++)
+		cause = look_for_datum(codes, datum, &beside[i], code);
+	if (cause)
+		return cause;
+	code->module = region ? kept(codes, region->path) : NULL;
+	if (!region)
+		return &account->no_mapping;
+	for (size_t i = 0; i < 2; i++)
+		if (beside[i].file && !strcmp(beside[i].file->path, region->path))
+			return &account->no_file;
+	return &account->no_variable;
+}
+
+bool codes_datum(struct codes *codes, const struct datum *asked, __u64 count, bool waits, __u32 *number)
+{
+	struct datum datum = *asked;
+	struct code code = {0};
+	__u64 *cause;
+
+	codes->account->data.asked = true;
+	datum.comm = datum.comm && datum.comm[0] ? datum.comm : NULL;
+	cause = describe_datum(codes, &datum, &code);
+	if (waits && cause == &codes->account->data.no_time)
+		return false;
+	*cause += count;
+	if (!code.module)
+		code.module = kept(codes, "[unknown]");
+	*number = interned_number(&codes->codes, &code);
 	return true;
 }
 

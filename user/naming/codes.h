@@ -18,12 +18,17 @@
 /* What is to be looked up; a combination of: */
 enum code_detail {
 	CODE_MODULE = 1 << 0,
-	CODE_PLACE = 1 << 1,   /* module, and the offset in it; no file is read for it */
-	CODE_SYMBOL = 1 << 2,  /* module and function; the place if the function has no name */
-	CODE_LINE = 1 << 3,    /* the same, plus the source line and the inlined functions */
-	CODE_LINKAGE = 1 << 5, /* in addition to CODE_SYMBOL or CODE_LINE: mangled names */
-	CODE_RETURN = 1 << 4,  /* in addition: the address is a return address, and the call is to be named */
+	CODE_PLACE = 1 << 1,	       /* module, and the offset in it; no file is read for it */
+	CODE_SYMBOL = 1 << 2,	       /* module and function; the place if the function has no name */
+	CODE_LINE = 1 << 3,	       /* the same, plus the source line and the inlined functions */
+	CODE_LINKAGE = 1 << 5,	       /* in addition to CODE_SYMBOL or CODE_LINE: mangled names */
+	CODE_VARIABLE = 1 << 6,	       /* of data: the variable, and what it is in; see codes_datum() */
+	CODE_VARIABLE_OFFSET = 1 << 7, /* the same, and the offset in the variable */
+	CODE_RETURN = 1 << 4, /* in addition: the address is a return address, and the call is to be named */
 };
+
+/* What is looked up of data. */
+#define CODE_OF_DATA (CODE_VARIABLE | CODE_VARIABLE_OFFSET)
 
 /* Each text is stored once, so pointers can be compared. NULL: not known, or not asked for. */
 struct code {
@@ -38,6 +43,20 @@ struct code {
 	__u32 line;	      /* 0: not known */
 	__u32 has_offset, has_address;
 	__u32 padding; /* zero: codes are compared as bytes */
+};
+
+/* The same for addresses of data. */
+struct data_account {
+	bool asked; /* names of data were asked for */
+	__u64 named;
+	__u64 no_address;  /* the sample has none */
+	__u64 kernel;	   /* it is the kernel's, of whose data no symbols are read */
+	__u64 no_variable; /* it is the stack, the heap, or other memory or a file that the program has mapped
+			    */
+	__u64 no_mapping;  /* it is not known what the process had mapped there */
+	__u64 no_symbol;   /* the file has no symbol there */
+	__u64 no_file;	   /* the file can't be read, or the memory for names has no room for its symbols */
+	__u64 no_time;	   /* the time for names of this interval was used up */
 };
 
 /* Number of addresses with a name, and of those without one by cause. */
@@ -55,6 +74,7 @@ struct code_account {
 	const char *failed_why; /* why reading a file failed last time; NULL: it never failed */
 	const char *lines_why;	/* why a file has no source lines; NULL: none is known */
 	const char *kernel_why; /* why kernel addresses have no name; NULL: all have one */
+	struct data_account data;
 };
 
 struct codes;
@@ -62,11 +82,11 @@ struct codes;
 /*
  * Creates codes for the addresses of the interval that began at `since`. After `deadline` no more names are
  * looked up, and addresses are described by their place; 0: no deadline. Until `waiting`, a lookup waits for
- * a file that must be read first; 0 if there is no deadline. All are CLOCK_MONOTONIC, ns. `background` may be
- * NULL if no symbols are asked for. The caller owns the mappings, the ksymbols, the background and the
- * account; results are added to the account.
+ * a file that must be read first; 0 if there is no deadline. All are CLOCK_MONOTONIC, ns. `data` has the
+ * mappings of data, and may be NULL if no names of data are asked for; likewise `background` for symbols. The
+ * caller owns the mappings, the ksymbols, the background and the account; results are added to the account.
  */
-struct codes *codes_new(struct mappings *mappings, const struct ksymbols *ksymbols,
+struct codes *codes_new(struct mappings *mappings, struct mappings *data, const struct ksymbols *ksymbols,
 			struct background *background, struct code_account *account, __u64 since,
 			__u64 deadline, __u64 waiting);
 void codes_release(struct codes *codes);
@@ -79,6 +99,21 @@ __u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, const ch
 /* The same, but if there is no time for the name (see codes_time()), counts nothing and returns false. */
 bool codes_try(struct codes *codes, unsigned int detail, pid_t pid, const char *comm, __u64 address,
 	       __u64 count, __u32 *number);
+
+/* An address of data. */
+struct datum {
+	__u64 address;
+	pid_t pid;
+	const char *comm; /* see codes_number() */
+	unsigned int detail;
+};
+
+/*
+ * Sets the number of the description of data: `symbol` is the variable, and `module` the file that has it, or
+ * the name of the mapping: "[heap]", "[stack]", "[anon]". Adds `count` to the account. Returns false, and
+ * counts nothing, if there is no time for the name and `waits` is set.
+ */
+bool codes_datum(struct codes *codes, const struct datum *datum, __u64 count, bool waits, __u32 *number);
 
 /* Changes `deadline` and `waiting`: see codes_new(). */
 void codes_time(struct codes *codes, __u64 deadline, __u64 waiting);

@@ -200,7 +200,7 @@ char *image_read_section(const struct image *image, const GElf_Shdr *header, siz
 	return NULL;
 }
 
-struct segment *image_segments(const struct image *image, size_t *nr)
+static struct segment *segments_of(const struct image *image, bool all, size_t *nr)
 {
 	struct segment *segments = NULL;
 	GElf_Phdr header;
@@ -211,11 +211,22 @@ struct segment *image_segments(const struct image *image, size_t *nr)
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
 		if (!gelf_getphdr(image->elf, i, &header) || header.p_type != PT_LOAD ||
-		    !(header.p_flags & PF_X))
+		    !(all || header.p_flags & PF_X))
 			continue;
-		*xappend(segments, *nr) = (struct segment){header.p_offset, header.p_filesz, header.p_vaddr};
+		*xappend(segments, *nr) = (struct segment){
+			header.p_offset, all ? header.p_memsz : header.p_filesz, header.p_vaddr};
 	}
 	return segments;
+}
+
+struct segment *image_segments(const struct image *image, size_t *nr)
+{
+	return segments_of(image, false, nr);
+}
+
+struct segment *image_loaded(const struct image *image, size_t *nr)
+{
+	return segments_of(image, true, nr);
 }
 
 __u64 image_end_of_code(const void *of, __u64 address)
@@ -265,13 +276,22 @@ static bool is_code(const GElf_Sym *symbol, const bool *code, size_t nr_code)
 	return type == STT_NOTYPE && symbol->st_shndx < nr_code && code[symbol->st_shndx];
 }
 
+/* Those without a size would get the bytes of what follows, which may have no symbol. */
+static bool is_data(const GElf_Sym *symbol)
+{
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_name && symbol->st_size &&
+	       GELF_ST_TYPE(symbol->st_info) == STT_OBJECT;
+}
+
+/* `code`: see code_sections(); NULL: symbols of data are added. */
 static void add_symbols(struct symbols *symbols, const char *table, size_t nr, bool wide, __u32 base,
 			size_t strings_size, const bool *code, size_t nr_code)
 {
 	for (size_t i = 0; i < nr; i++) {
 		GElf_Sym symbol = symbol_at(table, wide, i);
 
-		if (symbol.st_name >= strings_size || !is_code(&symbol, code, nr_code))
+		if (symbol.st_name >= strings_size ||
+		    !(code ? is_code(&symbol, code, nr_code) : is_data(&symbol)))
 			continue;
 		if (symbol.st_size > -1ULL - symbol.st_value)
 			symbol.st_size = 0;
@@ -306,9 +326,9 @@ static char *linked_strings(const struct image *image, const GElf_Shdr *header, 
 	return image_read_section(image, &strings, most);
 }
 
-bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *symbols, size_t most)
+static bool add_table(const struct image *image, __u32 kind, struct symbols *symbols, size_t most, bool data)
 {
-	size_t strings_size, nr_code;
+	size_t strings_size, nr_code = 0;
 	char *table, *strings;
 	bool *code;
 	GElf_Shdr header;
@@ -322,13 +342,23 @@ bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *sy
 		base = symbols_add_strings(symbols, strings, strings_size);
 	free(strings);
 	if (base >= 0) {
-		code = code_sections(image, &nr_code);
+		code = data ? NULL : code_sections(image, &nr_code);
 		add_symbols(symbols, table, header.sh_size / symbol_size(image), is_wide(image), base,
 			    strings_size, code, nr_code);
 		free(code);
 	}
 	free(table);
 	return base >= 0;
+}
+
+bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *symbols, size_t most)
+{
+	return add_table(image, kind, symbols, most, false);
+}
+
+bool image_add_objects(const struct image *image, __u32 kind, struct symbols *objects, size_t most)
+{
+	return add_table(image, kind, objects, most, true);
 }
 
 bool image_symbols_exceed(const struct image *image, __u32 kind, size_t most)

@@ -55,10 +55,15 @@ struct segment {
 
 /* Returns the loaded segments with code, xmalloc()ed. */
 struct segment *image_segments(const struct image *image, size_t *nr);
+/* The same for all loaded segments, with as many bytes as they have in memory. */
+struct segment *image_loaded(const struct image *image, size_t *nr);
 
 /* Adds the function symbols of the table of this kind (SHT_SYMTAB or SHT_DYNSYM). A table larger than `most`
  * bytes is not read. Returns whether the image has such a table. */
 bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *symbols, size_t most);
+
+/* The same for the symbols of data whose size is known. */
+bool image_add_objects(const struct image *image, __u32 kind, struct symbols *objects, size_t most);
 
 /* Whether the image has a table of this kind that is larger than `most` bytes, or whose texts are. */
 bool image_symbols_exceed(const struct image *image, __u32 kind, size_t most);

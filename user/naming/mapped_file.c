@@ -43,6 +43,7 @@ struct mapped_files {
 	size_t nr_held;
 	size_t bytes;	  /* memory of all files */
 	struct map known; /* struct mapped_file by path and root */
+	bool by_name;	  /* see mapped_files_by_name() */
 	/* The last memfd that was looked at and is no program: code made at run time has many mappings of
 	 * one. */
 	__u64 memory_device, memory_inode;
@@ -51,6 +52,14 @@ struct mapped_files {
 struct mapped_files *mapped_files_new(void)
 {
 	return xcalloc(1, sizeof(struct mapped_files));
+}
+
+struct mapped_files *mapped_files_by_name(void)
+{
+	struct mapped_files *files = mapped_files_new();
+
+	files->by_name = true;
+	return files;
 }
 
 void mapped_files_release(struct mapped_files *files)
@@ -390,10 +399,33 @@ static bool is_low_vdso(const struct sighting *sighting)
 	return kind_of(sighting->path) == FILE_VDSO && sighting->end <= LOW_END;
 }
 
+#define DELETED " (deleted)" /* d_path(), fs/d_path.c */
+
+/* The file of this name alone. */
+static struct mapped_file *get_by_name(struct mapped_files *files, const char *path)
+{
+	char name[PATH_MAX];
+	struct sighting named = {.path = name, .build_id = ""};
+	struct mapped_file *file;
+	size_t length = strlen(path), tail = strlen(DELETED);
+
+	if (length > tail && !strcmp(path + length - tail, DELETED))
+		length -= tail;
+	snprintf(name, sizeof(name), "%.*s", (int)length, strcmp(path, "//anon") ? path : "[anon]");
+	file = find(files, &named, "");
+	if (file)
+		return mapped_file_again(file);
+	file = add(files, &named, "", -1, false);
+	file->kind = FILE_REGULAR;
+	return file;
+}
+
 struct mapped_file *mapped_file_known(struct mapped_files *files, const struct sighting *sighting)
 {
 	struct mapped_file *file;
 
+	if (files->by_name)
+		return get_by_name(files, sighting->path);
 	if (is_low_vdso(sighting))
 		return NULL;
 	if (kind_of(sighting->path) == FILE_VDSO)
@@ -450,8 +482,6 @@ static void look_at_memory(struct mapped_files *files, const struct sighting *si
 	files->memory_device = sighting->device;
 	files->memory_inode = sighting->inode;
 }
-
-#define DELETED " (deleted)" /* d_path(), fs/d_path.c */
 
 /* Whether a path that ends like this is the file's own name, because this very file is there. */
 static bool is_named_so(const struct sighting *sighting)

@@ -16,6 +16,9 @@
 struct mapped_files;
 
 struct mapped_files *mapped_files_new(void);
+/* The same for what is only to be told by name: no file is opened, and memory without a file keeps its name
+ * ("[heap]"). */
+struct mapped_files *mapped_files_by_name(void);
 void mapped_files_release(struct mapped_files *files);
 
 /* What a process sees as "/". Reference-counted: each root that is returned must be given to root_put(). */

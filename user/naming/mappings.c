@@ -106,6 +106,7 @@ struct mappings {
 	pid_t *executed;      /* processes that have executed a program since mappings_look_at_executed() */
 	size_t nr_executed, room_executed;
 	__u64 dropped;
+	bool data;     /* see mappings_of_data() */
 	bool replaced; /* see mappings_replaced() */
 	void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent);
 	void *context; /* of changed */
@@ -470,6 +471,16 @@ struct mappings *mappings_new(void)
 	return mappings;
 }
 
+struct mappings *mappings_of_data(void)
+{
+	struct mappings *mappings = xcalloc(1, sizeof(*mappings));
+
+	mappings->files = mapped_files_by_name();
+	mappings->bytes_next = ENDED_BYTES;
+	mappings->data = true;
+	return mappings;
+}
+
 void mappings_release(struct mappings *mappings)
 {
 	struct process *process;
@@ -782,8 +793,10 @@ static void add_line(struct mappings *mappings, struct process *process, char *l
 	int path = 0;
 
 	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%llx-%llx %*2c%*1[x]%*c %llx %x:%x %llu %n", &begin, &end, &offset, &major, &minor,
-		   &inode, &path) != 6 ||
+	if (sscanf(line,
+		   mappings->data ? "%llx-%llx %*4c %llx %x:%x %llu %n"
+				  : "%llx-%llx %*2c%*1[x]%*c %llx %x:%x %llu %n",
+		   &begin, &end, &offset, &major, &minor, &inode, &path) != 6 ||
 	    !path)
 		return;
 	sighting.begin = begin;
@@ -966,6 +979,33 @@ void mappings_each(struct mappings *mappings, pid_t pid,
 		const struct mapping *mapping = current(space, i);
 
 		each(context, mapping->file, mapping->begin, mapping->end, mapping->offset);
+	}
+}
+
+/* The life of the greatest likelihood; of several, the newest. NULL: there is none since then. */
+static const struct life *likeliest(const struct process *process, const char *comm, __u64 since)
+{
+	const struct life *best = NULL;
+
+	for (const struct life *life = process->life; life && life->until > since; life = life->before)
+		if (!best || likelihood(life, comm) > likelihood(best, comm))
+			best = life;
+	return best;
+}
+
+void mappings_beside(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since,
+		     struct beside beside[2])
+{
+	const struct process *process = find(mappings, pid);
+	const struct life *life = process ? likeliest(process, comm, since) : NULL;
+	size_t i = life ? first_after(life->space, address) : 0;
+
+	for (size_t n = 0; n < 2; n++) {
+		bool there = life && i + n > 0 && i + n <= life->space->nr;
+		const struct mapping *mapping = there ? current(life->space, i + n - 1) : NULL;
+
+		beside[n] = mapping ? (struct beside){mapping->file, mapping->begin, mapping->offset}
+				    : (struct beside){0};
 	}
 }
 

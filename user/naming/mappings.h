@@ -24,6 +24,8 @@
 struct mappings;
 
 struct mappings *mappings_new(void);
+/* The same for all mappings, not only those with code. They are told by name: see mapped_files_by_name(). */
+struct mappings *mappings_of_data(void);
 void mappings_release(struct mappings *mappings);
 
 /* Changes of processes: ADDED: it has a new mapping. FORKED: it is a new child, with its parent's mappings.
@@ -84,6 +86,17 @@ struct spot {
  * interval.
  */
 struct spot mappings_find(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since);
+
+/* A mapping beside an address. */
+struct beside {
+	struct mapped_file *file; /* NULL: there is none; valid until the next mappings_forget() */
+	__u64 begin, offset;	  /* its first address, and where that is in the file */
+};
+
+/* Finds the last mapping that ends before the address, and the first that ends after it, which may contain
+ * it, in the life of the process that mappings_find() would prefer. */
+void mappings_beside(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since,
+		     struct beside beside[2]);
 
 /* Whether the process is unknown, or its first thread has ended. */
 bool mappings_has_ended(struct mappings *mappings, pid_t pid);

@@ -39,7 +39,7 @@ struct ask {
 	__u64 address;
 	__u64 most; /* see struct naming_settings, memory */
 	__u32 lines;
-	__u32 unused;
+	__u32 data; /* ASK_LOAD: symbols of data are wanted, too */
 };
 
 enum answer_kind {
@@ -97,7 +97,7 @@ struct answer {
 	__u32 ours;	    /* ANSWER_OPEN: the debug file (its path is the text) is in nhmtap's own root */
 	char why[WHY_MOST]; /* "": success */
 	char build_id[2 * BUILD_ID_MAX + 1];
-	__u64 counts[4];   /* number of items of each list in the memory that is passed, in their order */
+	__u64 counts[8];   /* number of items of each list in the memory that is passed, in their order */
 	__u64 base;	   /* of an unwind table */
 	__u64 lines_bytes; /* memory that lines use in the worker */
 	__u32 has_lines;

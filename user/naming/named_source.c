@@ -93,11 +93,20 @@ bool source_open(struct source *source, const struct place *place)
  * over sends them. */
 static void take_symbols(struct source *source, struct sealed *sealed, const struct answer *answer)
 {
-	if (!worker_symbols(sealed, answer, &source->symbols, &source->segments, &source->nr_segments)) {
+	struct told_symbols told;
+
+	if (!worker_symbols(sealed, answer, &told)) {
 		sealed_release(sealed);
 		source->failed = true;
 		source->why = WORKER_FAILED;
+		return;
 	}
+	source->symbols = told.functions;
+	source->objects = told.objects;
+	source->segments = told.segments;
+	source->nr_segments = told.nr_segments;
+	source->loaded = told.loaded;
+	source->nr_loaded = told.nr_loaded;
 }
 
 static __u32 new_id(void)
@@ -128,7 +137,11 @@ void source_load(struct source *source, const struct place *place, const struct 
 	char text[sizeof(place->root) + sizeof(place->path) + 2 * PATH_MAX], fetched[PATH_MAX];
 	struct sealed sealed = {0};
 	struct question_of_worker question = {
-		.ask = {.kind = ASK_LOAD, .id = new_id(), .most = settings->memory, .lines = settings->lines},
+		.ask = {.kind = ASK_LOAD,
+			.id = new_id(),
+			.most = settings->memory,
+			.lines = settings->lines,
+			.data = settings->data},
 		.fd = -1,
 		.text = text,
 		.place = place,
@@ -187,7 +200,9 @@ void source_forget_names(struct source *source)
 void source_empty(struct source *source)
 {
 	source->segments = NULL;
-	source->nr_segments = 0;
+	source->loaded = NULL;
+	source->nr_segments = source->nr_loaded = 0;
+	source->objects = (struct symbols){0};
 	symbols_release(&source->symbols);
 	if (source->has_lines && !source_is_stale(source))
 		worker_forget(source->worker, source->id);
@@ -201,10 +216,10 @@ void source_empty(struct source *source)
 
 size_t source_bytes(const struct source *source)
 {
-	return sizeof(*source) + source->alias_bytes + symbols_bytes(&source->symbols) + source->pool.bytes +
-	       source->texts.bytes + map_bytes(&source->names) + map_bytes(&source->shown) +
-	       map_bytes(&source->told) + source->nr_segments * sizeof(*source->segments) +
-	       source->lines_bytes;
+	return sizeof(*source) + source->alias_bytes + symbols_bytes(&source->symbols) +
+	       symbols_bytes(&source->objects) + source->pool.bytes + source->texts.bytes +
+	       map_bytes(&source->names) + map_bytes(&source->shown) + map_bytes(&source->told) +
+	       (source->nr_segments + source->nr_loaded) * sizeof(*source->segments) + source->lines_bytes;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -256,10 +271,9 @@ static const struct answer *ask_lines(struct source *source, __u64 address)
 	return answer;
 }
 
-/* Returns the name of a symbol, without its version if it is one of an ELF file. */
-static const char *plain_name(struct source *source, const struct symbol *symbol)
+/* Returns a symbol without its version if it is one of an ELF file. */
+static const char *plain_name(struct source *source, const char *name)
 {
-	const char *name = symbol_name(&source->symbols, symbol);
 	size_t length = source->elf ? unversioned(name) : strlen(name);
 	const char *known;
 
@@ -312,7 +326,8 @@ static void set_symbol(struct source *source, struct name *name, const struct sy
 		name->frames = frames = pool_take(&source->pool, sizeof(*frames));
 		name->nr = 1;
 	}
-	set_function(source, &frames[name->nr - 1], plain_name(source, symbol));
+	set_function(source, &frames[name->nr - 1],
+		     plain_name(source, symbol_name(&source->symbols, symbol)));
 	frames[name->nr - 1].offset = address - symbol->address;
 }
 
@@ -335,5 +350,25 @@ struct name *source_name_at(struct source *source, __u64 address)
 		name->failed = source->failed;
 		name->no_room = source->no_room;
 	}
+	return name;
+}
+
+struct name *source_datum_at(struct source *source, __u64 address)
+{
+	const struct symbol *symbol = symbols_find(&source->objects, address);
+	struct name *name = pool_take(&source->pool, sizeof(*name));
+	struct frame *frame;
+
+	name->build_id = source->build_id[0] ? source->build_id : NULL;
+	name->no_room = source->no_room && !symbol;
+	if (!symbol) {
+		name->why = source->no_room ? SOURCE_NO_ROOM : "no symbol is there";
+		return name;
+	}
+	frame = pool_take(&source->pool, sizeof(*frame));
+	set_function(source, frame, plain_name(source, symbol_name(&source->objects, symbol)));
+	frame->offset = address - symbol->address;
+	name->frames = frame;
+	name->nr = 1;
 	return name;
 }

@@ -41,6 +41,11 @@ struct source {
 	struct segment *segments;
 	size_t nr_segments;
 	struct symbols symbols;
+	/* Of data, if the settings ask for it: symbols, whose memory is that of the others, and all loaded
+	 * segments. */
+	struct symbols objects;
+	struct segment *loaded;
+	size_t nr_loaded;
 	struct worker *worker; /* the worker that has its lines, under `id` … */
 	__u32 id, generation;  /* … as long as the worker's generation is this one */
 	bool has_lines;
@@ -86,5 +91,8 @@ size_t source_bytes(const struct source *source);
 
 /* Makes the name of an address. It is valid until source_forget_names(). */
 struct name *source_name_at(struct source *source, __u64 address);
+
+/* The same for an address of data. */
+struct name *source_datum_at(struct source *source, __u64 address);
 
 #endif

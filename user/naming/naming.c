@@ -244,17 +244,21 @@ static const struct name *not_opened(struct naming *naming, int error)
 	return &naming->unknown;
 }
 
-/* Makes the name of an address and stores it under `key`. */
-static struct name *name_at(struct naming *naming, struct source *source, __u64 key, __u64 address)
+/* Stores a name under `key`. */
+static struct name *keep_name(struct naming *naming, struct source *source, __u64 key, struct name *name)
 {
-	struct name *name = source_name_at(source, address);
-
 	if (!source->names.nr)
 		source->named_at = clock_seconds();
 	map_put(&source->names, key, name);
 	weigh(naming, source);
 	keep_limit(naming, source);
 	return name;
+}
+
+/* Makes the name of an address and stores it under `key`. */
+static struct name *name_at(struct naming *naming, struct source *source, __u64 key, __u64 address)
+{
+	return keep_name(naming, source, key, source_name_at(source, address));
 }
 
 /* --- which file --------------------------------------------------------------------------------- */
@@ -369,19 +373,56 @@ static struct source *open_source(struct naming *naming, const struct place *pla
 	return source;
 }
 
-static const struct name *name_in_file(struct naming *naming, struct source *source, __u64 offset)
-{
-	const struct name *name = map_find(&source->names, offset);
+/* What of a file is to be named: code at an offset, or data at a distance from that. */
+struct wanted_place {
+	__u64 offset, distance;
+	bool data;
+};
 
-	if (name)
-		return name;
+/* Finds the address of code before relocation. Returns false if the file has no code at the offset. */
+static bool address_of(const struct source *source, __u64 offset, __u64 *address)
+{
 	for (size_t i = 0; i < source->nr_segments; i++) {
 		const struct segment *segment = &source->segments[i];
 
+		*address = offset - segment->offset + segment->address;
 		if (offset >= segment->offset && offset - segment->offset < segment->size)
-			return name_at(naming, source, offset, offset - segment->offset + segment->address);
+			return true;
 	}
-	return source->why ? unknown_of(naming, source) : unknown(naming, "no code of the file is there");
+	return false;
+}
+
+/* Names of data are kept among those of code, whose offsets in files are smaller. */
+#define KEY_OF_DATA (1ULL << 63)
+
+static const struct name *datum_in_file(struct naming *naming, struct source *source, __u64 address)
+{
+	const struct name *name = map_find(&source->names, address | KEY_OF_DATA);
+
+	if (name)
+		return name;
+	for (size_t i = 0; i < source->nr_loaded; i++)
+		if (address - source->loaded[i].address < source->loaded[i].size)
+			return keep_name(naming, source, address | KEY_OF_DATA,
+					 source_datum_at(source, address));
+	unknown(naming, "nothing of the file is there");
+	naming->unknown.outside = true;
+	return &naming->unknown;
+}
+
+static const struct name *name_in_file(struct naming *naming, struct source *source,
+				       const struct wanted_place *place)
+{
+	const struct name *name = place->data ? NULL : map_find(&source->names, place->offset);
+	__u64 address;
+
+	if (name)
+		return name;
+	if (!address_of(source, place->offset, &address))
+		return source->why ? unknown_of(naming, source)
+				   : unknown(naming, "no code of the file is there");
+	return place->data ? datum_in_file(naming, source, address + place->distance)
+			   : name_at(naming, source, place->offset, address);
 }
 
 /* Writes a build-id as image_build_id() does. Returns false if it is not one. */
@@ -438,7 +479,7 @@ static bool is_for_another_reading(const struct source *source)
 }
 
 static const struct name *name_of_file(struct naming *naming, const char *path, const char *build_id,
-				       __u64 offset, bool may_read)
+				       const struct wanted_place *place, bool may_read)
 {
 	struct wanted_file wanted;
 	const struct name *name;
@@ -464,21 +505,32 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 	if (wanted.build_id[0] && !source->why && !agrees(source->build_id, wanted.build_id))
 		return unknown(naming, "the file that is there now has another build-id");
 	use(naming, source);
-	name = name_in_file(naming, source, offset);
+	name = name_in_file(naming, source, place);
 	/* The worker that had the lines ended before this request: read the file again. */
-	return may_read && source_is_stale(source) ? name_of_file(naming, path, build_id, offset, true)
-						   : name;
+	return may_read && source_is_stale(source) ? name_of_file(naming, path, build_id, place, true) : name;
 }
 
 const struct name *naming_file(struct naming *naming, const char *path, const char *build_id, __u64 offset)
 {
-	return name_of_file(naming, path, build_id, offset, true);
+	return name_of_file(naming, path, build_id, &(struct wanted_place){.offset = offset}, true);
 }
 
 const struct name *naming_known_file(struct naming *naming, const char *path, const char *build_id,
 				     __u64 offset)
 {
-	return name_of_file(naming, path, build_id, offset, false);
+	return name_of_file(naming, path, build_id, &(struct wanted_place){.offset = offset}, false);
+}
+
+const struct name *naming_datum(struct naming *naming, const char *path, const char *build_id, __u64 offset,
+				__u64 distance)
+{
+	return name_of_file(naming, path, build_id, &(struct wanted_place){offset, distance, true}, true);
+}
+
+const struct name *naming_known_datum(struct naming *naming, const char *path, const char *build_id,
+				      __u64 offset, __u64 distance)
+{
+	return name_of_file(naming, path, build_id, &(struct wanted_place){offset, distance, true}, false);
 }
 
 const struct name *naming_known_build_id(struct naming *naming, const char *build_id, __u64 offset)
@@ -491,7 +543,7 @@ const struct name *naming_known_build_id(struct naming *naming, const char *buil
 		return NULL;
 	keep_limit(naming, source);
 	use(naming, source);
-	return name_in_file(naming, source, offset);
+	return name_in_file(naming, source, &(struct wanted_place){.offset = offset});
 }
 
 /* --- the kernel --------------------------------------------------------------------------------- */

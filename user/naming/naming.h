@@ -35,6 +35,7 @@ struct name {
 	bool refused;	       /* reason: the file was found but not opened; see base/guarded.h */
 	bool failed;  /* reason: the worker died or hung on the file, or there is none; see worker.h */
 	bool no_room; /* reason: the memory has no room for the file's symbols */
+	bool outside; /* reason, of data: it is not in what is loaded of the file */
 };
 
 #define NAMING_SYMBOL_MAX 2048		/* longer ones are cut, and end with "…" */
@@ -47,6 +48,7 @@ struct naming_settings {
 	const char *kallsyms;  /* path of a copy of it; NULL: /proc/kallsyms */
 	const char *modules;   /* path of a copy of it; NULL: /proc/modules */
 	bool lines;	       /* also find source files, lines and inlined functions, if there is DWARF */
+	bool data;	       /* also find symbols of data: see naming_datum() */
 	size_t memory; /* limit in bytes; the least recently used is dropped. Of each file, symbol tables
 			  larger than a quarter of it are not read, nor is DWARF larger than three quarters of
 			  what the symbols leave; 0: NAMING_MEMORY */
@@ -75,10 +77,20 @@ void naming_wait(struct naming *naming);
  */
 const struct name *naming_file(struct naming *naming, const char *path, const char *build_id, __u64 offset);
 
+/*
+ * Names the data at `distance` bytes (modulo 2^64) from where the code at `offset` is in memory, if that is
+ * in what is loaded of the same file: its initialized and uninitialized variables and constants. The frame's
+ * symbol and offset are the variable's. Needs `data` of the settings.
+ */
+const struct name *naming_datum(struct naming *naming, const char *path, const char *build_id, __u64 offset,
+				__u64 distance);
+
 /* Names a kernel address. */
 const struct name *naming_kernel(struct naming *naming, __u64 address);
 
-/* The same as these two, but return NULL if the file, or kallsyms, would have to be read first. */
+/* The same as these three, but return NULL if the file, or kallsyms, would have to be read first. */
+const struct name *naming_known_datum(struct naming *naming, const char *path, const char *build_id,
+				      __u64 offset, __u64 distance);
 const struct name *naming_known_file(struct naming *naming, const char *path, const char *build_id,
 				     __u64 offset);
 const struct name *naming_known_kernel(struct naming *naming, __u64 address);

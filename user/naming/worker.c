@@ -416,35 +416,49 @@ static void *take_list(const struct sealed *sealed, size_t *at, __u64 nr, size_t
 	return list;
 }
 
-bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct symbols *symbols,
-		    struct segment **segments, size_t *nr_segments)
+/* Takes a list of segments, and what symbols have beside their strings. */
+static bool take_table(const struct sealed *sealed, size_t *at, const __u64 counts[3],
+		       struct segment **segments, struct symbols *found)
 {
-	struct symbols found = {0};
-	struct segment *first;
+	found->spans.nr = counts[1];
+	found->nr = counts[2];
+	*segments = take_list(sealed, at, counts[0], sizeof(**segments));
+	found->spans.list =
+		*segments ? take_list(sealed, at, found->spans.nr, sizeof(*found->spans.list)) : NULL;
+	found->list = found->spans.list ? take_list(sealed, at, found->nr, sizeof(*found->list)) : NULL;
+	return found->list;
+}
+
+static bool take_strings(const struct sealed *sealed, size_t *at, __u64 size, struct symbols *found)
+{
+	found->strings_size = size;
+	found->strings = take_list(sealed, at, size, 1);
+	if (!found->strings || (size && found->strings[size - 1]))
+		return false;
+	for (size_t i = 0; i < found->spans.nr; i++)
+		if (found->spans.list[i].what >= found->nr && found->spans.list[i].what != SPANS_NONE)
+			return false;
+	for (size_t i = 0; i < found->nr; i++)
+		if (found->list[i].name >= size)
+			return false;
+	return true;
+}
+
+bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct told_symbols *told)
+{
+	struct told_symbols found = {0};
 	size_t at = 0;
 
-	if (!sealed->memory)
+	if (!sealed->memory || !take_table(sealed, &at, answer->counts, &found.segments, &found.functions) ||
+	    !take_table(sealed, &at, answer->counts + 3, &found.loaded, &found.objects) ||
+	    !take_strings(sealed, &at, answer->counts[6], &found.functions) ||
+	    !take_strings(sealed, &at, answer->counts[7], &found.objects))
 		return false;
-	found.nr = answer->counts[2];
-	found.spans.nr = answer->counts[1];
-	found.strings_size = answer->counts[3];
-	first = take_list(sealed, &at, answer->counts[0], sizeof(*first));
-	found.spans.list = first ? take_list(sealed, &at, found.spans.nr, sizeof(*found.spans.list)) : NULL;
-	found.list = found.spans.list ? take_list(sealed, &at, found.nr, sizeof(*found.list)) : NULL;
-	found.strings = found.list ? take_list(sealed, &at, found.strings_size, 1) : NULL;
-	if (!found.strings || (found.strings_size && found.strings[found.strings_size - 1]))
-		return false;
-	for (size_t i = 0; i < found.spans.nr; i++)
-		if (found.spans.list[i].what >= found.nr && found.spans.list[i].what != SPANS_NONE)
-			return false;
-	for (size_t i = 0; i < found.nr; i++)
-		if (found.list[i].name >= found.strings_size)
-			return false;
-	found.mapped = sealed->memory;
-	found.mapped_size = sealed->size;
-	*segments = first;
-	*nr_segments = answer->counts[0];
-	*symbols = found;
+	found.nr_segments = answer->counts[0];
+	found.nr_loaded = answer->counts[3];
+	found.functions.mapped = sealed->memory;
+	found.functions.mapped_size = sealed->size;
+	*told = found;
 	*sealed = (struct sealed){0};
 	return true;
 }

@@ -86,7 +86,11 @@ const char *answer_text(const struct answer *answer, __u32 at);
 void worker_forget(struct worker *worker, __u32 id);
 
 /* Takes symbols from an answer's memory; they take ownership of it. Returns false if they are invalid. */
-bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct symbols *symbols,
-		    struct segment **segments, size_t *nr_segments);
+struct told_symbols {
+	struct symbols functions, objects; /* the functions own the memory of all */
+	struct segment *segments, *loaded; /* with code; all, if objects were asked for */
+	size_t nr_segments, nr_loaded;
+};
+bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct told_symbols *told);
 
 #endif

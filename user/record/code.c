@@ -31,6 +31,18 @@ void append_code(struct compact *text, const char *head, const struct code *code
 	fields_clear(&fields);
 }
 
+void append_datum(struct compact *text, const struct code *datum)
+{
+	struct fields fields = {.nr = 0};
+
+	fields_string(&fields, "variable", datum->symbol);
+	if (datum->has_offset)
+		fields_number(&fields, "variable_offset", datum->offset);
+	fields_string(&fields, "data_module", datum->module);
+	compact_add_fields(text, &fields);
+	fields_clear(&fields);
+}
+
 json_t *code_value(const struct code *code)
 {
 	struct fields fields = {.nr = 0};
@@ -40,6 +52,16 @@ json_t *code_value(const struct code *code)
 	fields_put(&fields, value);
 	fields_clear(&fields);
 	return value;
+}
+
+static json_t *data_account_value(const struct data_account *account)
+{
+	return json_pack("{s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "named", (json_int_t)account->named,
+			 "unnamed", "no_address", (json_int_t)account->no_address, "kernel",
+			 (json_int_t)account->kernel, "no_variable", (json_int_t)account->no_variable,
+			 "no_mapping", (json_int_t)account->no_mapping, "no_symbol",
+			 (json_int_t)account->no_symbol, "no_file", (json_int_t)account->no_file, "no_time",
+			 (json_int_t)account->no_time);
 }
 
 json_t *code_account_value(const struct code_account *account)
@@ -52,6 +74,8 @@ json_t *code_account_value(const struct code_account *account)
 		(json_int_t)account->failed, "no_room", (json_int_t)account->no_room, "no_time",
 		(json_int_t)account->no_time, "ambiguous", (json_int_t)account->ambiguous);
 
+	if (account->data.asked)
+		json_object_set_new(value, "data", data_account_value(&account->data));
 	if (account->failed_why)
 		json_object_set_new(value, "failed_why", json_string(account->failed_why));
 	if (account->lines_why)

@@ -14,6 +14,8 @@
 void fields_code(struct fields *fields, const struct code *code);
 /* Appends a member with these, after a comma. `head` is its name as text: ",\"code\":". */
 void append_code(struct compact *text, const char *head, const struct code *code);
+/* Appends what data is as members, each after a comma. */
+void append_datum(struct compact *text, const struct code *datum);
 /* An object with these members. Returns a new reference. */
 json_t *code_value(const struct code *code);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "record/code.h"
 #include "record/entry.h"
 #include "record/key.h"
 
@@ -36,10 +37,10 @@ static size_t words(const struct folded *folded)
 	return folded->layout->value_size / sizeof(__u64);
 }
 
-/* The code's number, which follows the key. Keys consist of 64-bit words. */
-static __u64 *code_of(const struct folded *folded, const void *key)
+/* They follow the key, which consists of 64-bit words. */
+static struct fold_numbers *numbers_of(const struct folded *folded, const void *key)
 {
-	return (__u64 *)((char *)key + folded->layout->key_size);
+	return (struct fold_numbers *)((char *)key + folded->layout->key_size);
 }
 
 /* --- taking in -------------------------------------------------------------------------------- */
@@ -61,7 +62,7 @@ static void add_values(struct folded *folded, const void *key, const __u64 *valu
 		values_add(folded->layout, folded->values + number * words(folded), values);
 }
 
-static void add(struct folded *folded, const struct entry *entry, __u32 code)
+static void add(struct folded *folded, const struct entry *entry, const struct fold_numbers *numbers)
 {
 	const struct layout *layout = folded->layout;
 	__u64 key[layout->key_size / sizeof(__u64) + 1];
@@ -71,35 +72,62 @@ static void add(struct folded *folded, const struct entry *entry, __u32 code)
 		if (layout->keys[i].shown)
 			memcpy((char *)key + layout->keys[i].offset,
 			       (const char *)entry->key + layout->keys[i].offset, layout->keys[i].size);
-	*code_of(folded, key) = code;
+	*numbers_of(folded, key) = *numbers;
 	add_values(folded, key, entry->values);
+}
+
+struct datum entry_datum(const struct layout *layout, const struct entry *entry, unsigned int detail)
+{
+	return (struct datum){.address = key_number(layout, entry, "cacheline") +
+					 key_number(layout, entry, "offset"),
+			      .pid = key_number(layout, entry, "pid"),
+			      .comm = key_comm(layout, entry->key),
+			      .detail = detail & CODE_OF_DATA};
+}
+
+/* Returns false if there is no time for a name and `waits` is set. */
+static bool find_numbers(const struct folded *folded, const struct entry *entry, bool waits,
+			 struct fold_numbers *numbers)
+{
+	const struct layout *layout = folded->layout;
+	unsigned int detail = folded->detail & ~CODE_OF_DATA;
+	struct datum datum = entry_datum(layout, entry, folded->detail);
+	__u64 count = entry->values[0];
+
+	*numbers = (struct fold_numbers){0};
+	if (datum.detail && !codes_datum(folded->codes, &datum, count, waits, &numbers->datum))
+		return false;
+	numbers->datum += datum.detail ? 1 : 0;
+	if (!detail)
+		return true;
+	if (!waits)
+		numbers->code = codes_number(folded->codes, detail, datum.pid, datum.comm,
+					     key_number(layout, entry, "ip"), count);
+	else if (!codes_try(folded->codes, detail, datum.pid, datum.comm, key_number(layout, entry, "ip"),
+			    count, &numbers->code))
+		return false;
+	numbers->code++;
+	return true;
 }
 
 void folded_add(struct folded *folded, struct reading *reading)
 {
-	const struct layout *layout = folded->layout;
+	struct fold_numbers numbers;
 
 	qsort(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_weight);
 	for (size_t i = 0; i < reading->nr_entries; i++) {
-		const struct entry *entry = &reading->entries[i];
-
-		add(folded, entry,
-		    codes_number(folded->codes, folded->detail, key_number(layout, entry, "pid"),
-				 key_comm(layout, entry->key), key_number(layout, entry, "ip"),
-				 entry->values[0]));
+		find_numbers(folded, &reading->entries[i], false, &numbers);
+		add(folded, &reading->entries[i], &numbers);
 	}
 }
 
 bool folded_try(struct folded *folded, const struct entry *entry)
 {
-	const struct layout *layout = folded->layout;
-	__u32 code;
+	struct fold_numbers numbers;
 
-	if (!codes_try(folded->codes, folded->detail, key_number(layout, entry, "pid"),
-		       key_comm(layout, entry->key), key_number(layout, entry, "ip"), entry->values[0],
-		       &code))
+	if (!find_numbers(folded, entry, true, &numbers))
 		return false;
-	add(folded, entry, code);
+	add(folded, entry, &numbers);
 	return true;
 }
 
@@ -115,6 +143,14 @@ size_t folded_list(struct folded *folded)
 	return folded->keys.nr;
 }
 
+static void use(const struct fold_numbers *numbers, bool *used)
+{
+	if (numbers->code)
+		used[numbers->code - 1] = true;
+	if (numbers->datum)
+		used[numbers->datum - 1] = true;
+}
+
 void folded_choose(struct folded *folded, size_t most, bool *used)
 {
 	size_t nr = folded_list(folded), kept = nr < most ? nr : most;
@@ -122,11 +158,19 @@ void folded_choose(struct folded *folded, size_t most, bool *used)
 	entries_sort(folded->layout, folded->entries, nr);
 	for (size_t i = 0; i < nr; i++)
 		if (i < kept)
-			used[*code_of(folded, folded->entries[i].key)] = true;
+			use(numbers_of(folded, folded->entries[i].key), used);
 		else
 			values_add(folded->layout, folded->shed, folded->entries[i].values);
 	folded->nr_shed += nr - kept;
 	folded->nr_chosen = kept;
+}
+
+static void renumber(struct fold_numbers *of, const __u32 *numbers)
+{
+	if (of->code)
+		of->code = numbers[of->code - 1] + 1;
+	if (of->datum)
+		of->datum = numbers[of->datum - 1] + 1;
 }
 
 void folded_keep(struct folded *folded, const __u32 *numbers)
@@ -141,7 +185,7 @@ void folded_keep(struct folded *folded, const __u32 *numbers)
 		__u64 key[before.keys.size / sizeof(__u64)];
 
 		memcpy(key, before.entries[i].key, before.keys.size);
-		*code_of(folded, key) = numbers[*code_of(folded, key)];
+		renumber(numbers_of(folded, key), numbers);
 		add_values(folded, key, before.entries[i].values);
 	}
 	interned_release(&before.keys);
@@ -151,7 +195,12 @@ void folded_keep(struct folded *folded, const __u32 *numbers)
 
 /* --- giving out ------------------------------------------------------------------------------- */
 
-__u32 folded_code(const struct folded *folded, const struct entry *entry)
+void folded_append(struct compact *text, const struct folded *folded, const struct entry *entry)
 {
-	return *code_of(folded, entry->key);
+	const struct fold_numbers *numbers = numbers_of(folded, entry->key);
+
+	if (numbers->code)
+		append_code(text, ",\"code\":", codes_at(folded->codes, numbers->code - 1));
+	if (numbers->datum)
+		append_datum(text, codes_at(folded->codes, numbers->datum - 1));
 }

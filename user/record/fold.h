@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Turns the addresses in entries into code, and sums up the entries of equal code. */
+/* Turns the addresses in entries into code and into data, and sums up the entries of equal ones. */
 #ifndef NHMTAP_FOLD_H
 #define NHMTAP_FOLD_H
 
@@ -10,12 +10,18 @@
 #include "base/interned.h"
 #include "host/host.h"
 #include "naming/codes.h"
+#include "record/compact.h"
+
+/* Numbers of codes, plus 1; 0: that is not asked for. */
+struct fold_numbers {
+	__u32 code, datum;
+};
 
 struct folded {
 	const struct layout *layout;
 	struct codes *codes;
 	unsigned int detail;  /* of enum code_detail */
-	struct interned keys; /* the members that are shown, the others 0; then the code's number */
+	struct interned keys; /* the members that are shown, the others 0; then struct fold_numbers */
 	__u64 *values;	      /* sums, by the key's number */
 	size_t room;	      /* the number of keys that `values` has room for */
 	/* Keys that were not kept: their number, where a key that came again counts again, and the sum of
@@ -44,7 +50,10 @@ void folded_keep(struct folded *folded, const __u32 *numbers);
 /* Makes a list of entries, valid until keys are added. Returns their number. */
 size_t folded_list(struct folded *folded);
 
-/* The number of an entry's code. */
-__u32 folded_code(const struct folded *folded, const struct entry *entry);
+/* Appends the members of an entry that are its code and its data. */
+void folded_append(struct compact *text, const struct folded *folded, const struct entry *entry);
+
+/* The data that an entry's address is, from the keys `cacheline` and `offset`. */
+struct datum entry_datum(const struct layout *layout, const struct entry *entry, unsigned int detail);
 
 #endif

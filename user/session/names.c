@@ -45,6 +45,7 @@ struct listening {
 	__u64 paid_until; /* CLOCK_MONOTONIC, ns: until then, readings have used up their share */
 	bool crowded;	  /* the last notes came before `paid_until` */
 	bool of_all;	  /* notes of all processes */
+	bool data;	  /* notes of mappings without code, too */
 	pid_t child;
 	size_t readers;
 	bool held; /* `note` was read, but is not handled yet */
@@ -60,10 +61,12 @@ struct names {
 	struct listening *cgroups; /* likewise: of cgroups that are made */
 	struct reader *readers;
 	struct mappings *mappings;
+	struct mappings *data; /* of data, too; NULL: nobody asks for names of data */
 	struct ksymbols ksymbols;
 	struct naming *naming;	       /* NULL: only places are asked for, no names */
 	bool sparing;		       /* see struct naming_settings */
 	bool lines;		       /* `naming` finds source lines */
+	bool variables;		       /* `naming` finds symbols of data */
 	size_t memory;		       /* see struct naming_settings */
 	size_t unwinding_memory;       /* for tables to walk stacks by, 0: the default */
 	__u64 most_ns;		       /* see names_wait_at_most() */
@@ -124,6 +127,8 @@ void names_release(struct names *names)
 	loop_remove(names->loop, &names->publishing);
 	unwinding_close(names->unwinding);
 	mappings_release(names->mappings);
+	if (names->data)
+		mappings_release(names->data);
 	ksymbols_release(&names->ksymbols);
 	free(names);
 }
@@ -144,13 +149,16 @@ int names_unwind(struct names *names, struct unwinding **unwinding, struct refus
 static void open_naming(struct names *names, unsigned int detail, bool intervals)
 {
 	struct naming_settings settings = {.lines = names->lines || detail & CODE_LINE,
+					   .data = names->variables || detail & CODE_OF_DATA,
 					   .memory = names->memory,
 					   .sparing = names->sparing};
 
-	if (!(detail & (CODE_SYMBOL | CODE_LINE)) || (names->naming && settings.lines == names->lines))
+	if (!(detail & (CODE_SYMBOL | CODE_LINE | CODE_OF_DATA)) ||
+	    (names->naming && settings.lines == names->lines && settings.data == names->variables))
 		return;
 	close_naming(names);
 	names->lines = settings.lines;
+	names->variables = settings.data;
 	snprintf(names->kallsyms, sizeof(names->kallsyms), "%s/proc/kallsyms", names->host->root);
 	if (names->host->root[0])
 		settings.kallsyms = names->kallsyms;
@@ -195,6 +203,14 @@ static void publish(void *context)
 
 static void pause_before_look(struct listening *listening);
 
+static void take_of_process(struct names *names, const struct sideband_note *note)
+{
+	if (!note->data)
+		mappings_take(names->mappings, note);
+	if (names->data)
+		mappings_take(names->data, note);
+}
+
 /* Reads and handles all pending notes, and has those that are too new read later. `look`: see
  * mappings_look_at_executed(). Returns whether there were any. */
 static bool take(struct names *names, bool all, bool look)
@@ -211,7 +227,7 @@ static bool take(struct names *names, bool all, bool look)
 		if (next->note.kind == SIDEBAND_KSYMBOL)
 			ksymbols_take(&names->ksymbols, &next->note);
 		else if (next->note.kind != SIDEBAND_CGROUP)
-			mappings_take(names->mappings, &next->note);
+			take_of_process(names, &next->note);
 		else if (!names->host->cgroup_v1[0]) /* the notes would be about version 1's cgroups */
 			cgroups_made(names->host->cgroups, next->note.cgroup, next->note.path);
 		next->held = false;
@@ -221,6 +237,8 @@ static bool take(struct names *names, bool all, bool look)
 		if (!one->crowded && sideband_has_more(one->sideband))
 			pause_before_look(one);
 	mappings_look_at_executed(names->mappings, look);
+	if (names->data) /* only its users and roots would be looked up */
+		mappings_look_at_executed(names->data, false);
 	publish(names);
 	return any;
 }
@@ -229,10 +247,15 @@ static bool take(struct names *names, bool all, bool look)
  * can be forgotten. */
 #define MANY_BYTES (4UL << 20)
 
+static size_t bytes_of_mappings(const struct names *names)
+{
+	return mappings_bytes(names->mappings) + (names->data ? mappings_bytes(names->data) : 0);
+}
+
 /* Whether they take that much, and much more than after the last naming: those of processes that run stay. */
 static bool has_many(struct names *names)
 {
-	size_t bytes = mappings_bytes(names->mappings);
+	size_t bytes = bytes_of_mappings(names);
 
 	if (bytes < names->bytes_before)
 		names->bytes_before = bytes;
@@ -248,7 +271,7 @@ static void tell_readers(struct names *names)
 		if (reader->due)
 			reader->due(reader->context);
 	if (many)
-		names->bytes_before = mappings_bytes(names->mappings);
+		names->bytes_before = bytes_of_mappings(names);
 }
 
 static void on_pause_over(void *context);
@@ -297,6 +320,13 @@ static void on_notes(void *context, short events)
 	pause_before_look(listening);
 }
 
+static void look_at_all(struct names *names)
+{
+	mappings_look_at_all(names->mappings);
+	if (names->data)
+		mappings_look_at_all(names->data);
+}
+
 /* CPUs have gone online or offline. CPUs that come online are listened to; the processes that exist by then
  * must be read, since their notes were missed. */
 static void on_cpus(void *context, const struct cpus *gone)
@@ -311,14 +341,17 @@ static void on_cpus(void *context, const struct cpus *gone)
 	for (struct listening *one = names->listening; one; one = one->next)
 		opened |= sideband_follow(one->sideband, &online, gone);
 	if (opened)
-		mappings_look_at_all(names->mappings);
+		look_at_all(names);
 }
 
 /* Finds a listening with all notes that this target needs: of all processes, or of the same command. */
-static struct listening *find_listening(const struct names *names, const struct target *target, pid_t child)
+static struct listening *find_listening(const struct names *names, const struct target *target, pid_t child,
+					bool data)
 {
 	for (struct listening *one = names->listening; one; one = one->next)
-		if (one->of_all || (child && child == one->child && !target->cpus_given))
+		if (data && !one->data)
+			continue;
+		else if (one->of_all || (child && child == one->child && !target->cpus_given))
 			return one;
 	return NULL;
 }
@@ -339,17 +372,17 @@ static struct listening *add_listening(struct names *names, const struct listeni
 	return names->listening = listening;
 }
 
-static struct listening *listen(struct names *names, const struct target *target, pid_t child,
+static struct listening *listen(struct names *names, const struct target *target, pid_t child, bool data,
 				struct refusal *refusal)
 {
-	struct listening *known = find_listening(names, target, child);
-	struct listening new = {.of_all = target->cpus_given, .child = child};
+	struct listening *known = find_listening(names, target, child, data);
+	struct listening new = {.of_all = target->cpus_given, .data = data, .child = child};
 
 	if (known) {
 		known->readers++;
 		return known;
 	}
-	if (sideband_open(&new.sideband, target, child, names->host, refusal))
+	if (sideband_open(&new.sideband, target, child, data, names->host, refusal))
 		return NULL;
 	note("listening to the kernel's notes of mappings: %s", target->cpus_given ? "of all processes"
 								: child ? "of the command and its children"
@@ -435,20 +468,27 @@ static __u64 notes_lost(const struct names *names)
 
 /* --- readers ---------------------------------------------------------------------------------- */
 
-static void look(struct names *names, const struct target *target, pid_t child)
+static void look_in(struct mappings *mappings, const struct target *target, pid_t child)
 {
 	pid_t *pids = NULL;
 	size_t nr;
 
 	/* The command executes its program only after all this. */
 	if (child)
-		mappings_expect(names->mappings, child);
+		mappings_expect(mappings, child);
 	if (target->cpus_given)
-		mappings_look_at_all(names->mappings);
+		mappings_look_at_all(mappings);
 	nr = target->cpus_given ? 0 : sideband_processes(target, &pids);
 	for (size_t i = 0; i < nr; i++)
-		mappings_look(names->mappings, pids[i]);
+		mappings_look(mappings, pids[i]);
 	free(pids);
+}
+
+static void look(struct names *names, const struct target *target, pid_t child)
+{
+	look_in(names->mappings, target, child);
+	if (names->data)
+		look_in(names->data, target, child);
 	if (names->unwinding)
 		unwinding_publish(names->unwinding, true);
 }
@@ -456,11 +496,13 @@ static void look(struct names *names, const struct target *target, pid_t child)
 int names_read(struct reader **result, struct names *names, const struct target *target, pid_t child,
 	       unsigned int detail, __u64 interval_ms, struct refusal *refusal)
 {
-	struct listening *listening = listen(names, target, child, refusal);
+	struct listening *listening = listen(names, target, child, detail & CODE_OF_DATA, refusal);
 	struct reader *reader;
 
 	if (!listening)
 		return -1;
+	if (detail & CODE_OF_DATA && !names->data)
+		names->data = mappings_of_data();
 	look(names, target, child);
 	reader = xcalloc(1, sizeof(*reader));
 	reader->names = names;
@@ -522,6 +564,8 @@ static __u64 read_since(struct reader *reader, __u64 since)
 static void forget(struct names *names, __u64 oldest)
 {
 	mappings_forget(names->mappings, oldest);
+	if (names->data)
+		mappings_forget(names->data, oldest);
 	ksymbols_forget(&names->ksymbols, oldest);
 	if (names->background)
 		background_forget(names->background, oldest > FORGOTTEN_NS ? oldest - FORGOTTEN_NS : 0);
@@ -532,9 +576,16 @@ void reader_named(struct reader *reader, __u64 until)
 	__u64 oldest = read_since(reader, until);
 
 	codes_since(reader->codes, until);
-	if (mappings_bytes(reader->names->mappings) > MANY_BYTES)
+	if (bytes_of_mappings(reader->names) > MANY_BYTES)
 		codes_forget_places(reader->codes);
 	forget(reader->names, oldest);
+}
+
+static void look_who_is_gone(struct names *names)
+{
+	mappings_look_who_is_gone(names->mappings);
+	if (names->data)
+		mappings_look_who_is_gone(names->data);
 }
 
 void reader_begin(struct reader *reader, const struct timespec *since)
@@ -546,7 +597,7 @@ void reader_begin(struct reader *reader, const struct timespec *since)
 	reader->codes = NULL;
 	reader->timed = false;
 	if (notes_lost(names) != names->lost_known)
-		mappings_look_who_is_gone(names->mappings);
+		look_who_is_gone(names);
 	names->lost_known = notes_lost(names);
 	forget(names, oldest);
 	if (names->notices->socket < 0) /* there are no notices, so CPUs are polled */
@@ -573,7 +624,7 @@ static void make_codes(struct reader *reader)
 	struct names *names = reader->names;
 
 	if (!reader->codes)
-		reader->codes = codes_new(names->mappings, &names->ksymbols, names->background,
+		reader->codes = codes_new(names->mappings, names->data, &names->ksymbols, names->background,
 					  &reader->account, reader->since, 0, 0);
 }
 
