@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A reader of the Firefox Profiler's processed profiles that checks what its types (src/types/profile.js, version 48) and
-its upgraders rely on: the columns of each table, their lengths, and that each index leads somewhere."""
+"""A reader of the Firefox Profiler's processed profiles that checks what its types (src/types/profile.ts and markers.ts, with
+what CHANGELOG-formats.md says of version 48) and its upgraders rely on: the columns of each table, their lengths, that each
+index leads somewhere, and that each marker has a schema that knows its fields."""
 import json
+import re
 
 COLUMNS = {"samples": {"stack", "weight", "time"},
            "markers": {"data", "name", "startTime", "endTime", "phase", "category"},
@@ -13,11 +15,43 @@ COLUMNS = {"samples": {"stack", "weight", "time"},
            "nativeSymbols": {"libIndex", "address", "name", "functionSize"}}
 THREAD = {"processType", "processStartupTime", "processShutdownTime", "registerTime", "unregisterTime", "pausedRanges", "name",
           "isMainThread", "pid", "tid", "stringArray", *COLUMNS}
+COUNTER = {"name", "category", "description", "pid", "mainThreadIndex", "samples"}
+SCHEMA = {"name", "tooltipLabel", "tableLabel", "chartLabel", "display", "data", "graphs"}
+DISPLAY = {"marker-chart", "marker-table", "timeline-overview", "timeline-memory", "timeline-ipc", "timeline-fileio"}
+INSTANT, INTERVAL = 0, 1
+COMMON = "counts and loads"  # the thread of counters and markers
 LIB = {"arch", "name", "path", "debugName", "debugPath", "breakpadId", "codeId"}
 
 
 def check_indexes(values, length, least=0):
     assert all(isinstance(value, int) and least <= value < length for value in values if value is not None)
+
+
+def check_markers(thread, schemas, categories):
+    markers = thread["markers"]
+    check_indexes(markers["name"], len(thread["stringArray"]))
+    check_indexes(markers["category"], categories)
+    for start, end, phase, data in zip(*(markers[column] for column in ("startTime", "endTime", "phase", "data"))):
+        assert start >= 0 and (phase, end) == (INSTANT, None) or phase == INTERVAL and end > start
+        fields = {field["key"]: field["format"] for field in schemas[data["type"]]["data"]}
+        assert set(data) == {"type", *fields}
+        assert all(isinstance(data[key], int if form == "integer" else (int, float)) for key, form in fields.items())
+
+
+def check_schema(schema):
+    fields = {field["key"] for field in schema["data"]}
+    labels = "".join(schema[name] for name in ("tooltipLabel", "tableLabel", "chartLabel"))
+    assert set(schema) == SCHEMA and set(schema["display"]) <= DISPLAY
+    assert all(set(field) == {"key", "label", "format"} and field["format"] in ("integer", "decimal") for field in schema["data"])
+    assert set(re.findall(r"\{([^}]*)\}", labels)) <= {"marker.name", *(f"marker.data.{key}" for key in fields)}
+    assert all(graph["key"] in fields and graph["type"] in ("bar", "line", "line-filled") for graph in schema["graphs"])
+
+
+def check_counter(counter, threads):
+    assert set(counter) == COUNTER and threads[counter["mainThreadIndex"]]["pid"] == counter["pid"]
+    samples = counter["samples"]
+    assert set(samples) == {"time", "count", "length"} and len(samples["time"]) == len(samples["count"]) == samples["length"]
+    assert samples["time"] == sorted(samples["time"]) and samples["time"][0] >= 0
 
 
 def check_thread(thread, libs, categories):
@@ -52,7 +86,33 @@ def read(path):
     assert all(set(lib) == LIB for lib in document["libs"])
     for thread in document["threads"]:
         check_thread(thread, document["libs"], len(meta["categories"]))
+        check_markers(thread, {schema["name"]: schema for schema in meta["markerSchema"]}, len(meta["categories"]))
+    for schema in meta["markerSchema"]:
+        check_schema(schema)
+    for counter in document["counters"]:
+        check_counter(counter, document["threads"])
+    pids = {thread["pid"] for thread in document["threads"]}
+    assert sorted(thread["pid"] for thread in document["threads"] if thread["isMainThread"]) == sorted(pids), "one of each process"
+    assert document["threads"], "the viewer shows none without a thread"
     return document
+
+
+def threads(document):
+    """The threads that have samples."""
+    return [thread for thread in document["threads"] if thread["name"] != COMMON]
+
+
+def counts(document):
+    """{name of the counter: sum}."""
+    return {counter["name"]: sum(counter["samples"]["count"]) for counter in document["counters"]}
+
+
+def loads(document):
+    """[(source, start, end, fields)] of the markers, in ms; end is None for a single load."""
+    common, = [thread for thread in document["threads"] if thread["name"] == COMMON]
+    markers = common["markers"]
+    return [(common["stringArray"][name], start, end, data) for name, start, end, data in
+            zip(*(markers[column] for column in ("name", "startTime", "endTime", "data")))]
 
 
 def stacks(document):

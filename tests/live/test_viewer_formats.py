@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Profiles in the formats of other tools' viewers, beside the records of the same run."""
 import collections
+import datetime
 import os
 import subprocess
 
@@ -114,7 +115,7 @@ def test_each_interval_is_a_document_for_speedscope(nhmtap, tmp_path):
 def test_firefox_has_each_way_through_the_calls(nhmtap, tmp_path):
     found, path = run(nhmtap, tmp_path, "firefox", *EVERY_FAULT)
     document = firefox.read(path)
-    assert document["meta"]["product"] == CALLS and [thread["name"] for thread in document["threads"]] == ["calls"]
+    assert document["meta"]["product"] == CALLS and [thread["name"] for thread in firefox.threads(document)] == ["calls"]
     stacks = [(stack, weight) for _, stack, weight in firefox.stacks(document)]
     assert sum(weight for _, weight in stacks) == total(found, "period")
     check_ways(stacks)
@@ -131,11 +132,73 @@ def test_firefox_has_threads_apart_and_the_time_of_a_clock(nhmtap, tmp_path):
     document = firefox.read(path)
     record, = [record for record in found if record["type"] == "profile"]
     threads = {(entry["comm"], str(entry["pid"]), entry["tid"]) for entry in record["entries"]}
-    assert threads == {(t["name"].split("-")[0], t["pid"], t["tid"]) for t in document["threads"] if t["name"] != "[others]"}
+    assert threads == {(t["name"].split("-")[0], t["pid"], t["tid"]) for t in firefox.threads(document) if t["name"] != "[others]"}
     weights = [weight for *_, weight in firefox.stacks(document)]
     assert sum(weights) == pytest.approx(total(found, "period") / 1e6)
-    assert {thread["samples"]["weightType"] for thread in document["threads"]} == {"tracing-ms"}
-    assert max(max(thread["samples"]["time"]) for thread in document["threads"]) <= record["duration_ns"] / 1e6
+    assert {thread["samples"]["weightType"] for thread in firefox.threads(document)} == {"tracing-ms"}
+    assert max(max(thread["samples"]["time"]) for thread in firefox.threads(document)) <= record["duration_ns"] / 1e6
+
+
+def test_firefox_has_intervals_at_their_times_and_what_was_counted_in_them(nhmtap, tmp_path):
+    """Faults of main come before 600 ms without any, those below down() after them. Names are known after the first interval."""
+    found, path = run(nhmtap, tmp_path, "firefox", *EVERY_FAULT, "-I", "100", command=(CALLS, "spin=300", "plain=30", "spin=900", "deep=20,50"))
+    document = firefox.read(path)
+    intervals = [record for record in found if record["type"] == "profile" and record.get("part", 1) == 1]
+    began = min(firefox_time(record) for record in intervals)
+    assert sum(weight for *_, weight in firefox.stacks(document)) == total(found, "period")
+    assert firefox.counts(document) == {"page-faults": sum(record["value"] for record in intervals)}
+    counter, = document["counters"]
+    for record in intervals:
+        ends = pytest.approx(firefox_time(record) - began + record["duration_ns"] / 1e6, abs=.01)
+        assert record["value"] in [n for time, n in zip(counter["samples"]["time"], counter["samples"]["count"]) if time == ends]
+    thread, = firefox.threads(document)
+    times = {"main": [], "down": []}
+    for time, (_, stack, _) in zip(thread["samples"]["time"], firefox.stacks(document)):
+        if stack[-2:] == ("main", "touch") or "down" in stack:
+            times["down" if "down" in stack else "main"].append(time)
+    assert len(intervals) >= 4 and max(times["main"]) + 300 < min(times["down"])
+
+
+def firefox_time(record):
+    """The start of an interval in ms since 1970."""
+    return datetime.datetime.fromisoformat(record["start_time"][:26] + "+00:00").timestamp() * 1000
+
+
+def test_firefox_has_each_event_in_threads_and_a_counter_of_its_own(nhmtap, tmp_path):
+    found, path = run(nhmtap, tmp_path, "firefox", "-e", "page-faults,task-clock:u", "-c", "7", command=(CALLS, "plain=300"))
+    document = firefox.read(path)
+    assert {thread["name"]: thread["samples"]["weightType"] for thread in firefox.threads(document)} == {
+        "calls (task-clock:u)": "tracing-ms", "calls (page-faults)": "samples"}
+    assert firefox.counts(document) == {r["event"]: r["value"] for r in found if r["type"] == "profile" and "value" in r}
+
+
+def test_firefox_has_the_activities_of_a_session_in_one_document(nhmtap, tmp_path, puppet):
+    activities = [faults("page-faults", "profile", by="stack", pid=str(puppet.pid)),
+                  {"name": "counted", "command": "stat", "event": "minor-faults", "pid": str(puppet.pid)}]
+    with Session(nhmtap, tmp_path, activities, outputs=[{}, {"format": "firefox", "path": str(tmp_path / "x.json")}]) as session:
+        for _ in range(3):
+            puppet.do("faults=10")
+            session.do("snapshot")
+        ended = session.end()
+        assert ended.status == 0
+    found = records.parse(ended.out)
+    document = firefox.read(tmp_path / "x.json")
+    assert sum(weight for *_, weight in firefox.stacks(document)) == total(found, "period") >= 30
+    assert firefox.counts(document) == {
+        "page-faults": sum(r["value"] for r in found if r["type"] == "profile" and "value" in r),
+        "minor-faults": sum(r["value"] for r in found if r["type"] == "count")}
+
+
+def test_firefox_has_single_samples_at_their_times_in_their_threads(nhmtap, tmp_path):
+    found, path = run(nhmtap, tmp_path, "firefox", *EVERY_FAULT, name="stream")
+    document = firefox.read(path)
+    samples = [record for record in found if record["type"] == "sample"]
+    at = lambda record: datetime.datetime.fromisoformat(record["sample_time"][:26] + "+00:00").timestamp() * 1000
+    thread, = firefox.threads(document)
+    assert thread["name"] == "calls-{0}/{0}".format(thread["pid"]) and int(thread["pid"]) == samples[0]["pid"]
+    assert [time - thread["samples"]["time"][0] for time in thread["samples"]["time"]] == pytest.approx(
+        [at(record) - at(samples[0]) for record in samples], abs=.01)
+    check_ways((stack, weight) for _, stack, weight in firefox.stacks(document))
 
 
 def test_each_activity_of_a_session_has_its_own_event(nhmtap, tmp_path, puppet):

@@ -4,6 +4,7 @@ import collections
 
 import pytest
 
+import firefox
 import known
 import otlp
 import pages
@@ -301,3 +302,20 @@ def test_without_rights_the_missing_ones_are_named(guest):
     records.check_stream(found)
     assert found[0]["errno"] == "EACCES"
     assert "the kernel's side needs 1 or less" in found[0]["why"]
+
+
+def test_firefox_has_the_latencies_of_each_source_as_markers_and_of_single_loads_at_their_times(guest, tmp_path):
+    """The loads of memory take 190 cycles and at most a page walk, as above."""
+    guest.say("nhmtap mem -g -c 100 -o json=j -o firefox=f -- chase memory && "
+              "nhmtap stream -e cpu/mem-loads,ldlat=100/pp -c 500 --fields stack,pid,tid,comm,latency,source,period -o json=k -o firefox=g -- chase memory",
+              paranoid=-1)
+    document, single = (firefox.read(guest.fetch(name, tmp_path)) for name in "fg")
+    found, samples = (records.parse(open(guest.fetch(name, tmp_path), encoding="utf-8").read()) for name in "jk")
+    expected = {source["source"]: source for r in found if r["type"] == "mem" for source in r.get("sources", []) if source["latency_max"]}
+    markers = {source: fields for source, *_, fields in firefox.loads(document)}
+    assert {source: (fields["samples"], fields["loads"], fields["max"]) for source, fields in markers.items()} == {
+        source: (one["samples"], one["period"], one["latency_max"]) for source, one in expected.items()}
+    assert 190 <= markers["local_dram_exclusive"]["mean"] <= 190 + 38
+    assert firefox.counts(document) == {"load-latency": sum(r.get("value", 0) for r in found if r["type"] == "mem")}
+    loads = sorted((source, fields["mean"]) for source, _, end, fields in firefox.loads(single) if end is None)
+    assert loads and loads == sorted((r["source"], r["latency"]) for r in samples if r["type"] == "sample")

@@ -72,13 +72,13 @@ def test_a_depth_without_stacks_is_refused(nhmtap):
     assert result.status == 1 and "-g" in result.err
 
 
-@pytest.mark.parametrize("form", ["folded", "pprof", "speedscope", "firefox", "callgrind"])
+@pytest.mark.parametrize("form", ["folded", "pprof", "speedscope", "callgrind"])
 def test_a_form_that_can_not_tell_events_apart_takes_one(nhmtap, form):
     result = nhmtap("profile", "--format", form, "-e", "page-faults,cs", "--", "true")
     assert result.status == 1 and "several events" in result.err and result.out == ""
 
 
-@pytest.mark.parametrize("form", ["pprof", "speedscope", "firefox", "callgrind"])
+@pytest.mark.parametrize("form", ["pprof", "speedscope", "callgrind"])
 def test_a_file_of_a_viewers_is_one_interval(nhmtap, form):
     result = nhmtap("profile", "--format", form, "-I", "100", "--", "true")
     assert result.status == 1 and "--interval" in result.err and result.out == ""

@@ -569,9 +569,10 @@ void stream_end_interval(struct stream *stream)
 
 void stream_finish(struct stream *stream, bool last)
 {
-	/* A page that can't replace the previous one (on stdout or a socket) is written only at the end of
-	 * the run. A page for --listen is made when a client asks for it. */
-	bool waits = stream->scraped || (stream->format->replaces && !stream->sink.documents && !last);
+	/* A page that can't replace the previous one (on stdout or a socket), and a file of the whole run,
+	 * are written only at the end of the run. A page for --listen is made when a client asks for it. */
+	bool at_end = (stream->format->replaces || stream->format->whole) && !stream->sink.documents;
+	bool waits = stream->scraped || (at_end && !last);
 	struct timespec now;
 
 	if (stream->format->finish && !waits)

@@ -15,6 +15,7 @@
 #include "mem/plan.h"
 #include "option/command.h"
 #include "plan/plan.h"
+#include "session/session.h"
 
 #define DEFAULT_FIELDS "comm,pid,tid,cpu,ip,symbol,period"
 
@@ -129,7 +130,8 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	activity->ops = &ops;
 	if (check_fields(options->by, refusal))
 		return -1;
-	if (options->call_graph && !options->by)
+	if ((options->call_graph || session_keys(activity->session, activity->command, "stack")) &&
+	    !options->by)
 		options->by = DEFAULT_FIELDS ",stack";
 	if (call_stacks_choose(activity, refusal))
 		return -1;
