@@ -97,12 +97,13 @@ static bool always(const struct host *host, const struct privileges_for *purpose
 
 #define STOOD_IN (BIT(CAP_PERFMON) | BIT(CAP_BPF) | BIT(CAP_CHECKPOINT_RESTORE))
 
-/* Whether CAP_SYS_ADMIN is needed. One of the reasons: if the kernel itself lacks bpf_cast_to_kern_ctx() of
- * mem.bpf.c, libbpf looks for it in all modules, which requires this capability (BPF_BTF_GET_NEXT_ID). */
+/* Whether CAP_SYS_ADMIN is needed. One of the reasons: if the kernel itself lacks a type of unwind.bpf.c (the
+ * maple tree's, of 6.1), libbpf looks for it in all modules, which requires this capability
+ * (BPF_BTF_GET_NEXT_ID). */
 static bool stands_in(const struct host *host, const struct privileges_for *purpose)
 {
 	return host->perf_event_paranoid >= PARANOID_ALL || (privileges_held() & STOOD_IN) != STOOD_IN ||
-	       !kernel_at_least(host, 6, 2);
+	       !kernel_at_least(host, 6, 1);
 }
 
 static bool locks_tables(const struct host *host, const struct privileges_for *purpose)
