@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
+import images
 import nehalem
 import variation
 from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, PAIRS_OF_XEONS, SANDYBRIDGES, WESTMERES, XEONS, forks, late_library,
@@ -165,6 +166,14 @@ def pushing(machines):
     return machines(add=(late_library("libcurl-gnutls"),))
 
 
+@pytest.fixture
+def mediated(machines):
+    """A machine with the profile for AppArmor, which Debian's kernels enforce, and the program that loads it."""
+    return machines(add=(*map(late_library, ("libcurl-gnutls", "libmicrohttpd")), f"{tool()}:/usr/bin/nhmtap",
+                         f"{tool()}-known:/usr/lib/nhmtap/nhmtap-known", "/sbin/apparmor_parser:/sbin/apparmor_parser", "/usr/bin/setpriv",
+                         "/etc/apparmor.d/abi:/etc/apparmor.d/abi", f"{images.FOLDER}/apparmor:/etc/apparmor.d/nhmtap"))
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """A test that fails in a guest shows the guest's console."""
@@ -179,7 +188,7 @@ def pytest_runtest_makereport(item, call):
 
 # The fixtures that say what kind of machine a test needs. Under xdist's
 # `--dist loadgroup` each kind but the default one boots in one worker only.
-KINDS = ("core2", "isolated", "mannered", "netburst", "perfmon_1", "perfmon_2", "perfmon_3", "pushing", "sandybridge",
+KINDS = ("core2", "isolated", "mannered", "mediated", "netburst", "perfmon_1", "perfmon_2", "perfmon_3", "pushing", "sandybridge",
          "sandybridge_ep", "sandybridge_threads", "siblings", "two_cores", "two_packages", "xeon_7100", "xeon_7400",
          "xeons_7400")
 
