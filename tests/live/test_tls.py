@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Outputs over TLS: whom they trust, what they show of themselves, and that no secret gets into records."""
 import os
+import ssl
+import warnings
 
 import otlp
 import pytest
+from asked import free_port
 from certificates import Authority, server_side
 from otlp import Receiver
 from puppet import command
@@ -69,6 +72,41 @@ def test_a_certificate_that_is_not_valid_is_refused_with_the_reason(nhmtap, tmp_
     assert '"type":"count"' in (tmp_path / "out").read_text()
 
 
+@pytest.mark.parametrize("version", ["TLSv1", "TLSv1_1"])
+def test_a_server_without_tls_1_2_is_refused_with_the_reason(nhmtap, tmp_path, ca, pair, version):
+    """RFC 8996 deprecates the earlier versions."""
+    old = server_side(*pair)
+    old.set_ciphers("DEFAULT@SECLEVEL=0")
+    with warnings.catch_warnings(record=True):  # of a deprecated version
+        old.minimum_version = old.maximum_version = getattr(ssl.TLSVersion, version)
+    with Receiver(tls=old) as receiver:
+        result = stat(nhmtap, tmp_path, receiver, "--tls-ca-file", ca.path)
+        assert receiver.rest() == []
+    assert result.status == 3 and "Error in protocol version" in result.err
+    assert '"type":"count"' in (tmp_path / "out").read_text()
+
+
+def test_what_is_measured_while_a_certificate_is_not_valid_is_sent_once_it_is(nhmtap, tmp_path, puppet, ca, pair):
+    old, _ = expired(ca, tmp_path)
+    port = free_port()
+    output = {"format": "otlp", "path": f"https://127.0.0.1:{port}/v1/metrics", "tls": {"ca_file": str(ca.path)}}
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid))], outputs=[{}, output]) as session:
+        with Receiver(port=port, tls=server_side(*old)) as receiver:
+            for _ in range(3):
+                puppet.do("faults=10")
+                session.do("snapshot")
+            until(lambda: "the server's certificate is refused: it has expired" in session.said())
+            assert receiver.rest() == []
+        with Receiver(port=port, tls=server_side(*pair)) as receiver:
+            first = receiver.next()
+            puppet.do("faults=10")
+            session.do("snapshot")
+            result = session.end()
+            taken = [first.body, *(request.body for request in receiver.rest())]
+    assert result.status == 0
+    assert otlp.total(taken, "nhmtap.events") == sum(r["value"] for r in result.of("count")) >= 40
+
+
 def test_without_verification_each_start_record_says_so(nhmtap, tmp_path, ca):
     pair, _ = expired(ca, tmp_path)
     with Receiver(tls=server_side(*pair)) as receiver:
@@ -81,7 +119,8 @@ def test_a_client_shows_its_certificate(nhmtap, tmp_path, ca, pair):
     cert, key = ca.signed("client")
     with Receiver(tls=server_side(*pair, client_ca=ca.path)) as receiver:
         trust = ["--tls-ca-file", ca.path]
-        assert stat(nhmtap, tmp_path, receiver, *trust).status == 3 and receiver.rest() == []
+        without = stat(nhmtap, tmp_path, receiver, *trust)
+        assert without.status == 3 and receiver.rest() == [] and "it may want a certificate (--tls-cert-file)" in without.err
         result = stat(nhmtap, tmp_path, receiver, *trust, "--tls-cert-file", cert, "--tls-key-file", key)
         assert result.status == 0 and sent(receiver) >= 100, result.err
 

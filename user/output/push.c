@@ -94,7 +94,7 @@ struct push {
 	} body; /* the request's body, where it is not the document's own bytes */
 	unsigned long long pause_ns, again_ns, looked_ns;
 	int stopped;   /* errno of the failure after which it pauses; 0: it does not pause */
-	char why[160]; /* the same in words */
+	char why[200]; /* the same in words */
 	char error[CURL_ERROR_SIZE];
 	char answer[ANSWER_MOST];
 	size_t answered, head; /* bytes of the answer, and of its head */
@@ -346,6 +346,8 @@ static void set_access(struct push *push)
 	for (i = 0; i < ARRAY_SIZE(files); i++)
 		if (*credentials->paths[files[i].file])
 			curl_easy_setopt(push->easy, files[i].option, credentials->paths[files[i].file]);
+	/* Earlier versions are deprecated: RFC 8996. */
+	curl_easy_setopt(push->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (push->unverified) {
 		curl_easy_setopt(push->easy, CURLOPT_SSL_VERIFYPEER, 0L);
 		curl_easy_setopt(push->easy, CURLOPT_SSL_VERIFYHOST, 0L);
@@ -532,6 +534,15 @@ static const char *wrong_with_certificate(long status)
 	return NULL;
 }
 
+/* A server that wants a client's certificate ends the connection, with TLS 1.3 only after the handshake. Its
+ * alert, which says so, may be lost with what was sent to it. */
+static bool may_lack_certificate(const struct push *push, CURLcode code)
+{
+	return !strncmp(push->url, "https:", 6) && !*push->credentials.paths[ACCESS_CERT] &&
+	       (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING ||
+		(code == CURLE_SSL_CONNECT_ERROR && !strstr(push->error, "version")));
+}
+
 /* Says why there is no answer, or which one. */
 static void explain(struct push *push, CURLcode code, long status)
 {
@@ -552,9 +563,10 @@ static void explain(struct push *push, CURLcode code, long status)
 		return;
 	}
 	curl_easy_getinfo(push->easy, CURLINFO_OS_ERRNO, &error);
-	snprintf(push->why, sizeof(push->why), "%.100s%s%s", said,
+	snprintf(push->why, sizeof(push->why), "%.100s%s%s%s", said,
 		 error && !strstr(said, strerror(error)) ? ": " : "",
-		 error && !strstr(said, strerror(error)) ? strerror(error) : "");
+		 error && !strstr(said, strerror(error)) ? strerror(error) : "",
+		 may_lack_certificate(push, code) ? "; it may want a certificate (--tls-cert-file)" : "");
 }
 
 static void wait_before_again(struct push *push, int error)
