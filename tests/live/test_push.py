@@ -3,6 +3,7 @@
 import base64
 import collections
 import contextlib
+import datetime
 import email
 import gzip
 import json
@@ -68,6 +69,39 @@ def test_cumulative_points_are_of_all_since_the_start(nhmtap, tmp_path, puppet):
             begins.add(point.start_time_unix_nano)
     assert sums[:3] == [10, 30, 60] and sums[-1] == sum(r["value"] for r in result.of("count"))
     assert len(begins) == 1
+
+
+def test_a_cumulative_stream_keeps_its_start_whatever_ends_later_and_began_earlier(nhmtap, tmp_path, puppet):
+    """OpenTelemetry's metrics data model, "Resets and gaps": another start is a reset."""
+    out, pid = tmp_path / "otlp", str(puppet.pid)
+    activities = [faults("long", "stat", pid=pid), faults("short", "stat", pid=pid, interval_ms=20),
+                  faults("pids", "profile", pid=pid, by="comm,pid", interval_ms=30)]
+    with Session(nhmtap, tmp_path, activities, outputs=[{}, {"format": "otlp", "path": str(out), "temporality": "cumulative",
+                                                             "series": 100}]) as session:
+        for name in ("first", "second"):
+            puppet.do(f"name={name.encode().hex()}")
+            puppet.do("faults=10")
+            session.until(lambda records, name=name: any(e["comm"] == name for r in records for e in r.get("entries", ())))
+        session.hup()
+        session.do("snapshot")
+        result = session.end()
+    first = {}
+    for r in result.records:
+        if r["type"] == "count":
+            first.setdefault(r["activity"], r["start_time"])
+        for entry in r.get("entries", ()):
+            first.setdefault(entry["comm"], r["start_time"])
+    starts, values = {}, {}
+    for line in out.read_text().splitlines():
+        for name in ("nhmtap.events", "nhmtap.profile_entries"):
+            for labels, point in otlp.points(otlp.read(line, temporality=2), name):
+                key = labels.get("comm", labels["activity"])
+                starts.setdefault(key, set()).add(point.start_time_unix_nano)
+                assert point.as_int >= values.get(key, 0)
+                values[key] = point.as_int
+    assert {key: [start / 1e9 for start in found] for key, found in starts.items()} == {
+        key: [pytest.approx(datetime.datetime.fromisoformat(first[key][:26] + "+00:00").timestamp(), abs=2e-6)]
+        for key in ("long", "short", "first", "second", *({"puppet"} & set(starts)))}
 
 
 @pytest.mark.parametrize("asked, preferred, wanted", [([], None, 1), ([], "cumulative", 2), ([], "Cumulative", 2),

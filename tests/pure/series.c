@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Records as series. The first line of stdin is the largest number of series. Each further line is
- * a record, after which all series are printed as a line of JSON ({name and labels: count}), or a
- * number of seconds by which the clock advances.
+ * a record, after which all series are printed as a line of JSON ({name and labels: [count, begun]}), or
+ * a number of seconds by which the clock advances.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,9 @@ static void print(const struct meters *meters)
 			char *labels = json_dumps(family->series[i].labels, JSON_COMPACT), name[512];
 
 			snprintf(name, sizeof(name), "%s%s", family->name, labels);
-			json_object_set_new(all, name, json_integer(family->series[i].count));
+			json_object_set_new(all, name,
+					    json_pack("[I, I]", (json_int_t)family->series[i].count,
+						      (json_int_t)family->series[i].begun));
 			free(labels);
 		}
 	json_dumpf(all, stdout, JSON_COMPACT);

@@ -12,20 +12,21 @@ SOURCES = ("output/meters.c", "output/flatten.c", "output/calls.c", "output/text
 
 @pytest.fixture(scope="module")
 def series(tmp_path_factory):
-    """The series after each record: {comm: samples}. A step is the comm of an entry, or a number of
-    seconds by which the clock advances."""
+    """The series after each record: {comm: samples}, or {comm: begin}, the number of the step that it is of. A step is the
+    comm of an entry, or a number of seconds by which the clock advances."""
     program = compiled(tmp_path_factory.mktemp("series"), "series", *SOURCES,
-                       libraries=("-ljansson", '-DNHMTAP_VERSION="0"'))
+                       libraries=("-ljansson", "-lm", '-DNHMTAP_VERSION="0"'))
 
-    def run(*steps):
+    def run(*steps, what=0):
         lines = [str(MOST)]
-        for step in steps:
-            record = {"type": "profile", "event": "page-faults", "entries": [{"comm": step, "samples": 1, "value": 1}]}
+        for number, step in enumerate(steps):
+            record = {"type": "profile", "start_time": f"1970-01-01T00:00:{number:02}Z",
+                "event": "page-faults", "entries": [{"comm": step, "samples": 1, "value": 1}]}
             lines.append(str(step) if isinstance(step, int) else json.dumps(record))
         found = []
         for line in program("\n".join(lines) + "\n").splitlines():
-            found.append({json.loads(name.removeprefix("profile_entries")).get("comm"): count
-                          for name, count in json.loads(line).items() if name.startswith("profile_entries")})
+            found.append({json.loads(name.removeprefix("profile_entries")).get("comm"): pair[what]
+                          for name, pair in json.loads(line).items() if name.startswith("profile_entries")})
         return found
     return run
 
@@ -53,3 +54,9 @@ def test_what_goes_on_keeps_its_series_and_its_sum(series):
 def test_so_many_series_as_fit_stay_for_however_long(series):
     found = series(*named("a"), 100000, "a0")
     assert found[-1] == {**{name: 1 for name in named("a")}, "a0": 2}
+
+
+def test_a_series_begins_with_its_first_record_and_once_more_after_it_was_forgotten(series):
+    found = series(*named("a"), "a0", 3700, *named("b"), 3700, "a0", what=1)
+    assert found[MOST]["a0"] == 0 and found[MOST]["a9"] == 9 * 10**9
+    assert found[-1]["a0"] == (2 * MOST + 3) * 10**9

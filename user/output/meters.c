@@ -116,7 +116,8 @@ static void forget_unused(struct meters *meters)
 static struct meter_series *new_series(struct meters *meters, struct meter *meter, json_t *labels)
 {
 	json_object_set_new(meter->index, text_of(meters, labels), json_integer(meter->nr));
-	*xappend(meter->series, meter->nr) = (struct meter_series){.labels = labels};
+	*xappend(meter->series, meter->nr) = (struct meter_series){
+		.labels = labels, .begun = meters->record ? moment(meters->record, "start_time") : 0};
 	return &meter->series[meter->nr - 1];
 }
 
@@ -195,6 +196,7 @@ void meters_begin_anew(struct meters *meters)
 				.text = family->series[i].text,
 				.bounded = family->series[i].bounded,
 				.used = family->series[i].used,
+				.begun = family->series[i].begun,
 			};
 }
 
@@ -478,7 +480,8 @@ static bool take_reload(const struct taking *taking)
 	return true;
 }
 
-bool meters_take(struct meters *meters, const char *activity, const struct calls *calls, const json_t *record)
+static bool take_record(struct meters *meters, const char *activity, const struct calls *calls,
+			const json_t *record)
 {
 	static const struct {
 		const char *type;
@@ -510,6 +513,16 @@ bool meters_take(struct meters *meters, const char *activity, const struct calls
 	else
 		return false;
 	return true;
+}
+
+bool meters_take(struct meters *meters, const char *activity, const struct calls *calls, const json_t *record)
+{
+	bool has;
+
+	meters->record = record;
+	has = take_record(meters, activity, calls, record);
+	meters->record = NULL;
+	return has;
 }
 
 /* --- nhmtap itself ---------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ struct meter_series {
 	bool set;	/* it has a value */
 	bool bounded;	/* it counts toward the limit */
 	time_t used;	/* last use, seconds of CLOCK_MONOTONIC */
+	__u64 begun;	/* start of the first interval that it has a value of, ns since 1970; 0: not known */
 	double number;	/* value of a gauge, or of a counter with fractions */
 	__u64 count;	/* value of a counter; number of values in a histogram */
 	__u64 sum, buckets[METER_BUCKETS];
@@ -51,10 +52,11 @@ struct meters {
 	struct meter *families, **end;
 	__u64 limit; /* most series with labels without a natural limit */
 	__u64 used;
-	time_t looked;	     /* when unused series were last searched for, seconds of CLOCK_MONOTONIC */
-	double spent;	     /* nhmtap's own CPU time in s when the counters began */
-	struct compact text; /* buffer for the labels to look up */
-	bool entries;	     /* entries become series as well */
+	time_t looked;	      /* when unused series were last searched for, seconds of CLOCK_MONOTONIC */
+	double spent;	      /* nhmtap's own CPU time in s when the counters began */
+	struct compact text;  /* buffer for the labels to look up */
+	const json_t *record; /* that is being taken in; NULL: none */
+	bool entries;	      /* entries become series as well */
 };
 
 /* `series` is the limit of series for entries; with 0, entries do not become series. The caller calls

@@ -92,11 +92,23 @@ static json_t *histogram_point(json_t *point, const struct meter_series *series)
 	return point;
 }
 
-static json_t *point_of(const struct otlp *otlp, const struct meter *meter, const struct meter_series *series)
+/* When the counting of a point began. A stream of cumulative points keeps its start (OpenTelemetry's data
+ * model, "Resets and gaps"), whatever begins earlier meanwhile; one that was forgotten and begins again has
+ * another one. */
+static __u64 start_of(const struct otlp *otlp, const struct meter *meter, struct meter_series *series)
+{
+	if (!otlp->cumulative || meter->kind == METER_GAUGE)
+		return otlp->since;
+	if (!series->begun)
+		series->begun = otlp->since;
+	return series->begun;
+}
+
+static json_t *point_of(const struct otlp *otlp, const struct meter *meter, struct meter_series *series)
 {
 	json_t *point =
 		json_pack("{s:o, s:o, s:o}", "attributes", attributes_of(series->labels), "startTimeUnixNano",
-			  whole(otlp->since), "timeUnixNano", whole(otlp->until));
+			  whole(start_of(otlp, meter, series)), "timeUnixNano", whole(otlp->until));
 
 	if (meter->kind == METER_HISTOGRAM)
 		return histogram_point(point, series);
