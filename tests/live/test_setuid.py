@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from puppet import wait_asleep
 from records import FILE, Result
 
 NOBODY = 65534
@@ -135,3 +136,40 @@ def test_an_ordinary_command_has_no_such_warning(stat, command):
 
 def test_time_in_which_counting_was_off_is_not_missing(stat):
     assert not cut(stat("-D", "20", "--", "./plain", 60))
+
+
+@pytest.fixture
+def attached(folder):
+    """Runs nobody's shell, attaches to it, and has it execute a program. Returns the result of stat."""
+    def runs(program, option="-p", user=NOBODY, more=()):
+        shell = subprocess.Popen(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "sh", "-c",
+                                  f"read line; exec ./{program} 50"], stdin=subprocess.PIPE, cwd=folder)
+        wait_asleep(shell.pid)
+        caller = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
+        stat = subprocess.Popen([*caller, "./nhmtap", "stat", "-e", "page-faults:u", option, str(shell.pid), *more],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
+                                env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
+        began = stat.stdout.readline()
+        shell.communicate(b"\n")
+        out, err = stat.communicate(timeout=60)
+        return Result(stat.returncode, began + out, err)
+    return runs
+
+
+@pytest.mark.parametrize("user", [0, NOBODY])
+@pytest.mark.parametrize("option", ["-p", "-t"])
+@pytest.mark.parametrize("program", HOW)
+def test_a_process_that_is_attached_to_and_changes_its_rights_is_not_counted_either(attached, program, option, user):
+    result = attached(program, option, user, more=["-I", "10", "--expect", "page-faults:u<1000000"])
+    warning, = cut(result)
+    assert "rights" in warning["why"] and "(-a)" in warning["remedy"] and warning["why"] in result.err
+    last = result.of("count")[-1]
+    assert last["status"] == "not_counted" and "setuid" in last["why"]
+    assert result.one("expectation")["outcome"] == "cannot_tell" and result.status == 3
+
+
+@pytest.mark.parametrize("option", ["-p", "-t"])
+def test_a_process_that_executes_an_ordinary_program_has_no_such_warning(attached, option):
+    result = attached("plain", option, more=["-I", "10"])
+    assert {count["status"] for count in result.of("count")} <= {"counted", "not_counted"} and not cut(result)
+    assert result.of("count")[0]["status"] == "counted"

@@ -100,6 +100,18 @@ def test_where_the_kernel_refuses_descriptors_of_processes_the_end_is_seen_all_t
     assert result.count("page-faults") >= 100
 
 
+@pytest.mark.parametrize("option", ["-p", "-t"])
+def test_without_descriptors_of_processes_one_that_nobody_waits_for_has_ended(nhmtap, tmp_path, option):
+    with Puppet() as puppet:
+        process = nhmtap.attach("stat", "-e", "page-faults", option, puppet.pid, before=[
+            "strace", "-o", tmp_path / "strace", "-e", "trace=pidfd_open", "-e",
+            "inject=pidfd_open:error=EPERM"], env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
+        puppet.process.stdin.close()
+        os.waitid(os.P_PID, puppet.pid, os.WEXITED | os.WNOWAIT)
+        result = nhmtap.finish(process)
+    assert (result.status, result.one("end")["reason"]) == (0, "exited")
+
+
 @pytest.fixture
 def zombie():
     """A process that has ended, and for which nobody has waited."""
@@ -293,6 +305,53 @@ def test_a_first_thread_that_has_ended_is_refused_by_itself(nhmtap):
     with Leaderless() as threads:
         result = nhmtap("stat", "-e", "page-faults", "-t", threads.pid)
     assert result.status == 2 and "there is no such thread" in result.err
+
+
+# --- a thread that takes the id of another --------------------------------------------------------
+
+
+class Successor(Puppet):
+    """tests/programs/successor.c, whose second thread becomes a puppet."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([program("successor"), *command()], text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        _, self.pid, self.tid = map(int, self.process.stdout.readline().replace("ready", "0").split())
+        wait_asleep(self.tid)
+
+    def succeed(self):
+        """Returns the range of the puppet's touch()."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return touched(self.process.stdout.readline())
+
+
+@pytest.mark.parametrize("target", ["-p {pid}", "-p {tid}", "-t {tid}", "-t {tid},{pid}"])
+def test_a_thread_that_executes_a_program_and_gets_the_id_of_another_is_still_measured(nhmtap, target):
+    with Successor() as threads:
+        names = target.format(**vars(threads)).split()
+        counting = nhmtap.attach("stat", "-e", "page-faults", *names)
+        sampling = nhmtap.attach("profile", *EVERY_FAULT, "--by", "ip", *names)
+        where = threads.succeed()
+        threads.do("faults=3000")
+        results = [nhmtap.interrupt(process) for process in (counting, sampling)]
+    assert [result.one("end")["reason"] for result in results] == ["interrupted"] * 2
+    assert not any(result.of("warning") for result in results)
+    assert results[0].count("page-faults") >= 3001
+    assert in_touch(results[1], where) == 3001  # and the one of its start
+
+
+@pytest.mark.parametrize("interval", [[], ["-I", "60000"]])
+def test_a_thread_whose_id_another_has_got_is_said_to_have_ended(nhmtap, interval):
+    with Successor() as threads:
+        process = nhmtap.attach("stat", "-e", "page-faults", "-t", threads.pid, *interval)
+        threads.succeed()
+        threads.do("faults=3000")
+        result = nhmtap.interrupt(process)
+    warning = result.one("warning")
+    assert (warning["cause"], warning["remedy"]) == ("not_followed", "count the process (-p)")
+    assert f"thread {threads.pid} has ended" in warning["why"] and warning["why"] in result.err
+    assert result.count("page-faults") < 100
 
 
 # --- the same thing named twice -------------------------------------------------------------------

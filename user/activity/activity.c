@@ -91,7 +91,10 @@ int activity_open_counters(struct activity *activity, struct refusal *refusal)
 
 bool activity_cut(const struct activity *activity)
 {
-	return target_is_command(&activity->plan.target) && child_cut(&activity->session->child);
+	const struct target *target = &activity->plan.target;
+
+	return target_of_ids(target) ? counters_taken(activity->counters)
+				     : target_is_command(target) && child_cut(&activity->session->child);
 }
 
 bool activity_partial(const struct activity *activity)

@@ -122,7 +122,8 @@ bool activity_runs_already(const struct activity *activity);
 /* Opens the plan's events, and sets activity->forks. Returns as counters_open(). */
 int activity_open_counters(struct activity *activity, struct refusal *refusal);
 
-/* Whether the activity measures the session's command, and the kernel has ended that: see child_cut(). */
+/* Whether the kernel has ended the counting of what the activity measures: of the session's command, see
+ * child_cut(); or of processes and threads, see counters_taken(). */
 bool activity_cut(const struct activity *activity);
 
 /* Whether a signal has ended the execution that is reported, of several that were asked for. Its counts are

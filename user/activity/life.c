@@ -55,6 +55,7 @@ void activity_report(struct activity *activity, bool last)
 	if (activity->reader && last)
 		reader_hurry_no_more(activity->reader);
 	session_begin_interval(session, last);
+	warn_of_taken(activity);
 	activity->ops->report(activity, last);
 	warn_of_clock(activity, &lead);
 	warn_of_registers(activity);
@@ -287,8 +288,8 @@ void activity_wait(struct activity *activity)
 			       activity->options->interval_ms * 1000000);
 	/* A command says how long, even if the target ends before, as in perf stat. */
 	if (!activity->plan.target.command)
-		activity->targets =
-			targets_watch(&activity->plan.target, session->loop, on_targets_gone, activity);
+		activity->targets = targets_watch(&activity->plan.target, session->loop, activity->counters,
+						  on_targets_gone, activity);
 }
 
 void activity_wait_no_more(struct activity *activity)

@@ -18,6 +18,7 @@
 struct watched {
 	struct targets *targets;
 	pid_t id;
+	bool thread;
 	int fd;	   /* pidfd; -1: not available, or it has ended */
 	bool left; /* still running */
 	struct source *source;
@@ -26,18 +27,44 @@ struct watched {
 struct targets {
 	struct loop *loop;
 	due_fn gone;
+	struct counters *counters;
 	void *context;
 	struct watched *list;
 	size_t nr, left;
 	struct source *look; /* timer to poll those without a pidfd */
 };
 
-static bool is_there(pid_t id)
-{
-	char path[32];
+static void on_ended(void *context, short events);
+static void on_look(void *context);
 
-	snprintf(path, sizeof(path), "/proc/%d", proc_number(id));
-	return !access(path, F_OK);
+/* Returns whether it is still there. */
+static bool begin(struct watched *watched)
+{
+	struct targets *targets = watched->targets;
+	pid_t id = watched->id;
+
+	watched->fd = syscall(SYS_pidfd_open, id, watched->thread ? O_EXCL /* PIDFD_THREAD */ : 0);
+	if (watched->fd < 0 && watched->thread)
+		watched->fd = syscall(SYS_pidfd_open, id, 0); /* works if it is its process's first thread */
+	if (watched->fd >= 0)
+		watched->source = loop_watch(targets->loop, watched->fd, POLLIN, on_ended, watched);
+	else if (errno == ESRCH || !proc_is_there(id, watched->thread))
+		return false;
+	else if (!targets->look)
+		targets->look =
+			loop_every(targets->loop, clock_ns(CLOCK_MONOTONIC), LOOK_NS, on_look, targets);
+	return true;
+}
+
+/* Watches a thread that has got its process's id. */
+static bool goes_on(struct watched *watched)
+{
+	pid_t id = watched->thread ? counters_go_on(watched->targets->counters, watched->id) : 0;
+
+	if (!id)
+		return false;
+	watched->id = id;
+	return begin(watched);
 }
 
 static void has_ended(struct watched *watched)
@@ -48,6 +75,8 @@ static void has_ended(struct watched *watched)
 	if (watched->fd >= 0)
 		close(watched->fd);
 	watched->fd = -1;
+	if (goes_on(watched))
+		return;
 	watched->left = false;
 	if (!--targets->left)
 		targets->gone(targets->context);
@@ -66,7 +95,7 @@ static void on_look(void *context)
 	for (size_t i = 0; i < nr; i++) {
 		struct watched *watched = &targets->list[i];
 
-		if (!watched->left || watched->fd >= 0 || is_there(watched->id))
+		if (!watched->left || watched->fd >= 0 || proc_is_there(watched->id, watched->thread))
 			continue;
 		if (targets->left == 1) { /* `gone` may release `targets` */
 			has_ended(watched);
@@ -88,27 +117,22 @@ static void watch(struct targets *targets, pid_t id, bool thread)
 {
 	struct watched *watched = &targets->list[targets->nr++];
 
-	*watched = (struct watched){.targets = targets, .id = id};
-	watched->fd = syscall(SYS_pidfd_open, id, thread ? O_EXCL /* PIDFD_THREAD */ : 0);
-	if (watched->fd < 0 && thread)
-		watched->fd = syscall(SYS_pidfd_open, id, 0); /* works if it is its process's first thread */
-	watched->left = watched->fd >= 0 || (errno != ESRCH && is_there(id));
-	if (watched->fd >= 0)
-		watched->source = loop_watch(targets->loop, watched->fd, POLLIN, on_ended, watched);
+	*watched = (struct watched){.targets = targets,
+				    .id = thread ? id : counters_process(targets->counters, id),
+				    .thread = thread};
+	watched->left = begin(watched) || goes_on(watched);
 	targets->left += watched->left;
-	if (watched->left && watched->fd < 0 && !targets->look)
-		targets->look =
-			loop_every(targets->loop, clock_ns(CLOCK_MONOTONIC), LOOK_NS, on_look, targets);
 }
 
-struct targets *targets_watch(const struct target *target, struct loop *loop, due_fn gone, void *context)
+struct targets *targets_watch(const struct target *target, struct loop *loop, struct counters *counters,
+			      due_fn gone, void *context)
 {
 	struct targets *targets;
 
 	if (!target->nr_pids && !target->nr_tids)
 		return NULL;
 	targets = xcalloc(1, sizeof(*targets));
-	*targets = (struct targets){.loop = loop, .gone = gone, .context = context};
+	*targets = (struct targets){.loop = loop, .gone = gone, .counters = counters, .context = context};
 	targets->list = xcalloc(target->nr_pids + target->nr_tids, sizeof(*targets->list));
 	for (size_t i = 0; i < target->nr_pids; i++)
 		watch(targets, target->pids[i], false);

@@ -248,6 +248,29 @@ int warn_of_unfollowed(struct activity *activity)
 	return put(activity, record, "not_followed", why);
 }
 
+int warn_of_taken(struct activity *activity)
+{
+	int err = 0, place;
+
+	while (!err && (place = counters_look_at_threads(activity->counters)) >= 0) {
+		const struct place *thread = &counters_places(activity->counters)->list[place];
+		const char *remedy = thread->taken ? "count whole CPUs (-a)" : "count the process (-p)";
+		json_t *record = json_pack("{s:s, s:s}", "type", "warning", "remedy", remedy);
+		char why[300];
+
+		snprintf(why, sizeof(why), "thread %d %s", thread->id,
+			 thread->taken ? "goes on and is not counted any more: it executed a program that "
+					 "changes its "
+					 "rights (setuid, file capabilities) or that it may not read"
+				       : "has ended: another thread of its process executed a program, goes "
+					 "on with its id, "
+					 "and is not counted");
+		say("nhmtap: %s: %s. Next: %s.", activity->name, why, remedy);
+		err = put(activity, record, "not_followed", why);
+	}
+	return err;
+}
+
 int warn_of_late_cgroups(struct activity *activity)
 {
 	json_t *late = activity->cgroup_watch.told ? NULL : activity_cgroups_late(activity, -1), *record;

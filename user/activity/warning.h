@@ -51,6 +51,10 @@ int warn_of_doubt(struct activity *activity, const char *event, const char *why)
  * 0 or -errno of the sink. */
 int warn_of_unfollowed(struct activity *activity);
 
+/* Looks whether the kernel has taken the events of a process or thread away that goes on, and says so once
+ * for each. */
+int warn_of_taken(struct activity *activity);
+
 /* Warns, once, that cgroups that a pattern fits were found late, or were gone before. Returns 0 or -errno of
  * the sink. */
 int warn_of_late_cgroups(struct activity *activity);

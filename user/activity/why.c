@@ -152,7 +152,7 @@ static const char *why_given_up(const struct activity *activity, size_t i, const
 
 /* begin_new_exec(), fs/exec.c. */
 #define CUT                                                                                                  \
-	"the command executed a program that changes its rights (setuid, setgid, file capabilities) or "     \
+	"the target executed a program that changes its rights (setuid, setgid, file capabilities) or "      \
 	"that "                                                                                              \
 	"it may not read: the kernel ends the counting of such a process; -a counts it"
 

@@ -1111,3 +1111,138 @@ int counters_join_cgroup(struct counters *counters, size_t i)
 	set_away(counters, i, false);
 	return 0;
 }
+
+/* --- threads whose events are theirs no more --------------------------------------------------- */
+
+/* The first event that is open at a place, which leads a group; -1: none is. */
+static int leader_at(const struct counters *counters, size_t place)
+{
+	for (size_t i = 0; i < counters->plan->events.nr; i++)
+		if (event_leads(&counters->plan->events, i) && cell_at(counters, i, place)->fd >= 0)
+			return i;
+	return -1;
+}
+
+/* Tries to add an event, which is never enabled, to a group in a thread: the kernel allows it if the group is
+ * there. Returns 0; -EINVAL, or -ENODEV of later kernels, if it isn't; or another -errno. */
+static int try_thread(const struct perf_event_attr *leader, int group_fd, pid_t tid)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.disabled = 1,
+		.inherit = leader->inherit,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.use_clockid = leader->use_clockid,
+		.clockid = leader->clockid,
+	};
+	int sibling = syscall(SYS_perf_event_open, &attr, tid, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
+
+	if (sibling < 0)
+		return -errno;
+	close(sibling);
+	return 0;
+}
+
+/* Whether the events of a place belong to the thread of this id: 0, or -errno. */
+static int belongs_to(const struct counters *counters, size_t place, int of, pid_t tid)
+{
+	const struct perf_event_attr *leader = &counters->plan->events.list[of].attr;
+	int err = try_thread(leader, cell_at(counters, of, place)->fd, tid);
+
+	/* A thread that is just ending has no group either. */
+	return (err == -EINVAL || err == -ENODEV) && try_thread(leader, -1, tid) == -ESRCH ? -ESRCH : err;
+}
+
+/* Finds the place whose thread has got the id of this place's thread, and notes that; -1: there is none. */
+static int find_successor(struct counters *counters, size_t place)
+{
+	struct place *list = counters->places.list;
+
+	for (size_t i = 0; i < counters->places.nr; i++) {
+		int of = i == place ? -1 : leader_at(counters, i);
+
+		if (of < 0 || belongs_to(counters, i, of, list[place].id))
+			continue;
+		list[i].id = list[place].id;
+		list[i].ended = false;
+		return i;
+	}
+	return -1;
+}
+
+/* Looks at a thread. Returns whether something with its id goes on uncounted. */
+static bool look_at(struct counters *counters, size_t p, int of)
+{
+	struct place *place = &counters->places.list[p];
+	uid_t owner;
+	int err = belongs_to(counters, p, of, place->id);
+	place->ended = err == -ESRCH;
+	if (err != -EINVAL && err != -ENODEV && err != -EACCES && err != -EPERM)
+		return false;
+	owner = place_owner(place->id);
+	place->ended = find_successor(counters, p) >= 0;
+	if (place->ended || owner == (uid_t)-1)
+		return false;
+	place->taken = owner != place->owner;
+	place->ended = !place->taken;
+	/* Of a process, a thread that came later has events, too, which have no descriptor. */
+	return place->taken || counters->plan->target.nr_tids;
+}
+
+int counters_look_at_threads(struct counters *counters)
+{
+	for (size_t p = 0; p < counters->places.nr; p++) {
+		struct place *place = &counters->places.list[p];
+		struct count now = {0};
+		int of = place->id > 0 && !place->ended && !place->taken ? leader_at(counters, p) : -1;
+
+		/* What has not run since has lost nothing since. */
+		if (of < 0 || read(cell_at(counters, of, p)->fd, &now, sizeof(now)) < (int)sizeof(now) ||
+		    (now.enabled_ns && now.enabled_ns == place->sure_ns))
+			continue;
+		if (look_at(counters, p, of))
+			return p;
+		place->sure_ns = now.enabled_ns;
+	}
+	return -1;
+}
+
+bool counters_taken(const struct counters *counters)
+{
+	bool any = false;
+
+	for (size_t p = 0; p < counters->places.nr; p++) {
+		const struct place *place = &counters->places.list[p];
+
+		if (place->id > 0 && place->open && !place->ended && !place->taken)
+			return false;
+		any = any || place->taken;
+	}
+	return any;
+}
+
+pid_t counters_process(const struct counters *counters, pid_t id)
+{
+	for (size_t p = 0; p < counters->places.nr; p++)
+		if (counters->places.list[p].tid == id && counters->places.list[p].process)
+			return counters->places.list[p].process;
+	return id;
+}
+
+pid_t counters_go_on(struct counters *counters, pid_t was)
+{
+	for (size_t p = 0; p < counters->places.nr; p++) {
+		struct place *place = &counters->places.list[p];
+		int of = place->tid == was && place->process ? leader_at(counters, p) : -1;
+
+		if (of < 0 || place->process == was || belongs_to(counters, p, of, place->process))
+			continue;
+		place->id = place->process;
+		place->ended = false;
+		return place->id;
+	}
+	return 0;
+}

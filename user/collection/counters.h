@@ -144,4 +144,23 @@ int counters_join_cgroup(struct counters *counters, size_t i);
 /* The number of threads that appeared while the events were being opened, and that may not be counted. */
 size_t counters_unfollowed(const struct counters *counters);
 
+/*
+ * Looks which of the target's threads have ended, and which go on without their events: begin_new_exec()
+ * (fs/exec.c) takes them away, as if the thread had ended, when it executes a program that changes its rights
+ * or that it may not read. A thread that executes a program in a process of several gets the id of the first
+ * one, which ends; its events stay its own. Returns the place of a thread of whose id something goes on that
+ * is not counted, once: its events were taken away, or it has ended and a thread that is no target has its
+ * id; -1: none.
+ */
+int counters_look_at_threads(struct counters *counters);
+
+/* Whether events were taken away from a thread, and none of the target's others is known to be counted. */
+bool counters_taken(const struct counters *counters);
+
+/* The process that the target has by this id, which may be that of any of its threads. */
+pid_t counters_process(const struct counters *counters, pid_t id);
+
+/* The id that the thread has got whose id was this one: its process's. 0: it has ended. */
+pid_t counters_go_on(struct counters *counters, pid_t was);
+
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -14,6 +15,15 @@
 static void add(struct places *places, int cpu, pid_t tid, int cgroup)
 {
 	*xappend(places->list, places->nr) = (struct place){.cpu = cpu, .tid = tid, .cgroup = cgroup};
+}
+
+uid_t place_owner(pid_t tid)
+{
+	struct stat stat_of;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", proc_number(tid));
+	return stat(path, &stat_of) ? (uid_t)-1 : stat_of.st_uid;
 }
 
 void places_add_cpus(struct places *places, const struct cpus *cpus, int cgroup)
@@ -29,16 +39,27 @@ void places_of_thread(struct places *places, pid_t tid)
 }
 
 /* Adds a thread unless it is there already: `-p PID,TID` may name one process twice. */
-static void add_once(struct places *places, pid_t tid)
+static void add_once(struct places *places, pid_t process, pid_t tid)
 {
 	for (size_t i = 0; i < places->nr; i++)
 		if (places->list[i].tid == tid)
 			return;
 	add(places, -1, tid, -1);
+	places->list[places->nr - 1].id = tid;
+	places->list[places->nr - 1].process = process;
+	places->list[places->nr - 1].owner = place_owner(tid);
+}
+
+static pid_t process_of(pid_t tid)
+{
+	char number[32];
+
+	return proc_status(tid, "Tgid:", number, sizeof(number)) ? atoi(number) : 0;
 }
 
 static int add_process(struct places *places, pid_t pid)
 {
+	pid_t process = process_of(pid);
 	struct dirent *entry;
 	char path[64];
 	DIR *dir;
@@ -50,7 +71,7 @@ static int add_process(struct places *places, pid_t pid)
 	/* A first thread that has ended before the others is still there, and can't be measured. */
 	while ((entry = readdir(dir)))
 		if (isdigit((unsigned char)entry->d_name[0]) && !proc_is_zombie(atoi(entry->d_name)))
-			add_once(places, atoi(entry->d_name));
+			add_once(places, process, atoi(entry->d_name));
 	closedir(dir);
 	return 0;
 }
@@ -63,7 +84,7 @@ static int add_thread(struct places *places, pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d", proc_number(tid));
 	if (access(path, F_OK) || proc_is_zombie(tid))
 		return -ESRCH;
-	add_once(places, tid);
+	add_once(places, process_of(tid), tid);
 	return 0;
 }
 

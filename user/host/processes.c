@@ -133,6 +133,13 @@ pid_t proc_living(pid_t pid)
 	return living ? living : number;
 }
 
+bool proc_is_there(pid_t id, bool thread)
+{
+	pid_t number = thread ? proc_number(id) : proc_living(id);
+
+	return number && has_root(number);
+}
+
 bool proc_status(pid_t pid, const char *name, char *value, size_t size)
 {
 	char path[64];

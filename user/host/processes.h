@@ -45,6 +45,10 @@ pid_t proc_living(pid_t pid);
 /* Whether a thread of nhmtap's namespace has ended, though /proc still has it. */
 bool proc_is_zombie(pid_t tid);
 
+/* Whether a process, or (`thread`) a thread, of nhmtap's namespace has not ended. A process has ended when
+ * all of its threads have, though /proc still has it until somebody waits for it. */
+bool proc_is_there(pid_t id, bool thread);
+
 /* Copies what follows the name of a line ("Tgid:") in /proc/NUMBER/status of a process or thread of nhmtap's
  * namespace. Returns false if the process has ended, or there is no such line. */
 bool proc_status(pid_t pid, const char *name, char *value, size_t size);
