@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """More events than counters: how far the estimates are off, for programs with known counts."""
 import json
+import re
 
 import pytest
 
@@ -57,15 +58,22 @@ def test_what_is_expected_of_an_estimate_may_be_impossible_to_tell(guest):
 TWELVE = EVENTS + ["r01cb:u", "r02cb:u", "r10cb:u", "r40cb:u"]
 
 
-def bursts(guest, shape, seeds, more=""):
-    """(true number of loads, count record, exit status) for each seed."""
+def expected_bursts(guest, shape, seeds, expected=()):
+    """(true number of loads, count record, expectation records) for each seed."""
+    options = " ".join(f"--expect '{text}'" for text in expected)
     for seed in seeds:
-        result = guest.run(f"nhmtap stat -e {TWELVE[0]}D,{','.join(TWELVE)} {more} -- bursts {shape} {seed}")
-        counts = {r["event"]: r for r in records(result.stdout) if r["type"] == "count"}
+        result = guest.run(f"nhmtap stat -e {TWELVE[0]}D,{','.join(TWELVE)} {options} -- bursts {shape} {seed}")
+        found = records(result.stdout)
+        counts = {r["event"]: r for r in found if r["type"] == "count"}
         truth = counts[f"{TWELVE[0]}D"]
         assert truth["status"] == "counted"
         assert counts[TWELVE[0]]["status"] == "multiplexed"
-        yield truth["value"], counts[TWELVE[0]], result.status
+        yield truth["value"], counts[TWELVE[0]], [r for r in found if r["type"] == "expectation"]
+
+
+def bursts(guest, shape, seeds):
+    """(true number of loads, count record) for each seed."""
+    return ((truth, count) for truth, count, _ in expected_bursts(guest, shape, seeds))
 
 
 def holds(truth, count):
@@ -73,8 +81,8 @@ def holds(truth, count):
 
 
 def test_a_burst_between_an_event_s_turns_is_not_said_to_be_absent(guest):
-    trials = list(bursts(guest, "burst 3 300", range(1, 5), f"--expect '{TWELVE[0]}<100000'"))
-    assert all(truth > 195000 and holds(truth, count) and status in (3, 4) for truth, count, status in trials)
+    trials = list(expected_bursts(guest, "burst 3 300", range(1, 5), [f"{TWELVE[0]}<100000"]))
+    assert all(truth > 195000 and holds(truth, count) and expected["outcome"] != "met" for truth, count, (expected,) in trials)
     # In most runs nothing but what the C library loads before was seen.
     assert any(count["scaled"] < 100000 for _, count, _ in trials)
     # Three turns of 4 ms are without the event: there is a group of its own for the pinned one. Between them, two groups
@@ -85,8 +93,27 @@ def test_a_burst_between_an_event_s_turns_is_not_said_to_be_absent(guest):
 @pytest.mark.parametrize("shape", ["burst 3 300", "bursts 4 300", "children 3 80", "chain 3 80", "tails 8 300",
                                    "step 12 300", "step 16 300"])
 def test_at_least_95_of_100_bounds_hold_of_bursts_and_of_short_processes(any_kernel, shape):
-    held = [holds(truth, count) for truth, count, _ in bursts(any_kernel, shape, range(10, 20))]
+    held = [holds(truth, count) for truth, count in bursts(any_kernel, shape, range(10, 20))]
     assert sum(held) >= 0.9 * len(held)  # of ten
+
+
+def stands(truth, text):
+    """Whether what is expected is true: EVENT<NUMBER, EVENT>NUMBER."""
+    number = int(re.split("[<>]", text)[1])
+    return truth < number if "<" in text else truth > number
+
+
+@pytest.mark.parametrize("shape", ["rare 4 300", "tree 20 4", "pool 6 300"])
+def test_bounds_and_expectations_hold_of_rare_long_bursts_and_of_trees_and_threads(any_kernel, shape):
+    """Of 40 runs of each, so that 95 of 100 can be told from 80."""
+    expected = [f"{TWELVE[0]}{sign}{10**digits}" for digits in range(3, 8) for sign in "<>"]
+    held, verdicts = [], []
+    for truth, count, expectations in expected_bursts(any_kernel, shape, range(40), expected):
+        held.append(holds(truth, count))
+        verdicts += [(r["outcome"] == "met") == stands(truth, r["expectation"]) for r in expectations
+                     if r["outcome"] != "cannot_tell"]
+    assert sum(held) >= 0.95 * len(held), (sum(held), len(held))
+    assert sum(verdicts) >= 0.95 * len(verdicts) > 0, (sum(verdicts), len(verdicts))
 
 
 # Four groups, three if none is pinned.

@@ -7,11 +7,16 @@
  *        bursts chain MS NUMBER SEED       the same, in a process that executes itself again
  *        bursts step MS TOTAL_MS SEED      loads in the last third of each MS, after a random time
  *        bursts tails MS TOTAL_MS SEED     phases of loads and of none, with lengths of a heavy tail
+ *        bursts rare MS TOTAL_MS SEED      short bursts between long pauses, a few of them a hundred times as long
+ *        bursts tree MS DEPTH SEED         processes that each have two children in turn, which execute this program
+ *                                          again; those of DEPTH 0 live as children do
+ *        bursts pool MS TOTAL_MS SEED      four threads at a time, all of them busy; one loads, in bursts of up to MS
  *
  * A ms is 200,000 instructions, which is what the machine executes in one. A burst loads with each third, and
  * between bursts nothing is loaded. A child loads with each third during a part of its life, which is at its
  * beginning, in the middle or at its end. Everything follows from the seed.
  */
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,10 +106,99 @@ static void tails(long least, long total)
 	}
 }
 
+/* A length has four times another with a quarter of its frequency: each size adds as much, up to 256 times. */
+static long heavy(long least)
+{
+	long length = least;
+
+	while (length < 256 * least && !chosen(4))
+		length *= 4;
+	return length;
+}
+
+static void rare(long least, long total)
+{
+	while (total > 0) {
+		long idle = 8 * heavy(least), loading = heavy(least);
+
+		pause_for(idle < total ? idle : total);
+		total -= idle;
+		load(loading < total ? loading : total);
+		total -= loading;
+	}
+}
+
+static void execute_again(char **argv, long number)
+{
+	char rest[24], seed[24];
+
+	snprintf(rest, sizeof(rest), "%ld", number);
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)state);
+	execl("/proc/self/exe", argv[0], argv[1], argv[2], rest, seed, NULL);
+}
+
+static void tree(char **argv, long most, long depth)
+{
+	if (!depth) {
+		live(most);
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		pid_t child;
+
+		child = fork();
+		if (!child) {
+			state += (uint64_t)(2 * depth + i) << 40; /* each lives otherwise */
+			execute_again(argv, depth - 1);
+			_exit(1);
+		}
+		waitpid(child, NULL, 0);
+	}
+}
+
+struct part {
+	long lengths[64]; /* of pauses and bursts in turn; a thread without bursts has one pause */
+};
+
+static void *play(void *of)
+{
+	const struct part *part = of;
+
+	for (int i = 0; i < 64; i += 2) {
+		pause_for(part->lengths[i]);
+		load(part->lengths[i + 1]);
+	}
+	return NULL;
+}
+
+/* Threads share no state, so that nothing depends on the order in which the kernel runs them. */
+static void pool(long most, long total)
+{
+	enum { THREADS = 4 };
+	struct part parts[THREADS] = {0};
+	struct part *busy = &parts[chosen(THREADS)];
+	pthread_t threads[THREADS];
+	long left = total / THREADS;
+
+	for (int i = 0; i < THREADS; i++)
+		parts[i].lengths[0] = left;
+	for (int i = 0; i < 64; i += 2) {
+		long pause = chosen(left / 4), loading = chosen(most);
+
+		busy->lengths[i] = pause;
+		busy->lengths[i + 1] = loading < left - pause ? loading : left - pause;
+		left -= pause + busy->lengths[i + 1];
+	}
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, play, &parts[i]))
+			exit(1);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
 	long first, second;
-	char number[24], seed[24];
 
 	if (argc != 5)
 		return 2;
@@ -121,12 +215,16 @@ int main(int argc, char **argv)
 		tails(first / 8, second * TURNS_OF_A_MS);
 	else if (!strcmp(argv[1], "children"))
 		children(first, second);
+	else if (!strcmp(argv[1], "rare"))
+		rare(first / 16, second * TURNS_OF_A_MS);
+	else if (!strcmp(argv[1], "tree"))
+		tree(argv, first, second);
+	else if (!strcmp(argv[1], "pool"))
+		pool(first, second * TURNS_OF_A_MS);
 	else if (!strcmp(argv[1], "chain")) {
 		live(first);
-		snprintf(number, sizeof(number), "%ld", second - 1);
-		snprintf(seed, sizeof(seed), "%llu", (unsigned long long)state);
 		if (second > 1)
-			execl("/proc/self/exe", argv[0], argv[1], argv[2], number, seed, NULL);
+			execute_again(argv, second - 1);
 	}
 	return 0;
 }
