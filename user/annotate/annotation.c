@@ -145,17 +145,7 @@ static void add_why(struct annotated *annotated, const char *why)
 /* The first of the places, which are in the order of their offsets, from this one on. */
 static size_t first_from(const struct sampled_places *places, __u64 offset)
 {
-	size_t low = 0, high = places->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (places->list[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(places->nr, i, places->list[i].offset < offset);
 }
 
 static bool is_of_file(const struct sampled_place *place, const struct sampled_place *other)

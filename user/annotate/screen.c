@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "annotate/annotation.h"
+#include "base/path.h"
 #include "base/visible.h"
 #include "output/rows.h"
 #include "output/table.h"
@@ -39,8 +40,7 @@ static void add_line(struct text *text, const json_t *instruction)
 	char cell[512];
 
 	row_cell(json_object_get(instruction, "file"), cell, sizeof(cell));
-	text_add(text, "%28s%s:%lld", "", strrchr(cell, '/') ? strrchr(cell, '/') + 1 : cell,
-		 (long long)integer(instruction, "line"));
+	text_add(text, "%28s%s:%lld", "", path_last(cell), (long long)integer(instruction, "line"));
 	if (json_object_get(instruction, "source"))
 		add_source_text(text, string(instruction, "source"));
 	text_add(text, "\n");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/visible.h"
 #include "option/command.h"
 #include "output/flamegraph.h"
@@ -45,11 +46,10 @@ static void take_title(char *title, size_t size, const json_t *start)
 {
 	const json_t *target = json_object_get(start, "target");
 	const char *program = measured_program(start);
-	const char *slash = program ? strrchr(program, '/') : NULL;
 	const char *cpus = json_string_value(json_object_get(target, "cpus"));
 
 	if (program)
-		snprintf(title, size, "Flame graph of %.80s", slash ? slash + 1 : program);
+		snprintf(title, size, "Flame graph of %.80s", path_last(program));
 	else if (cpus)
 		snprintf(title, size, "Flame graph of CPUs %.80s", cpus);
 }
@@ -110,13 +110,6 @@ static int refuse_empty(const struct flamegraph *flamegraph, struct refusal *ref
 	return instead(refusal, "record them with nhmtap profile -g");
 }
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static int read_streams(struct flamegraph *flamegraph, const struct options *options, struct heading *heading,
 			struct refusal *refusal)
 {
@@ -136,7 +129,7 @@ static int read_streams(struct flamegraph *flamegraph, const struct options *opt
 		memcpy(heading->emulated, second.emulated, sizeof(second.emulated));
 	used = strlen(heading->title);
 	snprintf(heading->title + used, sizeof(heading->title) - used, "%s: %.40s against %.40s",
-		 used ? "" : "Flame graph", file_name(options->rest[1]), file_name(options->rest[0]));
+		 used ? "" : "Flame graph", path_last(options->rest[1]), path_last(options->rest[0]));
 	return 0;
 }
 

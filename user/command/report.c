@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/embedded.h"
+#include "base/path.h"
 #include "option/command.h"
 #include "output/progress.h"
 #include "output/scribe_server.h"
@@ -24,13 +25,6 @@ struct report_options {
 static void take_digested(void *of, const json_t *record)
 {
 	digest_take(of, record);
-}
-
-static const char *name_of_file(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path ? path : "stdin";
 }
 
 #define STREAMS_MOST 2
@@ -55,7 +49,7 @@ static int read_digest(struct report_input *reported, const char *file, struct r
 	reported->cut[reported->nr - 1] = reading.cut;
 	if (digest_has_content(digest))
 		return 0;
-	refuse(refusal, STATUS_USAGE, "report of %.200s", name_of_file(file));
+	refuse(refusal, STATUS_USAGE, "report of %.200s", file ? path_last(file) : "stdin");
 	return stored_has_nothing(refusal);
 }
 
@@ -111,7 +105,7 @@ static json_t *streams_value(const struct report_input *reported, const struct o
 			digest_align(reported->streams[i], reported->streams[i + 1]);
 		json_array_append_new(streams,
 				      digest_value(reported->streams[i],
-						   name_of_file(options->nr_rest ? options->rest[i] : NULL),
+						   options->nr_rest ? path_last(options->rest[i]) : "stdin",
 						   reported->cut[i], PAGE_BYTES / reported->nr));
 	}
 	return streams;

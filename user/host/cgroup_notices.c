@@ -9,6 +9,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 
 struct cgroup_notices {
@@ -52,17 +53,7 @@ int cgroup_notices_fd(const struct cgroup_notices *notices)
 /* Returns the index of the first folder whose number is not less. */
 static size_t place_of(const struct cgroup_notices *notices, int watch)
 {
-	size_t low = 0, high = notices->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (notices->list[middle].watch < watch)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(notices->nr, i, notices->list[i].watch < watch);
 }
 
 static struct watched *find(const struct cgroup_notices *notices, int watch)

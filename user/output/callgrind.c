@@ -294,12 +294,6 @@ static int write_callgrind(struct stream *stream, const json_t *record)
 	return err;
 }
 
-static int check_callgrind(const struct stream *stream, const struct options *options, size_t nr_events,
-			   struct refusal *refusal)
-{
-	return profile_check(stream, options, "callgrind", ".callgrind", nr_events, refusal);
-}
-
 static const struct format callgrind = {
 	.name = "callgrind",
 	.help = "costs of lines and calls, for KCachegrind; implies -g",
@@ -307,7 +301,8 @@ static const struct format callgrind = {
 	.keys = "stack",
 	.whole = true,
 	.media = "text/plain; charset=utf-8",
-	.check = check_callgrind,
+	.ending = ".callgrind",
+	.check = profile_check,
 	.write = write_callgrind,
 };
 REGISTER_FORMAT(callgrind);

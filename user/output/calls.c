@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/path.h"
 #include "base/visible.h"
 
 static const char *text_of(const json_t *object, const char *name)
@@ -105,13 +106,12 @@ const char *calls_name(const struct call *call, char *name, size_t size)
 {
 	const char *module = text_of(call->frame, "module"), *offset = text_of(call->frame, "offset");
 	const char *place = offset ? offset : text_of(call->frame, "address");
-	const char *slash = module ? strrchr(module, '/') : NULL;
 	size_t wanted;
 
 	if (call->symbol || !module)
 		wanted = snprintf(name, size, "%s", call->symbol ? call->symbol : "[unknown]");
 	else
-		wanted = snprintf(name, size, "%s%s%s", slash ? slash + 1 : module, place ? "+" : "",
+		wanted = snprintf(name, size, "%s%s%s", path_last(module), place ? "+" : "",
 				  place ? place : "");
 	cut(name, size, wanted);
 	clean(name, size);

@@ -9,8 +9,10 @@
 #include "base/interned.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "output/calls.h"
 #include "output/member.h"
+#include "output/texts.h"
 #include "record/record.h"
 
 /* The kind of code of a node, as bits that the page's script reads. */
@@ -54,8 +56,7 @@ struct graph {
 
 struct flamegraph {
 	struct calls calls;
-	json_t *texts;	/* in the order of their indices */
-	json_t *places; /* {text: its index in `texts`} */
+	struct numbered_texts texts;
 	struct interned codes;
 	struct graph *graphs;
 	size_t nr;
@@ -74,8 +75,7 @@ struct flamegraph *flamegraph_new(void)
 {
 	struct flamegraph *flamegraph = xcalloc(1, sizeof(*flamegraph));
 
-	flamegraph->texts = json_array();
-	flamegraph->places = json_object();
+	numbered_texts_init(&flamegraph->texts);
 	flamegraph->to_s = INFINITY;
 	flamegraph->began_s[0] = flamegraph->began_s[1] = NAN;
 	interned_init(&flamegraph->codes, sizeof(struct drawn_key));
@@ -90,8 +90,7 @@ void flamegraph_release(struct flamegraph *flamegraph)
 	}
 	free(flamegraph->graphs);
 	calls_release(&flamegraph->calls);
-	json_decref(flamegraph->texts);
-	json_decref(flamegraph->places);
+	numbered_texts_release(&flamegraph->texts);
 	interned_release(&flamegraph->codes);
 	free(flamegraph);
 }
@@ -141,32 +140,18 @@ static void add_weight(struct weight *to, struct weight more)
 	to->square += more.square;
 }
 
-static __u32 add_text(struct flamegraph *flamegraph, const char *text)
-{
-	json_t *value = value_text(text, strlen(text)); /* may be cut within a UTF-8 character */
-	json_t *known = json_object_get(flamegraph->places, json_string_value(value));
-
-	if (!known) {
-		known = json_integer(json_array_size(flamegraph->texts));
-		json_object_set_new(flamegraph->places, json_string_value(value), known);
-		json_array_append(flamegraph->texts, value);
-	}
-	json_decref(value);
-	return json_integer_value(known);
-}
-
 /* Adds to the child of this name, which is created if it does not exist. Returns its number. */
 static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 parent, const char *name,
 		      const char *place, unsigned int kind, struct weight weight)
 {
-	struct node_key key = {parent, add_text(flamegraph, name), kind};
+	struct node_key key = {parent, text_number(&flamegraph->texts, name), kind};
 	struct drawn_key code;
 	size_t seen = graph->keys.nr;
 	__u32 number = interned_number(&graph->keys, &key);
 
 	graph->nodes = xfit(graph->nodes, graph->keys.nr, &graph->room, sizeof(*graph->nodes));
 	if (number == seen) {
-		code = (struct drawn_key){key.name, add_text(flamegraph, place), kind};
+		code = (struct drawn_key){key.name, text_number(&flamegraph->texts, place), kind};
 		graph->nodes[number] = (struct node){.code = interned_number(&flamegraph->codes, &code)};
 	}
 	add_weight(&graph->nodes[number].weight[flamegraph->stream], weight);
@@ -328,13 +313,10 @@ static bool in_part(struct flamegraph *flamegraph, const json_t *record)
 static void take_start(struct flamegraph *flamegraph, const json_t *record)
 {
 	const char *program = measured_program(record);
-	const char *slash = program ? strrchr(program, '/') : NULL;
 
 	flamegraph->whole[flamegraph->stream] = false;
 	snprintf(flamegraph->program[flamegraph->stream], sizeof(flamegraph->program[0]), "%.15s",
-		 slash	   ? slash + 1
-		 : program ? program
-			   : "");
+		 program ? path_last(program) : "");
 }
 
 void flamegraph_take(struct flamegraph *flamegraph, const json_t *record)
@@ -386,7 +368,7 @@ static const char *name_of(const struct order *order, __u32 number)
 {
 	const struct node_key *key = interned_at(&order->graph->keys, number);
 
-	return json_string_value(json_array_get(order->flamegraph->texts, key->name));
+	return text_of_number(&order->flamegraph->texts, key->name);
 }
 
 struct named {
@@ -530,7 +512,7 @@ void flamegraph_page(const struct flamegraph *flamegraph, const char *title, str
 	add_json(page, value_text(title, strlen(title)));
 	text_add(page, ",\"reverse\":%s,\"whole\":%s,\"texts\":", flamegraph->reverse ? "true" : "false",
 		 flamegraph->whole[0] && flamegraph->whole[1] && !flamegraph->left_out ? "true" : "false");
-	add_json(page, json_incref(flamegraph->texts));
+	add_json(page, json_incref(flamegraph->texts.list));
 	text_add(page, ",\"codes\":");
 	add_json(page, codes_value(flamegraph));
 	text_add(page, ",\"events\":[");

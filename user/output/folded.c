@@ -81,12 +81,6 @@ static int write_folded(struct stream *stream, const json_t *record)
 	return err;
 }
 
-static int check_folded(const struct stream *stream, const struct options *options, size_t nr_events,
-			struct refusal *refusal)
-{
-	return profile_check_events("folded", nr_events, refusal);
-}
-
 static const struct format folded = {
 	.name = "folded",
 	.help = "one line per stack, for flamegraph.pl; implies -g",
@@ -94,7 +88,7 @@ static const struct format folded = {
 	.keys = "stack",
 	.media = "text/plain; charset=utf-8",
 	.halve = lines_halve,
-	.check = check_folded,
+	.check = profile_check_events,
 	.write = write_folded,
 };
 REGISTER_FORMAT(folded);

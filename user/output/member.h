@@ -4,7 +4,9 @@
 #define NHMTAP_MEMBER_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <jansson.h>
 #include <linux/types.h>
@@ -29,6 +31,18 @@ static inline double real_member(const json_t *record, const char *name, double 
 	const json_t *member = json_object_get(record, name);
 
 	return member ? json_number_value(member) : missing;
+}
+
+/* Whether a list of texts has this one. */
+static inline bool has_text(const json_t *texts, const char *wanted)
+{
+	json_t *text;
+	size_t i;
+
+	json_array_foreach(texts, i, text)
+		if (!strcmp(json_string_value(text), wanted))
+			return true;
+	return false;
 }
 
 /* The number of a member that is hexadecimal text, "0x1f"; 0 if there is none. */

@@ -632,12 +632,6 @@ static void release(struct stream *stream)
 	free(gathered);
 }
 
-static int check_binary(const struct stream *stream, const struct options *options, size_t nr_events,
-			struct refusal *refusal)
-{
-	return profile_check_intervals(stream, options, "otlp-profiles", ".pb", refusal);
-}
-
 static const struct format otlp_profiles = {
 	.name = "otlp-profiles",
 	.help = "OpenTelemetry's profiles (1.11, v1development) in protobuf, for "
@@ -649,7 +643,8 @@ static const struct format otlp_profiles = {
 	.whole = true,
 	.media = "application/x-protobuf",
 	.halve = otlp_profiles_halve,
-	.check = check_binary,
+	.ending = ".pb",
+	.check = profile_check_intervals,
 	.write = take,
 	.finish = put_binary,
 	.release = release,

@@ -420,23 +420,12 @@ static void remember(struct stream *stream, json_t *record, const char *activity
 	}
 }
 
-static bool has(const json_t *names, const char *wanted)
-{
-	json_t *name;
-	size_t i;
-
-	json_array_foreach(names, i, name)
-		if (!strcmp(json_string_value(name), wanted))
-			return true;
-	return false;
-}
-
 bool stream_takes(const struct stream *stream, const char *activity)
 {
 	if (stream->aside)
 		return false;
 	return !stream->activities || !activity || !strcmp(activity, SESSION) ||
-	       has(stream->activities, activity);
+	       has_text(stream->activities, activity);
 }
 
 /* Adds the envelope to a record and writes it. The record is consumed. */
@@ -587,7 +576,7 @@ void stream_finish(struct stream *stream, bool last)
 
 static bool let_in(struct stream *stream, const char *type, const char *activity)
 {
-	if (!stream_takes(stream, activity) || (stream->types && !has(stream->types, type)))
+	if (!stream_takes(stream, activity) || (stream->types && !has_text(stream->types, type)))
 		return false;
 	if (!is_let_in(stream, type)) {
 		stream_miss(stream, type);

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "output/calls.h"
 #include "output/gzip.h"
 #include "output/member.h"
@@ -145,13 +146,6 @@ static Pprof__Location *add_location(struct writing *writing, const char *name)
 	return location;
 }
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* How likely a frame's file is the program rather than a library: it has the command's name; it has the
  * function that begins a program; it is at least no library. */
 static int likelihood_of(const struct writing *writing, const json_t *frame)
@@ -160,9 +154,9 @@ static int likelihood_of(const struct writing *writing, const json_t *frame)
 
 	if (module[0] != '/')
 		return 0;
-	if (!strcmp(last_part(module), last_part(writing->command)))
+	if (!strcmp(path_last(module), path_last(writing->command)))
 		return 3;
-	if (strstr(last_part(module), ".so"))
+	if (strstr(path_last(module), ".so"))
 		return 0;
 	return !strcmp(symbol, "main") || !strcmp(symbol, "_start") ? 2 : 1;
 }
@@ -379,12 +373,6 @@ static int write_pprof(struct stream *stream, const json_t *record)
 	return err;
 }
 
-static int check_pprof(const struct stream *stream, const struct options *options, size_t nr_events,
-		       struct refusal *refusal)
-{
-	return profile_check(stream, options, "pprof", ".pb.gz", nr_events, refusal);
-}
-
 static const struct format pprof = {
 	.name = "pprof",
 	.help = "profile.proto, gzipped, for go tool pprof; implies -g",
@@ -394,7 +382,8 @@ static const struct format pprof = {
 	.whole = true,
 	.media = "application/octet-stream",
 	.halve = pprof_halve,
-	.check = check_pprof,
+	.ending = ".pb.gz",
+	.check = profile_check,
 	.write = write_pprof,
 };
 REGISTER_FORMAT(pprof);

@@ -170,30 +170,32 @@ int profile_put_json(struct stream *stream, json_t *document)
 	return err;
 }
 
-int profile_check_events(const char *format, size_t nr_events, struct refusal *refusal)
+int profile_check_events(const struct stream *stream, const struct options *options, size_t nr_events,
+			 struct refusal *refusal)
 {
 	if (nr_events <= 1)
 		return 0;
-	refuse(refusal, STATUS_USAGE, "option --format %s with several events", format);
+	refuse(refusal, STATUS_USAGE, "option --format %s with several events", stream->format->name);
 	because(refusal, "it does not say of which event a stack is");
 	return instead(refusal, "name one event, or write json");
 }
 
-int profile_check_intervals(const struct stream *stream, const struct options *options, const char *format,
-			    const char *ending, struct refusal *refusal)
+int profile_check_intervals(const struct stream *stream, const struct options *options, size_t nr_events,
+			    struct refusal *refusal)
 {
+	const struct format *format = stream->format;
+
 	if (!options->interval_ms || stream->sink.documents)
 		return 0;
-	refuse(refusal, STATUS_USAGE, "option --interval with --format %s", format);
-	because(refusal, "a file of %s's is one profile", format);
+	refuse(refusal, STATUS_USAGE, "option --interval with --format %s", format->name);
+	because(refusal, "a file of %s's is one profile", format->name);
 	return instead(refusal, "write each to a file of its own, -o DIR/%%t%s, or leave the interval out",
-		       ending);
+		       format->ending);
 }
 
-int profile_check(const struct stream *stream, const struct options *options, const char *format,
-		  const char *ending, size_t nr_events, struct refusal *refusal)
+int profile_check(const struct stream *stream, const struct options *options, size_t nr_events,
+		  struct refusal *refusal)
 {
-	if (profile_check_events(format, nr_events, refusal))
-		return -1;
-	return profile_check_intervals(stream, options, format, ending, refusal);
+	return profile_check_events(stream, options, nr_events, refusal)
+		       ?: profile_check_intervals(stream, options, nr_events, refusal);
 }

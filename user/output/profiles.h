@@ -65,15 +65,16 @@ char *profile_title(const struct stream *stream);
 /* Writes a document, which is consumed, as one line of JSON. Returns 0, or -errno of the sink. */
 int profile_put_json(struct stream *stream, json_t *document);
 
-/* Refuses several events, for a format that does not say of which event a stack is. Returns 0 or -1. */
-int profile_check_events(const char *format, size_t nr_events, struct refusal *refusal);
+/* A format's `check`: refuses several events, if it does not say of which one a stack is. Returns 0 or -1. */
+int profile_check_events(const struct stream *stream, const struct options *options, size_t nr_events,
+			 struct refusal *refusal);
 
-/* Refuses intervals unless each has a file of its own, whose name ends as `ending` says. Returns 0 or -1. */
-int profile_check_intervals(const struct stream *stream, const struct options *options, const char *format,
-			    const char *ending, struct refusal *refusal);
+/* The same: refuses intervals unless each has a file of its own. */
+int profile_check_intervals(const struct stream *stream, const struct options *options, size_t nr_events,
+			    struct refusal *refusal);
 
 /* Both of these. */
-int profile_check(const struct stream *stream, const struct options *options, const char *format,
-		  const char *ending, size_t nr_events, struct refusal *refusal);
+int profile_check(const struct stream *stream, const struct options *options, size_t nr_events,
+		  struct refusal *refusal);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/visible.h"
 #include "output/table.h"
 
@@ -125,13 +126,6 @@ void row_weight(struct text *text, const json_t *entry, const struct whole *whol
 		text_add(text, " %5s", "");
 }
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* "main (demo)", "main demo.c:17 (demo)", "libc.so.6+0x3309d", "[kernel] 0xffffffff81000000",
  * "0x401136", "/usr/bin/demo". */
 static void code_cell(const json_t *code, char *buffer, size_t size)
@@ -140,14 +134,14 @@ static void code_cell(const json_t *code, char *buffer, size_t size)
 	char line[128] = "";
 
 	if (*string(code, "file"))
-		snprintf(line, sizeof(line), " %s:%lld", last_part(string(code, "file")),
+		snprintf(line, sizeof(line), " %s:%lld", path_last(string(code, "file")),
 			 (long long)integer(code, "line"));
 	if (*symbol)
-		snprintf(buffer, size, "%s%s (%s)", symbol, line, last_part(module));
+		snprintf(buffer, size, "%s%s (%s)", symbol, line, path_last(module));
 	else if (json_object_get(code, "offset"))
-		snprintf(buffer, size, "%s+%s", last_part(module), string(code, "offset"));
+		snprintf(buffer, size, "%s+%s", path_last(module), string(code, "offset"));
 	else if (json_object_get(code, "address"))
-		snprintf(buffer, size, "%s%s%s", last_part(module), *module ? " " : "",
+		snprintf(buffer, size, "%s%s%s", path_last(module), *module ? " " : "",
 			 string(code, "address"));
 	else
 		snprintf(buffer, size, "%s", module);

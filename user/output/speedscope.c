@@ -146,12 +146,6 @@ static int write_speedscope(struct stream *stream, const json_t *record)
 	return profile_put_json(stream, make_document(stream, record, measures));
 }
 
-static int check_speedscope(const struct stream *stream, const struct options *options, size_t nr_events,
-			    struct refusal *refusal)
-{
-	return profile_check(stream, options, "speedscope", ".json", nr_events, refusal);
-}
-
 static const struct format speedscope = {
 	.name = "speedscope",
 	.help = "a document for speedscope (speedscope.app); implies -g",
@@ -159,7 +153,8 @@ static const struct format speedscope = {
 	.keys = "stack",
 	.whole = true,
 	.media = "application/json",
-	.check = check_speedscope,
+	.ending = ".json",
+	.check = profile_check,
 	.write = write_speedscope,
 };
 REGISTER_FORMAT(speedscope);

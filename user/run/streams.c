@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/note.h"
 #include "base/packet.h"
+#include "base/path.h"
 #include "host/privileges.h"
 #include "option/command.h"
 #include "output/address.h"
@@ -164,13 +165,6 @@ static int look_at_folder(const char *path, struct stat *stat)
 	return err;
 }
 
-static const char *name_in_folder(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_same_inode(const struct stat *one, const struct stat *other)
 {
 	return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
@@ -184,7 +178,7 @@ static bool is_same_file(const char *one, const char *other)
 
 	if (!look(one, &first) && !look(other, &second) && is_same_inode(&first, &second))
 		return S_ISREG(first.st_mode) || S_ISFIFO(first.st_mode);
-	if (!one || !other || strcmp(name_in_folder(one), name_in_folder(other)))
+	if (!one || !other || strcmp(path_last(one), path_last(other)))
 		return false;
 	if (look_at_folder(one, &first) || look_at_folder(other, &second))
 		return !strcmp(one, other);

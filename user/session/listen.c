@@ -25,6 +25,7 @@
 #include "base/number.h"
 #include "base/note.h"
 #include "base/packet.h"
+#include "base/path.h"
 #include "base/visible.h"
 #include "output/address.h"
 #include "session/loop.h"
@@ -349,7 +350,7 @@ static int refuse_listen(struct refusal *refusal, const char *place, const char 
 static bool is_bound(const char *path)
 {
 	FILE *file = fopen("/proc/net/unix", "re");
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = path_last(path);
 	char line[512];
 	bool found = false;
 

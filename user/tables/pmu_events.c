@@ -16,6 +16,7 @@
 #include "base/guarded.h"
 #include "base/json_file.h"
 #include "base/memory.h"
+#include "base/path.h"
 
 struct pmu_reader {
 	const char *path; /* the option's value */
@@ -379,10 +380,9 @@ static int read_path(struct pmu_reader *reader)
 int pmu_events_read(struct pmu_events *events, const char *path, const char *cpuid, struct refusal *refusal)
 {
 	struct pmu_reader reader = {path, cpuid, events, refusal};
-	const char *last = strrchr(path, '/');
 
 	*events = (struct pmu_events){.documents = json_array()};
-	snprintf(events->source, sizeof(events->source), "%.150s", last && last[1] ? last + 1 : path);
+	snprintf(events->source, sizeof(events->source), "%.150s", path_last(path));
 	if (read_path(&reader))
 		return -1;
 	if (!events->nr)
@@ -402,17 +402,9 @@ void pmu_events_release(struct pmu_events *events)
 
 const struct pmu_event *pmu_event_find(const struct pmu_events *events, const char *name, const char *pmu)
 {
-	size_t low = 0, high = events->nr;
+	size_t first = FIRST_NOT(events->nr, i, strcasecmp(events->list[i].name, name) < 0);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (strcasecmp(events->list[middle].name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low; i < events->nr && !strcasecmp(events->list[i].name, name); i++)
+	for (size_t i = first; i < events->nr && !strcasecmp(events->list[i].name, name); i++)
 		if (!pmu || !events->list[i].pmu || !strcmp(events->list[i].pmu, pmu))
 			return &events->list[i];
 	return NULL;

@@ -12,9 +12,9 @@
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/rows.h"
+#include "output/texts.h"
 #include "record/record.h"
 #include "view/cells.h"
-#include "view/texts.h"
 #include "view/weights.h"
 
 #define BUCKETS	      64  /* pieces that the time is divided into */

@@ -19,20 +19,9 @@ void heading_release(struct heading_of_stream *heading)
 	json_decref(heading->warnings);
 }
 
-static bool is_known(const json_t *list, const char *text)
-{
-	json_t *known;
-	size_t i;
-
-	json_array_foreach(list, i, known)
-		if (!strcmp(json_string_value(known), text))
-			return true;
-	return false;
-}
-
 static void take_warning(struct heading_of_stream *heading, const char *why)
 {
-	if (*why && json_array_size(heading->warnings) < WARNINGS_MOST && !is_known(heading->warnings, why))
+	if (*why && json_array_size(heading->warnings) < WARNINGS_MOST && !has_text(heading->warnings, why))
 		json_array_append_new(heading->warnings, json_string(why));
 }
 

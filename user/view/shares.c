@@ -14,7 +14,7 @@
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/rows.h"
-#include "view/texts.h"
+#include "output/texts.h"
 #include "view/tree.h"
 #include "view/weights.h"
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "output/rows.h"
 
@@ -79,17 +80,7 @@ static int by_parent_and_weight(const void *a, const void *b, void *of)
 /* The place in the order where the children of a node begin. */
 static size_t first_child(const struct shown_tree *shown, __u32 parent)
 {
-	size_t low = 0, high = shown->tree->keys.nr;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (key_at(shown->tree, shown->order[middle])->parent < parent)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(shown->tree->keys.nr, i, key_at(shown->tree, shown->order[i])->parent < parent);
 }
 
 static void way_row(const struct shown_tree *shown, const struct stood_for *weight, const char *name,

@@ -4,8 +4,8 @@
 #define NHMTAP_VIEW_TREE_H
 
 #include "base/interned.h"
+#include "output/texts.h"
 #include "view/sheet.h"
-#include "view/texts.h"
 #include "view/weights.h"
 
 struct way_tree {

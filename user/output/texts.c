@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "view/texts.h"
+#include "output/texts.h"
 
 #include <string.h>
 

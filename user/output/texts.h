@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Numbers for texts, and the texts of numbers. */
-#ifndef NHMTAP_VIEW_TEXTS_H
-#define NHMTAP_VIEW_TEXTS_H
+#ifndef NHMTAP_TEXTS_H
+#define NHMTAP_TEXTS_H
 
 #include <jansson.h>
 #include <linux/types.h>
