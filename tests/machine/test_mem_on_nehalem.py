@@ -142,6 +142,7 @@ def test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it(two_core
     assert {e["cpu"] for e in modified} == {0, 1}
     # Each access is to `turn`, the first member of the variable.
     assert {(e["variable"], e["variable_offset"]) for e in line["entries"]} == {("line", 0)}
+    assert {e.get("field") for e in line["entries"]} <= {"turn", None}  # None: built without -g
     start = known.addresses("bounce")["play"]
     assert all(start <= int(e["ip"], 16) < start + 512 for e in modified)
 

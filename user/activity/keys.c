@@ -21,6 +21,7 @@ const struct code_key data_code_keys[] = {
 	{"place", "ip,pid,comm", CODE_PLACE},
 	{"variable", "cacheline,offset,pid,comm", CODE_VARIABLE},
 	{"variable_offset", "cacheline,offset,pid,comm", CODE_VARIABLE | CODE_VARIABLE_OFFSET},
+	{"type", "ip,cacheline,offset,pid,comm", CODE_TYPE},
 	{0},
 };
 

@@ -257,10 +257,20 @@ static int run(const struct options *options, struct refusal *refusal)
 	return err ? (int)refusal->status : STATUS_DONE;
 }
 
-static const char *const show_keys[] = {
-	"comm",	    "symbol",	       "module",      "line", "place", "code", "pid", "tid",  "cpu", "cgroup",
-	"source",   "cacheline",       "page",	      "node", "tlb",   "lock", "ip",  "from", "to",  "event",
-	"variable", "variable_offset", "data_module", NULL};
+static const char *const show_keys[] = {"comm",	       "symbol",
+					"module",      "line",
+					"place",       "code",
+					"pid",	       "tid",
+					"cpu",	       "cgroup",
+					"source",      "cacheline",
+					"page",	       "node",
+					"tlb",	       "lock",
+					"ip",	       "from",
+					"to",	       "event",
+					"variable",    "variable_offset",
+					"data_module", "data_type",
+					"field",       "untyped",
+					NULL};
 static const char *const show_orders[] = {"share", "samples", "self",	"total", "mean",
 					  "max",   "change",  "symbol", "comm",	 NULL};
 

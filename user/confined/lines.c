@@ -8,46 +8,7 @@
 
 #include "base/memory.h"
 #include "confined/dwarf_image.h"
-
-/* A function. */
-struct inlined_function {
-	Dwarf_Die die;
-	struct inlined_calls *calls; /* NULL: not read yet */
-};
-
-/* The inlined calls in a function. */
-struct inlined_calls {
-	struct spans spans; /* `what` is an index of `list` */
-	struct call {
-		Dwarf_Die die;
-		__u32 in; /* index of the call that it is inlined in; SPANS_NONE: the function itself */
-	} * list;
-	size_t nr, room;
-};
-
-struct unit {
-	Dwarf_Die die;
-	bool looked, rows;  /* the members below are set; it has a line table */
-	bool looked_inside; /* `nested` is set */
-	Dwarf_Files *files;
-	const char *folder;  /* where it was compiled */
-	struct spans spans;  /* of functions; `what` is an index of `functions` */
-	struct spans nested; /* of functions within functions: the same */
-	struct inlined_function *functions;
-	size_t nr, room;
-};
-
-struct lines {
-	struct image image, alternate;
-	Dwarf *dwarf, *alternate_dwarf;
-	struct spans spans; /* `what` is an index of `units` */
-	struct unit *units;
-	size_t nr, room;
-	size_t bytes, most;
-	size_t steps;	    /* steps that are left: see step() */
-	Dwarf_Off furthest; /* the last entry in the file visited by the current walk */
-	bool split;	    /* see lines_split() */
-};
+#include "confined/lines_inside.h"
 
 /* A list of ranges while it is collected. */
 struct ranges {
@@ -65,7 +26,7 @@ static bool step(struct lines *lines, size_t bytes)
 
 /* Moves to the next sibling of this entry. If the entry does not say where its children end, libdw walks
  * through all of them again, so as many steps are counted as they have bytes. */
-static bool next(struct lines *lines, Dwarf_Die *die)
+bool lines_next(struct lines *lines, Dwarf_Die *die)
 {
 	Dwarf_Off before = dwarf_dieoffset(die);
 	bool known = dwarf_hasattr(die, DW_AT_sibling), any;
@@ -120,7 +81,7 @@ static bool elsewhere(const struct lines *lines, const Dwarf_Die *of, Dwarf_Attr
 	return false;
 }
 
-static const char *text_of(const struct lines *lines, Dwarf_Die *die, unsigned int name)
+const char *lines_text(const struct lines *lines, Dwarf_Die *die, unsigned int name)
 {
 	Dwarf_Attribute attribute;
 
@@ -129,7 +90,7 @@ static const char *text_of(const struct lines *lines, Dwarf_Die *die, unsigned i
 		       : NULL;
 }
 
-static bool follow(const struct lines *lines, Dwarf_Die *die, unsigned int name)
+bool lines_follow(const struct lines *lines, Dwarf_Die *die, unsigned int name)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die next;
@@ -149,15 +110,16 @@ static const char *function_name(const struct lines *lines, const Dwarf_Die *of)
 	const char *plain = NULL;
 
 	for (int hops = 0; hops < HOPS_MOST; hops++) {
-		const char *linkage = text_of(lines, &die, DW_AT_linkage_name);
+		const char *linkage = lines_text(lines, &die, DW_AT_linkage_name);
 
 		if (!linkage)
-			linkage = text_of(lines, &die, DW_AT_MIPS_linkage_name);
+			linkage = lines_text(lines, &die, DW_AT_MIPS_linkage_name);
 		if (linkage)
 			return linkage;
 		if (!plain)
-			plain = text_of(lines, &die, DW_AT_name);
-		if (!follow(lines, &die, DW_AT_abstract_origin) && !follow(lines, &die, DW_AT_specification))
+			plain = lines_text(lines, &die, DW_AT_name);
+		if (!lines_follow(lines, &die, DW_AT_abstract_origin) &&
+		    !lines_follow(lines, &die, DW_AT_specification))
 			break;
 	}
 	return plain;
@@ -197,7 +159,7 @@ struct lines *lines_open(struct image *image, struct image *alternate, size_t mo
 	lines->alternate = alternate ? *alternate : (struct image){.fd = -1};
 	lines->bytes = sizeof(*lines) + size;
 	lines->most = most;
-	lines->steps = 4 * size + 1000;
+	lines->steps = lines->all_steps = 4 * size + 1000;
 	if (size <= most)
 		lines->dwarf = dwarf_open(&lines->image);
 	if (!lines->dwarf) {
@@ -240,6 +202,8 @@ void lines_close(struct lines *lines)
 	for (size_t i = 0; i < lines->nr; i++)
 		release_unit(&lines->units[i]);
 	free(lines->units);
+	free(lines->variables);
+	spans_release(&lines->variable_spans);
 	spans_release(&lines->spans);
 	dwarf_end(lines->dwarf);
 	dwarf_end(lines->alternate_dwarf);
@@ -264,7 +228,7 @@ size_t lines_bytes(const struct lines *lines)
 
 /* Goes to the first child of an entry at this depth. Returns false if there is none, or if no
  * steps are left. */
-static bool descend(struct lines *lines, Dwarf_Die *in, Dwarf_Die *die, int depth)
+bool lines_descend(struct lines *lines, Dwarf_Die *in, Dwarf_Die *die, int depth)
 {
 	if (depth > NESTED_MOST)
 		lines->steps = 0;
@@ -300,7 +264,7 @@ static void find_functions(struct lines *lines, struct walk *walk, Dwarf_Die *in
 	struct unit *unit = walk->unit;
 	Dwarf_Die die;
 
-	if (!descend(lines, in, &die, depth))
+	if (!lines_descend(lines, in, &die, depth))
 		return;
 	do {
 		int tag = dwarf_tag(&die);
@@ -312,7 +276,7 @@ static void find_functions(struct lines *lines, struct walk *walk, Dwarf_Die *in
 			continue;
 		unit->functions = xroom(unit->functions, unit->nr, &unit->room, sizeof(*unit->functions));
 		unit->functions[unit->nr++] = (struct inlined_function){.die = die};
-	} while (next(lines, &die));
+	} while (lines_next(lines, &die));
 }
 
 static void take_functions(struct lines *lines, struct unit *unit, struct spans *spans, bool nested)
@@ -378,7 +342,7 @@ static void look_at_unit(struct lines *lines, struct unit *unit)
 	unit->rows = bearable(lines, &unit->die) && !dwarf_getsrclines(&unit->die, &rows, &nr_rows);
 	if (unit->rows && dwarf_getsrcfiles(&unit->die, &unit->files, &nr_files))
 		unit->files = NULL;
-	unit->folder = text_of(lines, &unit->die, DW_AT_comp_dir);
+	unit->folder = lines_text(lines, &unit->die, DW_AT_comp_dir);
 	lines->bytes += nr_rows * ROW_BYTES + nr_files * FILE_BYTES;
 	take_functions(lines, unit, &unit->spans, false);
 }
@@ -390,7 +354,7 @@ static void find_calls(struct lines *lines, struct inlined_calls *calls, struct 
 {
 	Dwarf_Die die;
 
-	if (!descend(lines, in_die, &die, depth))
+	if (!lines_descend(lines, in_die, &die, depth))
 		return;
 	do {
 		int tag = dwarf_tag(&die);
@@ -406,7 +370,7 @@ static void find_calls(struct lines *lines, struct inlined_calls *calls, struct 
 			   tag == DW_TAG_catch_block) {
 			find_calls(lines, calls, ranges, &die, in, depth + 1);
 		}
-	} while (next(lines, &die));
+	} while (lines_next(lines, &die));
 }
 
 static struct inlined_calls *calls_of(struct lines *lines, struct inlined_function *function)
@@ -505,4 +469,21 @@ size_t lines_find(struct lines *lines, __u64 address, struct source_place *place
 	place.entry = entry_of(&function->die);
 	places[nr++] = place;
 	return nr;
+}
+
+bool lines_function(struct lines *lines, __u64 address, Dwarf_Die *die)
+{
+	__u32 number = spans_find(&lines->spans, address);
+	struct unit *unit;
+
+	if (number == SPANS_NONE)
+		return false;
+	unit = &lines->units[number];
+	if (!unit->looked)
+		look_at_unit(lines, unit);
+	number = function_at(lines, unit, address);
+	if (number == SPANS_NONE)
+		return false;
+	*die = unit->functions[number].die;
+	return true;
 }

@@ -26,6 +26,7 @@
 #include "confined/go_image.h"
 #include "confined/lines.h"
 #include "confined/read_file.h"
+#include "confined/types.h"
 #include "confined/unwind_image.h"
 #include "naming/debug_file.h"
 #include "naming/jitdump.h"
@@ -437,6 +438,24 @@ static void answer_name(struct reply *reply, int fd)
 	reply->answer.lines_bytes = known ? bytes_of(known) : 0;
 }
 
+/* The type is the function of a frame, and the field its file. */
+static void answer_type(struct reply *reply, int fd)
+{
+	const struct known *known = *known_at(asked.ask.id);
+	struct typed typed;
+	const char *why = known && known->lines ? type_of_variable(known->lines, asked.ask.address, &typed)
+						: TYPE_NO_DWARF;
+
+	put_why(reply, why);
+	if (!why) {
+		reply->frames[0] =
+			(struct told_frame){reply_text(reply, typed.type),
+					    reply_text(reply, typed.field[0] ? typed.field : NULL), 0, 0, 0};
+		reply->answer.nr_frames = 1;
+	}
+	reply->answer.lines_bytes = known ? bytes_of(known) : 0;
+}
+
 static void forget(void)
 {
 	struct known **at = known_at(asked.ask.id), *known = *at;
@@ -456,12 +475,13 @@ static void __attribute__((noreturn)) serve(void)
 	static void (*const answers[])(struct reply * reply, int fd) = {
 		[ASK_OPEN] = answer_open, [ASK_LOAD] = answer_load,   [ASK_MAP] = answer_map,
 		[ASK_NAME] = answer_name, [ASK_TABLE] = answer_table, [ASK_CODE] = answer_code,
+		[ASK_TYPE] = answer_type,
 	};
 	static struct reply reply;
 	int fd;
 
 	while (receive(&fd)) {
-		set_timer(asked.ask.kind == ASK_NAME ? NAME_S : FILE_S);
+		set_timer(asked.ask.kind == ASK_NAME || asked.ask.kind == ASK_TYPE ? NAME_S : FILE_S);
 		reply.answer = (struct answer){.kind = ANSWER_DONE};
 		reply.fd = -1;
 		if (asked.ask.kind == ASK_FORGET) {

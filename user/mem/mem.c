@@ -90,7 +90,7 @@ static void mem_complete(const struct activity *activity, const struct sampled *
 
 #define LINE_BYTES	    64
 #define DEFAULT_TABLE_LINES 10
-#define SHARED_KEYS	    "line,variable_offset,ip,cacheline,offset,cpu,pid,tid,comm"
+#define SHARED_KEYS	    "line,variable_offset,type,ip,cacheline,offset,cpu,pid,tid,comm"
 
 /* A cache line and its accesses: `entries` are consecutive entries of the line. */
 struct line {
@@ -415,7 +415,7 @@ static const struct option_row rows[] = {
 	 .help = "keys to aggregate by, besides source, which is always one: any of "
 		 "pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock,stack, names of the "
 		 "code (symbol, line, module, place) and its address, ip; names of the data (variable, "
-		 "variable_offset) (default comm,symbol)"},
+		 "variable_offset, type) (default comm,symbol)"},
 	{0, "annotate", "FUNCTION", OPTION_TEXT, COMMON(annotate),
 	 .help = "show the code of FUNCTION: source lines and instructions, each with its samples, their "
 		 "latency, and the sources of their data"},

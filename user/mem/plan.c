@@ -186,6 +186,12 @@ int check_physical(const char *option, const struct options *options, const stru
 	return instead(refusal, "take %s page; or perf mem record -p, which keeps each sample", option);
 }
 
+/* Whether keys are asked for that tell data by names. */
+static bool names_data(const char *by)
+{
+	return list_has(by, "variable") || list_has(by, "variable_offset") || list_has(by, "type");
+}
+
 static int check_options(const struct options *options, const struct host *host, struct refusal *refusal)
 {
 	const struct mem_options *own = options->own;
@@ -224,10 +230,10 @@ static int check_options(const struct options *options, const struct host *host,
 		because(refusal, "--shared is about cache lines, and needs keys of its own");
 		return instead(refusal, "leave out --by, or take --by cacheline");
 	}
-	if (own->stream && (list_has(options->by, "variable") || list_has(options->by, "variable_offset"))) {
+	if (own->stream && names_data(options->by)) {
 		refuse(refusal, STATUS_USAGE, "option --by '%s' with --stream", options->by);
 		because(refusal,
-			"each sample of a stream has its address; only entries are told by variables");
+			"each sample of a stream has its address; only entries are told by names of data");
 		return instead(refusal, "leave out --stream, or take other keys");
 	}
 	if (list_has(options->by, "phys_page") && check_physical("--by", options, host, refusal))

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "naming/foreign.h"
 #include "naming/pool.h"
+#include "naming/untyped.h"
 #include "record/record.h"
 
 /* Texts, each of which is stored once. */
@@ -470,6 +471,9 @@ bool codes_try(struct codes *codes, unsigned int detail, pid_t pid, const char *
 	return true;
 }
 
+const char *const code_untyped_words[] = {TYPE_NO_DWARF, TYPE_UNDESCRIBED, TYPE_INCOMPLETE, TYPE_NO_VARIABLE,
+					  TYPE_KERNEL,	 TYPE_UNKNOWN,	   TYPE_NO_TIME,    NULL};
+
 /* --- data ------------------------------------------------------------------------------------- */
 
 /* Looks a datum up in the file that has code at this place. Returns the cause to be counted; NULL: the datum
@@ -496,8 +500,11 @@ static __u64 *look_for_datum(struct codes *codes, const struct datum *datum, con
 	    (!name->nr && !name->build_id && wanted.build_id))
 		return NULL;
 	code->module = kept(codes, at->file->path);
-	if (!name->nr)
-		return name->no_room ? &account->no_file : &account->no_symbol;
+	code->type = kept(codes, name->type);
+	code->field = kept(codes, name->field);
+	code->untyped = name->untyped;
+	if (!name->nr || !(datum->detail & (CODE_VARIABLE | CODE_VARIABLE_OFFSET)))
+		return name->nr ? &account->named : name->no_room ? &account->no_file : &account->no_symbol;
 	code->symbol = kept(codes, name->frames[0].symbol);
 	if (datum->detail & CODE_VARIABLE_OFFSET) {
 		code->offset = name->frames[0].offset;
@@ -547,6 +554,26 @@ static __u64 *describe_datum(struct codes *codes, const struct datum *datum, str
 	return &account->no_variable;
 }
 
+/* Sets why there is no type, if it was not looked for in a file. */
+static void explain_type(struct code *code, const struct data_account *account, const __u64 *cause)
+{
+	if (code->type || code->untyped)
+		return;
+	code->untyped = cause == &account->no_variable ? TYPE_NO_VARIABLE
+			: cause == &account->kernel    ? TYPE_KERNEL
+			: cause == &account->no_time   ? TYPE_NO_TIME
+						       : TYPE_UNKNOWN;
+}
+
+static void count_type(struct data_account *account, const struct code *code, __u64 count)
+{
+	account->types_asked = true;
+	account->typed += code->type ? count : 0;
+	for (size_t i = 0; !code->type && code_untyped_words[i]; i++)
+		if (!strcmp(code->untyped, code_untyped_words[i]))
+			account->untyped[i] += count;
+}
+
 bool codes_datum(struct codes *codes, const struct datum *asked, __u64 count, bool waits, __u32 *number)
 {
 	struct datum datum = *asked;
@@ -559,8 +586,15 @@ bool codes_datum(struct codes *codes, const struct datum *asked, __u64 count, bo
 	if (waits && cause == &codes->account->data.no_time)
 		return false;
 	*cause += count;
+	if (datum.detail & CODE_TYPE) {
+		explain_type(&code, &codes->account->data, cause);
+		count_type(&codes->account->data, &code, count);
+	}
 	if (!code.module)
 		code.module = kept(codes, "[unknown]");
+	/* Equal types of different files are one entry. */
+	if (!(datum.detail & (CODE_VARIABLE | CODE_VARIABLE_OFFSET)) && code.type)
+		code.module = NULL;
 	*number = interned_number(&codes->codes, &code);
 	return true;
 }
@@ -632,6 +666,8 @@ static struct code with_texts(struct codes *codes, const struct code *code)
 	copy.linkage = kept(codes, code->linkage);
 	copy.file = kept(codes, code->file);
 	copy.inlined = kept(codes, code->inlined);
+	copy.type = kept(codes, code->type);
+	copy.field = kept(codes, code->field);
 	return copy;
 }
 

@@ -24,26 +24,33 @@ enum code_detail {
 	CODE_LINKAGE = 1 << 5,	       /* in addition to CODE_SYMBOL or CODE_LINE: mangled names */
 	CODE_VARIABLE = 1 << 6,	       /* of data: the variable, and what it is in; see codes_datum() */
 	CODE_VARIABLE_OFFSET = 1 << 7, /* the same, and the offset in the variable */
+	CODE_TYPE = 1 << 8,	       /* of data: its type, and the field in it */
 	CODE_RETURN = 1 << 4, /* in addition: the address is a return address, and the call is to be named */
 };
 
 /* What is looked up of data. */
-#define CODE_OF_DATA (CODE_VARIABLE | CODE_VARIABLE_OFFSET)
+#define CODE_OF_DATA (CODE_VARIABLE | CODE_VARIABLE_OFFSET | CODE_TYPE)
 
 /* Each text is stored once, so pointers can be compared. NULL: not known, or not asked for. */
 struct code {
-	const char *module;   /* "/usr/bin/true", "[vdso]", "[anon]", "[kernel]", "[ext4]" */
-	const char *build_id; /* only set together with `offset` */
-	const char *symbol;   /* the function */
-	const char *linkage;  /* its mangled name, if it has one and CODE_LINKAGE asked for it */
-	const char *file;     /* its source file, with `line`; it may be an inlined function's */
-	const char *inlined;  /* the functions inlined there, as a JSON list, innermost first */
-	__u64 offset;	      /* in the file; set if there is no symbol, or for CODE_PLACE */
-	__u64 address;	      /* instead of `offset`: the kernel's, a JIT's, or of an unknown module */
-	__u32 line;	      /* 0: not known */
+	const char *module;	  /* "/usr/bin/true", "[vdso]", "[anon]", "[kernel]", "[ext4]" */
+	const char *build_id;	  /* only set together with `offset` */
+	const char *symbol;	  /* the function */
+	const char *linkage;	  /* its mangled name, if it has one and CODE_LINKAGE asked for it */
+	const char *file;	  /* its source file, with `line`; it may be an inlined function's */
+	const char *type, *field; /* of data, if its type was asked for */
+	const char *untyped;	  /* why the type is not known: one of code_untyped_words */
+	const char *inlined;	  /* the functions inlined there, as a JSON list, innermost first */
+	__u64 offset;		  /* in the file; set if there is no symbol, or for CODE_PLACE */
+	__u64 address;		  /* instead of `offset`: the kernel's, a JIT's, or of an unknown module */
+	__u32 line;		  /* 0: not known */
 	__u32 has_offset, has_address;
 	__u32 padding; /* zero: codes are compared as bytes */
 };
+
+/* Why data has no type, as words of records; a list that ends with NULL. */
+extern const char *const code_untyped_words[];
+#define UNTYPED_WORDS_MOST 16
 
 /* The same for addresses of data. */
 struct data_account {
@@ -57,6 +64,8 @@ struct data_account {
 	__u64 no_symbol;   /* the file has no symbol there */
 	__u64 no_file;	   /* the file can't be read, or the memory for names has no room for its symbols */
 	__u64 no_time;	   /* the time for names of this interval was used up */
+	bool types_asked;
+	__u64 typed, untyped[UNTYPED_WORDS_MOST]; /* by the number of the word */
 };
 
 /* Number of addresses with a name, and of those without one by cause. */

@@ -11,6 +11,7 @@
 #include "base/packet.h"
 #include "naming/image.h"
 #include "naming/symbols.h"
+#include "naming/untyped.h"
 
 #define MESSAGE_MOST  (1 << 16) /* bytes */
 #define WHY_MOST      120
@@ -30,6 +31,7 @@ enum ask_kind {
 	ASK_TABLE,  /* unwind table of the file whose descriptor is passed; of the vdso if there is none */
 	ASK_FORGET, /* forgets a file's lines; there is no answer */
 	ASK_CODE,   /* instructions at an offset (`address`) of the file whose descriptor is passed */
+	ASK_TYPE,   /* type and field of a variable at an address */
 	ASK_OPENED, /* the file that ANSWER_OPEN asked for; no descriptor: it can't be opened */
 };
 

@@ -160,6 +160,7 @@ void source_load(struct source *source, const struct place *place, const struct 
 	answer = answered(source, worker_ask(source->worker, &question));
 	if (!answer)
 		return;
+	source->types = settings->types;
 	source->id = question.ask.id;
 	source->generation = worker_generation(source->worker);
 	source->has_lines = answer->has_lines;
@@ -255,11 +256,11 @@ static const char *shown(struct source *source, const char *symbol)
 	return known;
 }
 
-/* Asks the worker for the source lines of an address. Returns NULL if it failed; then only the symbol table
- * is used. */
-static const struct answer *ask_lines(struct source *source, __u64 address)
+/* Asks the worker for the source lines, or the type, of an address. Returns NULL if it failed; then only the
+ * symbol table is used. */
+static const struct answer *ask_lines(struct source *source, enum ask_kind kind, __u64 address)
 {
-	struct question_of_worker question = {.ask = {.kind = ASK_NAME, .id = source->id, .address = address},
+	struct question_of_worker question = {.ask = {.kind = kind, .id = source->id, .address = address},
 					      .fd = -1};
 	const struct answer *answer = worker_ask(source->worker, &question);
 
@@ -334,7 +335,7 @@ static void set_symbol(struct source *source, struct name *name, const struct sy
 struct name *source_name_at(struct source *source, __u64 address)
 {
 	const struct symbol *symbol = symbols_find(&source->symbols, address);
-	const struct answer *answer = source->has_lines ? ask_lines(source, address) : NULL;
+	const struct answer *answer = source->has_lines ? ask_lines(source, ASK_NAME, address) : NULL;
 	struct name *name = pool_take(&source->pool, sizeof(*name));
 
 	name->build_id = source->build_id[0] ? source->build_id : NULL;
@@ -353,6 +354,22 @@ struct name *source_name_at(struct source *source, __u64 address)
 	return name;
 }
 
+static void set_type(struct source *source, struct name *name, __u64 address)
+{
+	const struct answer *answer = source->has_lines ? ask_lines(source, ASK_TYPE, address) : NULL;
+	const struct told_frame *told;
+
+	name->untyped = TYPE_NO_DWARF;
+	if (answer && answer->why[0])
+		name->untyped = constant(answer->why);
+	if (!answer || answer->why[0] || !answer->nr_frames)
+		return;
+	told = answer_frame(answer, 0);
+	name->type = kept(source, answer_text(answer, told->function));
+	name->field = kept(source, answer_text(answer, told->file));
+	name->untyped = name->type ? NULL : TYPE_UNDESCRIBED;
+}
+
 struct name *source_datum_at(struct source *source, __u64 address)
 {
 	const struct symbol *symbol = symbols_find(&source->objects, address);
@@ -360,6 +377,8 @@ struct name *source_datum_at(struct source *source, __u64 address)
 	struct frame *frame;
 
 	name->build_id = source->build_id[0] ? source->build_id : NULL;
+	if (source->types)
+		set_type(source, name, address);
 	name->no_room = source->no_room && !symbol;
 	if (!symbol) {
 		name->why = source->no_room ? SOURCE_NO_ROOM : "no symbol is there";

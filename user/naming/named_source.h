@@ -49,6 +49,7 @@ struct source {
 	struct worker *worker; /* the worker that has its lines, under `id` … */
 	__u32 id, generation;  /* … as long as the worker's generation is this one */
 	bool has_lines;
+	bool types;	       /* names of data have types */
 	const char *lines_why; /* see struct name */
 	size_t lines_bytes;    /* in the worker */
 	struct map names;      /* struct name by place */

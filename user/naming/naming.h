@@ -35,6 +35,9 @@ struct name {
 	bool refused;	       /* reason: the file was found but not opened; see base/guarded.h */
 	bool failed;  /* reason: the worker died or hung on the file, or there is none; see worker.h */
 	bool no_room; /* reason: the memory has no room for the file's symbols */
+	/* Of data, if the settings ask for types: its type, and the field in it (NULL: none), or why there is
+	 * no type: a word of TYPE_… of naming/untyped.h. */
+	const char *type, *field, *untyped;
 	bool outside; /* reason, of data: it is not in what is loaded of the file */
 };
 
@@ -49,6 +52,7 @@ struct naming_settings {
 	const char *modules;   /* path of a copy of it; NULL: /proc/modules */
 	bool lines;	       /* also find source files, lines and inlined functions, if there is DWARF */
 	bool data;	       /* also find symbols of data: see naming_datum() */
+	bool types;	       /* also find types of data; needs `data` and `lines` */
 	size_t memory; /* limit in bytes; the least recently used is dropped. Of each file, symbol tables
 			  larger than a quarter of it are not read, nor is DWARF larger than three quarters of
 			  what the symbols leave; 0: NAMING_MEMORY */

@@ -39,6 +39,9 @@ void append_datum(struct compact *text, const struct code *datum)
 	if (datum->has_offset)
 		fields_number(&fields, "variable_offset", datum->offset);
 	fields_string(&fields, "data_module", datum->module);
+	fields_string(&fields, "data_type", datum->type);
+	fields_string(&fields, "field", datum->field);
+	fields_string(&fields, "untyped", datum->untyped);
 	compact_add_fields(text, &fields);
 	fields_clear(&fields);
 }
@@ -54,14 +57,29 @@ json_t *code_value(const struct code *code)
 	return value;
 }
 
+static json_t *untyped_value(const struct data_account *account)
+{
+	json_t *value = json_object();
+
+	for (size_t i = 0; code_untyped_words[i]; i++)
+		json_object_set_new(value, code_untyped_words[i], json_integer(account->untyped[i]));
+	return value;
+}
+
 static json_t *data_account_value(const struct data_account *account)
 {
-	return json_pack("{s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "named", (json_int_t)account->named,
-			 "unnamed", "no_address", (json_int_t)account->no_address, "kernel",
-			 (json_int_t)account->kernel, "no_variable", (json_int_t)account->no_variable,
-			 "no_mapping", (json_int_t)account->no_mapping, "no_symbol",
-			 (json_int_t)account->no_symbol, "no_file", (json_int_t)account->no_file, "no_time",
-			 (json_int_t)account->no_time);
+	json_t *value = json_pack(
+		"{s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "named", (json_int_t)account->named,
+		"unnamed", "no_address", (json_int_t)account->no_address, "kernel",
+		(json_int_t)account->kernel, "no_variable", (json_int_t)account->no_variable, "no_mapping",
+		(json_int_t)account->no_mapping, "no_symbol", (json_int_t)account->no_symbol, "no_file",
+		(json_int_t)account->no_file, "no_time", (json_int_t)account->no_time);
+
+	if (account->types_asked) {
+		json_object_set_new(value, "typed", json_integer(account->typed));
+		json_object_set_new(value, "untyped", untyped_value(account));
+	}
+	return value;
 }
 
 json_t *code_account_value(const struct code_account *account)

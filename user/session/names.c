@@ -66,7 +66,7 @@ struct names {
 	struct naming *naming;	       /* NULL: only places are asked for, no names */
 	bool sparing;		       /* see struct naming_settings */
 	bool lines;		       /* `naming` finds source lines */
-	bool variables;		       /* `naming` finds symbols of data */
+	bool variables, types;	       /* `naming` finds symbols of data, and types */
 	size_t memory;		       /* see struct naming_settings */
 	size_t unwinding_memory;       /* for tables to walk stacks by, 0: the default */
 	__u64 most_ns;		       /* see names_wait_at_most() */
@@ -148,17 +148,20 @@ int names_unwind(struct names *names, struct unwinding **unwinding, struct refus
  * kallsyms of that root is used. */
 static void open_naming(struct names *names, unsigned int detail, bool intervals)
 {
-	struct naming_settings settings = {.lines = names->lines || detail & CODE_LINE,
+	struct naming_settings settings = {.lines = names->lines || detail & (CODE_LINE | CODE_TYPE),
+					   .types = names->types || detail & CODE_TYPE,
 					   .data = names->variables || detail & CODE_OF_DATA,
 					   .memory = names->memory,
 					   .sparing = names->sparing};
 
 	if (!(detail & (CODE_SYMBOL | CODE_LINE | CODE_OF_DATA)) ||
-	    (names->naming && settings.lines == names->lines && settings.data == names->variables))
+	    (names->naming && settings.lines == names->lines && settings.data == names->variables &&
+	     settings.types == names->types))
 		return;
 	close_naming(names);
 	names->lines = settings.lines;
 	names->variables = settings.data;
+	names->types = settings.types;
 	snprintf(names->kallsyms, sizeof(names->kallsyms), "%s/proc/kallsyms", names->host->root);
 	if (names->host->root[0])
 		settings.kallsyms = names->kallsyms;

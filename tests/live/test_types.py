@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap mem --by type: types and fields, by page faults of programs whose every access is known, compiled as
+most programs are."""
+import collections
+import subprocess
+
+import pytest
+from records import HERE
+
+FAULTS = ["-e", "page-faults:u", "-c", "1"]
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """Compiles a program of tests/programs; returns its path."""
+    def compile_it(name, *options):
+        path = tmp_path_factory.mktemp(name) / name
+        subprocess.run(["gcc", "-O2", *options, "-o", path, f"{HERE}/programs/{name}.c"], check=True)
+        return path
+    return compile_it
+
+
+def faults(nhmtap, tmp_path, program, *functions, by="symbol,type"):
+    """The entries of faults in these functions, and the account of data."""
+    result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, "--by", by, "--", program)
+    entries = [e for e in result.entries("mem") if e["code"].get("symbol") in functions
+               and e["code"]["module"] == str(program)]
+    return entries, result.one("end")["names"]["data"]
+
+
+def by_field(entries):
+    found = collections.Counter()
+    for entry in entries:
+        found[entry.get("data_type"), entry.get("field"), entry.get("untyped")] += entry["samples"]
+    return found
+
+
+# By construction: fields.c. A union's members are at one place, and bit-fields in one unit, which is loaded
+# before it is stored.
+FIELDS = collections.Counter({
+    ("struct whole", "first", None): 1,
+    ("struct whole", "pairs[].low", None): 2,
+    ("struct whole", "pairs[].high", None): 1,
+    ("struct whole", "either.number|real", None): 1,
+    ("struct whole", "few|more", None): 2,
+    ("struct whole", "text", None): 1,
+    ("struct whole", "list[]", None): 1,
+    ("struct pair", "high", None): 3,
+    ("unnamed", "member", None): 1,
+    ("enum colour", None, None): 1,
+    ("number[]", None, None): 4,
+    ("struct pair*", None, None): 1,
+    ("function*", None, None): 1,
+    ("union both", "pair.high", None): 1,
+    ("double", None, None): 1,
+})
+
+
+@pytest.mark.parametrize("form", ["-gdwarf-5", "-gdwarf-4"])
+def test_variables_have_the_types_and_fields_of_their_declarations(nhmtap, tmp_path, compiled, form):
+    entries, account = faults(nhmtap, tmp_path, compiled("fields", form), "store", "main")
+    assert by_field(entries) == FIELDS
+    assert account["typed"] >= FIELDS.total()
+    assert account["typed"] + sum(account["untyped"].values()) == account["named"] + sum(account["unnamed"].values())
+
+
+def test_data_without_debug_information_is_counted_as_such(nhmtap, tmp_path, compiled):
+    entries, account = faults(nhmtap, tmp_path, compiled("fields"), "store", "main")
+    assert by_field(entries) == {(None, None, "no_dwarf"): FIELDS.total()}
+    assert account["untyped"]["no_dwarf"] >= FIELDS.total()
+
+
+def test_a_variable_and_its_type_are_told_together(nhmtap, tmp_path, compiled):
+    entries, _ = faults(nhmtap, tmp_path, compiled("fields", "-g"), "store", "main", by="symbol,variable_offset,type")
+    # pairs.high: each is the second page of its element.
+    assert sorted((e["variable_offset"], e["data_type"], e["field"]) for e in entries if e.get("variable") == "pairs") == [
+        (4096 + 8192 * i, "struct pair", "high") for i in range(3)]

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What lines are made of, for what else reads the same DWARF: types. */
+#ifndef NHMTAP_LINES_INSIDE_H
+#define NHMTAP_LINES_INSIDE_H
+
+#include <stdbool.h>
+#include <elfutils/libdw.h>
+
+#include "confined/lines.h"
+#include "naming/image.h"
+#include "naming/spans.h"
+
+/* A function. */
+struct inlined_function {
+	Dwarf_Die die;
+	struct inlined_calls *calls; /* NULL: not read yet */
+};
+
+/* The inlined calls in a function. */
+struct inlined_calls {
+	struct spans spans; /* `what` is an index of `list` */
+	struct call {
+		Dwarf_Die die;
+		__u32 in; /* index of the call that it is inlined in; SPANS_NONE: the function itself */
+	} * list;
+	size_t nr, room;
+};
+
+struct unit {
+	Dwarf_Die die;
+	bool looked, rows;  /* the members below are set; it has a line table */
+	bool looked_inside; /* `nested` is set */
+	Dwarf_Files *files;
+	const char *folder;  /* where it was compiled */
+	struct spans spans;  /* of functions; `what` is an index of `functions` */
+	struct spans nested; /* of functions within functions: the same */
+	struct inlined_function *functions;
+	size_t nr, room;
+};
+
+struct lines {
+	struct image image, alternate;
+	Dwarf *dwarf, *alternate_dwarf;
+	struct spans spans; /* `what` is an index of `units` */
+	struct unit *units;
+	size_t nr, room;
+	size_t bytes, most;
+	size_t steps;	    /* steps that are left: a walk ends when there are none */
+	Dwarf_Off furthest; /* the last entry in the file visited by the current walk */
+	bool split;	    /* see lines_split() */
+	/* For types.c: variables with a fixed address, by it. */
+	bool looked_for_variables;
+	struct spans variable_spans; /* `what` is an index of `variables` */
+	Dwarf_Die *variables;
+	size_t nr_variables, room_variables;
+	size_t all_steps; /* what `steps` began with */
+};
+
+/* Moves to the next sibling of this entry. Returns false if there is none, or if no steps are left. */
+bool lines_next(struct lines *lines, Dwarf_Die *die);
+
+/* Goes to the first child of an entry at this depth. Returns false if there is none, or if no steps are left.
+ */
+bool lines_descend(struct lines *lines, Dwarf_Die *in, Dwarf_Die *die, int depth);
+
+/* The text of an attribute of this entry itself; NULL: it has none. */
+const char *lines_text(const struct lines *lines, Dwarf_Die *die, unsigned int name);
+
+/* Goes to the entry that an attribute refers to. Returns false if it refers to none that can be read. */
+bool lines_follow(const struct lines *lines, Dwarf_Die *die, unsigned int name);
+
+/* Finds the function, not an inlined one, that contains the address. */
+bool lines_function(struct lines *lines, __u64 address, Dwarf_Die *die);
+
+#endif

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "confined/types.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "confined/lines_inside.h"
+#include "naming/message.h"
+
+#define HOPS_MOST  32	  /* types may refer to each other in circles */
+#define STEPS_MOST 100000 /* of a lookup; a struct with as many members has none to be found */
+
+static bool number_of(Dwarf_Die *die, unsigned int name, __u64 *number)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word word;
+
+	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &word))
+		return false;
+	*number = word;
+	return true;
+}
+
+/* --- types ------------------------------------------------------------------------------------- */
+
+static bool is_qualifier(int tag)
+{
+	return tag == DW_TAG_typedef || tag == DW_TAG_const_type || tag == DW_TAG_volatile_type ||
+	       tag == DW_TAG_restrict_type || tag == DW_TAG_atomic_type;
+}
+
+static bool is_aggregate(int tag)
+{
+	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+
+bool type_of_entry(const struct lines *lines, Dwarf_Die *die)
+{
+	for (int hops = 0; hops < HOPS_MOST; hops++) {
+		if (lines_follow(lines, die, DW_AT_type))
+			return true;
+		if (!lines_follow(lines, die, DW_AT_abstract_origin) &&
+		    !lines_follow(lines, die, DW_AT_specification))
+			return false;
+	}
+	return false;
+}
+
+bool type_peel(const struct lines *lines, Dwarf_Die *type)
+{
+	for (int hops = 0; hops < HOPS_MOST; hops++) {
+		if (!is_qualifier(dwarf_tag(type)))
+			return true;
+		if (!lines_follow(lines, type, DW_AT_type))
+			return false;
+	}
+	return false;
+}
+
+/* The number of elements of an array, in all its dimensions; 0: it is open. */
+static __u64 elements_of(struct lines *lines, Dwarf_Die *array)
+{
+	__u64 all = 1, number;
+	Dwarf_Die die;
+
+	if (!lines_descend(lines, array, &die, 0))
+		return 0;
+	do {
+		if (dwarf_tag(&die) != DW_TAG_subrange_type)
+			continue;
+		if (!number_of(&die, DW_AT_count, &number)) {
+			if (!number_of(&die, DW_AT_upper_bound, &number))
+				return 0;
+			number++;
+		}
+		if (__builtin_mul_overflow(all, number, &all))
+			return 0;
+	} while (lines_next(lines, &die));
+	return all;
+}
+
+/* Bytes of a type; 0: not known, or an open array. libdw's own function would open alternate files. */
+static __u64 size_of(struct lines *lines, Dwarf_Die type, int depth)
+{
+	__u64 size, nr;
+	Dwarf_Die element;
+
+	if (depth > HOPS_MOST || !type_peel(lines, &type))
+		return 0;
+	if (number_of(&type, DW_AT_byte_size, &size))
+		return size;
+	element = type;
+	switch (dwarf_tag(&type)) {
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		return sizeof(void *);
+	case DW_TAG_array_type:
+		nr = elements_of(lines, &type);
+		size = lines_follow(lines, &element, DW_AT_type) ? size_of(lines, element, depth + 1) : 0;
+		return __builtin_mul_overflow(nr, size, &size) ? 0 : size;
+	}
+	return 0;
+}
+
+/* --- texts ------------------------------------------------------------------------------------- */
+
+static void add_text(char *text, const char *more)
+{
+	size_t used = strlen(text);
+
+	snprintf(text + used, TYPE_TEXT - used, "%s", more);
+}
+
+static const char *word_of(int tag)
+{
+	return tag == DW_TAG_structure_type	? "struct "
+	       : tag == DW_TAG_class_type	? "class "
+	       : tag == DW_TAG_union_type	? "union "
+	       : tag == DW_TAG_enumeration_type ? "enum "
+						: "";
+}
+
+static void add_type(struct lines *lines, Dwarf_Die type, char *text, int depth)
+{
+	const char *alias = NULL, *name;
+	int tag;
+
+	/* A typedef's name says more than that of a number, and stands for a struct without a name. */
+	for (int hops = 0; hops < HOPS_MOST && is_qualifier(dwarf_tag(&type)); hops++) {
+		if (!alias && dwarf_tag(&type) == DW_TAG_typedef)
+			alias = lines_text(lines, &type, DW_AT_name);
+		if (!lines_follow(lines, &type, DW_AT_type)) {
+			add_text(text, alias ? alias : "void");
+			return;
+		}
+	}
+	tag = dwarf_tag(&type);
+	name = lines_text(lines, &type, DW_AT_name);
+	if (alias && (!name || !*word_of(tag))) {
+		add_text(text, alias);
+	} else if (tag == DW_TAG_pointer_type || tag == DW_TAG_array_type || tag == DW_TAG_reference_type) {
+		if (lines_follow(lines, &type, DW_AT_type) && depth < HOPS_MOST)
+			add_type(lines, type, text, depth + 1);
+		else
+			add_text(text, "void");
+		add_text(text, tag == DW_TAG_array_type ? "[]" : tag == DW_TAG_pointer_type ? "*" : "&");
+	} else if (tag == DW_TAG_subroutine_type) {
+		add_text(text, "function");
+	} else {
+		add_text(text, word_of(tag));
+		add_text(text, name ? name : "(unnamed)");
+	}
+}
+
+/* --- fields ------------------------------------------------------------------------------------ */
+
+/* A member, and the bytes that it takes in its struct. */
+struct part {
+	Dwarf_Die die, type;
+	const char *name; /* NULL: an unnamed struct or union, or a base class */
+	__u64 begin, size;
+	bool bits; /* a bit-field: the bytes are those of its unit */
+	bool open; /* an array without a length, at the end */
+};
+
+static bool read_part(struct lines *lines, Dwarf_Die *die, struct part *part)
+{
+	int tag = dwarf_tag(die);
+	__u64 bit;
+
+	if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || dwarf_hasattr(die, DW_AT_external) ||
+	    dwarf_hasattr(die, DW_AT_declaration))
+		return false;
+	*part = (struct part){.die = *die, .type = *die};
+	if (!type_of_entry(lines, &part->type))
+		return false;
+	part->name = tag == DW_TAG_member ? lines_text(lines, die, DW_AT_name) : NULL;
+	part->size = size_of(lines, part->type, 0);
+	part->bits = dwarf_hasattr(die, DW_AT_bit_size);
+	/* An offset that is not a constant, as of a virtual base class, can't be told. */
+	if (dwarf_hasattr(die, DW_AT_data_member_location) &&
+	    !number_of(die, DW_AT_data_member_location, &part->begin))
+		return false;
+	if (part->bits && part->size && number_of(die, DW_AT_data_bit_offset, &bit))
+		part->begin = bit / 8 / part->size * part->size;
+	part->open =
+		!part->size && type_peel(lines, &part->type) && dwarf_tag(&part->type) == DW_TAG_array_type;
+	return part->size || part->open;
+}
+
+static bool covers(const struct part *part, __u64 offset)
+{
+	return offset >= part->begin && (part->open || offset - part->begin < part->size);
+}
+
+static void add_name(char *field, const char *name)
+{
+	if (*field)
+		add_text(field, ".");
+	add_text(field, name);
+}
+
+/* What was found at an offset among the members of a struct. */
+struct parts_there {
+	struct part first;
+	size_t nr;
+	bool bits;
+	char names[TYPE_TEXT]; /* "a|b" */
+};
+
+/* In a struct, a member that is no bit-field is the only one; bit-fields share their unit. In a union all
+ * share. */
+static void find_parts(struct lines *lines, Dwarf_Die *of, __u64 offset, struct parts_there *found)
+{
+	bool shared = dwarf_tag(of) == DW_TAG_union_type;
+	struct part part;
+	Dwarf_Die die;
+
+	*found = (struct parts_there){.nr = 0};
+	if (!lines_descend(lines, of, &die, 0))
+		return;
+	do {
+		if (!read_part(lines, &die, &part) || !covers(&part, offset))
+			continue;
+		/* What is behind an open array's begin belongs to a member only if that is none. */
+		if (found->nr && (part.open || (part.bits && !found->bits)) && !shared)
+			continue;
+		if (found->nr && !shared && (!part.bits || !found->bits))
+			*found = (struct parts_there){.nr = 0};
+		if (!found->nr)
+			found->first = part;
+		found->bits = part.bits;
+		add_text(found->names, found->nr++ ? "|" : "");
+		add_text(found->names, part.name ? part.name : "(unnamed)");
+	} while (lines_next(lines, &die));
+}
+
+/* Adds the names of the members that lead to the byte at an offset. */
+static void add_field(struct lines *lines, Dwarf_Die type, __u64 offset, char *field)
+{
+	for (int depth = 0; depth < HOPS_MOST && type_peel(lines, &type); depth++) {
+		int tag = dwarf_tag(&type);
+		struct parts_there found;
+		__u64 size;
+
+		if (tag == DW_TAG_array_type) {
+			if (!lines_follow(lines, &type, DW_AT_type))
+				return;
+			size = size_of(lines, type, 0);
+			offset = size ? offset % size : 0;
+			add_text(field, "[]");
+			continue;
+		}
+		if (!is_aggregate(tag))
+			return;
+		find_parts(lines, &type, offset, &found);
+		if (!found.nr)
+			return;
+		if (found.nr > 1 || found.bits) {
+			add_name(field, found.names);
+			return;
+		}
+		if (found.first.name)
+			add_name(field, found.first.name);
+		offset -= found.first.begin;
+		type = found.first.type;
+	}
+}
+
+/* An entry that only announces a type leads nowhere: its definition is in another unit. */
+static const char *look_up(struct lines *lines, Dwarf_Die type, __u64 offset, struct typed *typed)
+{
+	Dwarf_Die element = type;
+	__u64 size;
+
+	if (!type_peel(lines, &element))
+		return TYPE_INCOMPLETE;
+	/* Of an array of structs, the struct; of another one, the array. */
+	for (int hops = 0; hops < HOPS_MOST && dwarf_tag(&element) == DW_TAG_array_type; hops++)
+		if (!lines_follow(lines, &element, DW_AT_type) || !type_peel(lines, &element))
+			return TYPE_INCOMPLETE;
+	*typed = (struct typed){.type = ""};
+	if (!is_aggregate(dwarf_tag(&element))) {
+		add_type(lines, type, typed->type, 0);
+		return NULL;
+	}
+	size = size_of(lines, element, 0);
+	if (!size)
+		return TYPE_INCOMPLETE;
+	/* The element's own typedef is kept, for a struct without a name. */
+	for (int hops = 0; hops < HOPS_MOST; hops++) {
+		element = type;
+		if (!type_peel(lines, &element) || dwarf_tag(&element) != DW_TAG_array_type)
+			break;
+		type = element;
+		if (!lines_follow(lines, &type, DW_AT_type))
+			break;
+	}
+	add_type(lines, type, typed->type, 0);
+	add_field(lines, type, offset % size, typed->field);
+	return NULL;
+}
+
+const char *type_of_field(struct lines *lines, Dwarf_Die *type, __u64 offset, struct typed *typed)
+{
+	size_t steps = lines->steps;
+	const char *why;
+
+	/* Lookups must not use up the steps that lines need. */
+	lines->steps = STEPS_MOST;
+	lines->furthest = dwarf_dieoffset(type);
+	why = look_up(lines, *type, offset, typed);
+	lines->steps = steps;
+	return why;
+}
+
+/* --- variables --------------------------------------------------------------------------------- */
+
+/* The address of a variable that has the same one for all its life. */
+static bool fixed_address(Dwarf_Die *die, __u64 *address)
+{
+	Dwarf_Attribute attribute, of_address;
+	Dwarf_Addr found;
+	Dwarf_Op *ops;
+	size_t nr;
+
+	if (!dwarf_attr(die, DW_AT_location, &attribute) || dwarf_getlocation(&attribute, &ops, &nr) ||
+	    nr != 1)
+		return false;
+	if (ops[0].atom == DW_OP_addr) {
+		*address = ops[0].number;
+		return true;
+	}
+	if ((ops[0].atom != DW_OP_addrx && ops[0].atom != DW_OP_GNU_addr_index) ||
+	    dwarf_getlocation_attr(&attribute, ops, &of_address) || dwarf_formaddr(&of_address, &found))
+		return false;
+	*address = found;
+	return true;
+}
+
+struct found_variables {
+	struct span *list;
+	size_t nr, room;
+};
+
+static void add_variable(struct lines *lines, struct found_variables *found, Dwarf_Die *die)
+{
+	Dwarf_Die type = *die;
+	__u64 address, size;
+
+	if (!fixed_address(die, &address) || !type_of_entry(lines, &type))
+		return;
+	size = size_of(lines, type, 0);
+	if (!size || size > -1ULL - address)
+		return;
+	lines->variables = xroom(lines->variables, lines->nr_variables, &lines->room_variables,
+				 sizeof(*lines->variables));
+	found->list = xroom(found->list, found->nr, &found->room, sizeof(*found->list));
+	found->list[found->nr++] = (struct span){address, address + size, 0, lines->nr_variables};
+	lines->variables[lines->nr_variables++] = *die;
+}
+
+/* Variables of functions are among them: those that are static. */
+static bool may_hold_variables(int tag)
+{
+	return tag == DW_TAG_namespace || tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block ||
+	       tag == DW_TAG_inlined_subroutine || tag == DW_TAG_module;
+}
+
+static void find_variables(struct lines *lines, struct found_variables *found, Dwarf_Die *in, int depth)
+{
+	Dwarf_Die die;
+
+	if (!lines_descend(lines, in, &die, depth))
+		return;
+	do {
+		if (dwarf_tag(&die) == DW_TAG_variable)
+			add_variable(lines, found, &die);
+		else if (may_hold_variables(dwarf_tag(&die)))
+			find_variables(lines, found, &die, depth + 1);
+	} while (lines_next(lines, &die) && lines->bytes < lines->most);
+}
+
+static void look_for_variables(struct lines *lines)
+{
+	struct found_variables found = {0};
+	size_t steps = lines->steps;
+
+	lines->looked_for_variables = true;
+	lines->steps = lines->all_steps;
+	for (size_t i = 0; i < lines->nr; i++) {
+		lines->furthest = dwarf_dieoffset(&lines->units[i].die);
+		find_variables(lines, &found, &lines->units[i].die, 0);
+	}
+	lines->steps = steps;
+	spans_make(&lines->variable_spans, found.list, found.nr);
+	lines->bytes +=
+		spans_bytes(&lines->variable_spans) + lines->room_variables * sizeof(*lines->variables);
+	free(found.list);
+}
+
+const char *type_of_variable(struct lines *lines, __u64 address, struct typed *typed)
+{
+	__u64 begin = 0;
+	Dwarf_Die type;
+	__u32 number;
+
+	if (!lines->looked_for_variables)
+		look_for_variables(lines);
+	number = spans_find(&lines->variable_spans, address);
+	if (number == SPANS_NONE)
+		return TYPE_UNDESCRIBED;
+	type = lines->variables[number];
+	fixed_address(&type, &begin);
+	type_of_entry(lines, &type);
+	return type_of_field(lines, &type, address - begin, typed);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Types of data, and the fields in them, from the DWARF that lines have opened. */
+#ifndef NHMTAP_TYPES_H
+#define NHMTAP_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <elfutils/libdw.h>
+#include <linux/types.h>
+
+#include "confined/lines.h"
+
+#define TYPE_TEXT 256 /* bytes; longer ones are cut */
+
+struct typed {
+	char type[TYPE_TEXT]; /* "struct node", "long int", "char*"; of an array, what its elements are */
+	/* "next", "key.low", "slots[].count"; "a|b" if it may be either: members of a union, or bit-fields of
+	 * one unit. "": the type has no fields, or none is there. */
+	char field[TYPE_TEXT];
+};
+
+/* All return NULL, or why there is no type: TYPE_… of naming/untyped.h. */
+
+/* The type and the field of the byte at an address (before relocation) of a variable that has a fixed one. */
+const char *type_of_variable(struct lines *lines, __u64 address, struct typed *typed);
+
+/* The same for the byte at an offset of data of a type, given by its entry. */
+const char *type_of_field(struct lines *lines, Dwarf_Die *type, __u64 offset, struct typed *typed);
+
+/* Goes from a variable, parameter or member to its type. */
+bool type_of_entry(const struct lines *lines, Dwarf_Die *die);
+
+/* Goes through typedefs and qualifiers to the type itself. Returns false if there is none, as for void. */
+bool type_peel(const struct lines *lines, Dwarf_Die *type);
+
+#endif

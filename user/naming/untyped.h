@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Why data has no type: words as they are in records. */
+#ifndef NHMTAP_UNTYPED_H
+#define NHMTAP_UNTYPED_H
+
+#define TYPE_NO_DWARF	 "no_dwarf"    /* the file has no debug information */
+#define TYPE_UNDESCRIBED "undescribed" /* debug information does not say what is there */
+#define TYPE_INCOMPLETE	 "incomplete"  /* it does, but not with a complete type */
+/* Without a look at a file: it is memory without a variable, the kernel's, not known, or there was no time.
+ */
+#define TYPE_NO_VARIABLE "no_variable"
+#define TYPE_KERNEL	 "kernel"
+#define TYPE_UNKNOWN	 "unknown"
+#define TYPE_NO_TIME	 "no_time"
+
+#endif
