@@ -26,6 +26,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import cgroups
 import hosts
+import page
 from figures import Figures, print_table, write_records
 
 NHMTAP = os.environ.get("NHMTAP", "build/nhmtap")
@@ -45,12 +46,13 @@ WAITS = os.path.join(PROGRAMS, "bench", "waits")
 NAMING = os.path.join(PROGRAMS, "bench", "naming")
 
 ALL_KEYS = "pid,tid,comm,cpu,ip,cgroup"
+REPORTED_BYTES = 100_000_000
 
 
 # --- running things ------------------------------------------------------------------------------
 
 class Run:
-    """Runs a command to its end: seconds of wall clock, and of CPU (including children)."""
+    """Runs a command to its end: seconds of wall clock, and of CPU (including children); its largest resident set in KiB."""
 
     def __init__(self, command, stdout=os.devnull, both=False):
         """both: stderr goes to the same file as stdout."""
@@ -63,6 +65,7 @@ class Run:
         _, status, usage = os.wait4(pid, 0)
         self.wall = time.monotonic() - began
         self.cpu = usage.ru_utime + usage.ru_stime
+        self.peak = usage.ru_maxrss  # KiB
         os.close(out)
         os.close(null)
         if status:
@@ -1164,6 +1167,22 @@ def measure_session(figures, folder, options):
     measure_before(figures, folder, options)
 
 
+def measure_report(figures, folder, options):
+    """What a page of a long stream costs to make, and to read in a browser."""
+    from browser import chromium  # only here: selenium is not needed for the rest
+    stream, made = os.path.join(folder, "long.jsonl"), os.path.join(folder, "page.html")
+    page.write_stream(stream, REPORTED_BYTES)
+    with chromium(os.path.join(folder, "chromium.log")) as driver:
+        for _ in range(options.rounds):
+            run = Run(nhmtap("report", "-o", made, stream))
+            figures.add("report of 100 MB of records: CPU time", run.cpu, unit="s")
+            figures.add("its peak resident set", run.peak / 1024, 64, unit="MiB")
+            figures.add("its page", os.path.getsize(made) / 1e6, 5, unit="MB")
+            ready, frames = page.read_page(driver, made)
+            figures.add("until the page is ready in Chromium", ready, 1, unit="s")
+            figures.add("time of a frame while it scrolls, median", statistics.median(frames), 17, f"largest {max(frames):.0f} ms", unit="ms")
+
+
 MEASUREMENTS = {
     "samples": measure_samples,
     "programs": measure_programs,
@@ -1189,6 +1208,7 @@ MEASUREMENTS = {
     "names": measure_names,
     "session": measure_session,
     "unwind": measure_unwind,
+    "report": measure_report,
 }
 
 

@@ -27,6 +27,8 @@ SEARCHES = {
     "seeded": "NHMTAP_SEED={seed} {make} test T='tests/live/test_seeded_sessions.py --reruns 0'",
     "spellings": "NHMTAP_SEED={seed} {make} test T='tests/events/test_spellings.py -k 500 --reruns 0'",
     "attributes": "NHMTAP_SEED={seed} {make} test T='tests/live/test_attr_as_perf.py --reruns 0'",
+    "keys": "NHMTAP_SEED={seed} NHMTAP_TOP_KEYS=3000 {make} test T='tests/pure/test_top.py tests/pure/test_top_model.py"
+            " -k \"no_keys or any_keys\" --reruns 0'",
     "option_values": "NHMTAP_SEED={seed} {make} test T='tests/live/test_option_values.py --reruns 0'",
     "verdicts": "NHMTAP_SEED={seed} NHMTAP_RUNS=25 {make} test T='tests/machine/test_analyze_over_seeds.py --reruns 0'",
     "counts": "NHMTAP_SEED={seed} NHMTAP_RUNS=1000000 {make} test T='tests/pure/test_plausible.py -k exists --reruns 0'",

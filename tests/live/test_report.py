@@ -273,6 +273,43 @@ def test_a_page_of_many_functions_and_intervals_is_bounded(tmp_path, driver):
     assert "function_" in section(driver, "functions")
 
 
+def many_stacks(intervals):
+    """Each interval has 1500 functions of its own, and one that all have."""
+    yield start()
+    for second in range(intervals):
+        frames = [{"id": i, "symbol": f"function_{second}_{i}" if i else "hot", "module": "/opt/demo"} for i in range(1501)]
+        yield record("frames", second % 60, event="cpu-clock", frames=frames)
+        yield record("profile", second % 60, event="cpu-clock",
+                     entries=[{"stack": [i], "comm": "demo", "samples": 1 if i else 500, "period": 1 if i else 500} for i in range(1501)],
+                     samples={"expected": 2000, "aggregated": 2000, "lost": {}})
+
+
+def peak_of(command):
+    """The largest resident set of a command in KiB."""
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss
+
+
+@pytest.mark.plain  # sanitizers allocate, too
+def test_a_stream_of_ever_new_stacks_takes_no_more_memory_and_keeps_its_sums(tmp_path):
+    """100,000 stacks are more than are kept; 300,000 would take three times as much without a bound. What is small becomes a
+    part of its caller, here the command, and the page says so."""
+    peaks = []
+    for intervals in (67, 200):
+        (tmp_path / "a.jsonl").write_text(text_of(many_stacks(intervals)))
+        peaks.append(peak_of([NHMTAP, "report", "-o", tmp_path / "page.html", tmp_path / "a.jsonl"]))
+    assert peaks[1] < 1.3 * peaks[0], peaks
+    data = json.loads(re.search(r'\{"streams":.*\}(?=</script>)', (tmp_path / "page.html").read_text(), re.S)[0])
+    event, = data["streams"][0]["events"]
+    weight = lambda i: sum(event["lines"][i][1::2])
+    assert sum(map(weight, range(len(event["lines"])))) == 200 * 2000 == event["total"] and event["least"] > 0
+    hot, = [i for i, name in enumerate(event["names"]) if data["streams"][0]["texts"][name] == "hot"]
+    assert weight(hot) == 200 * 500
+
+
 @pytest.mark.parametrize("text, why", [("", "no counts and no samples"), ("{}\n", "no counts"), ("x\n", "line 1 of stdin")])
 def test_what_is_no_stream_makes_no_page(text, why):
     done = subprocess.run([NHMTAP, "report"], input=text, capture_output=True, text=True, check=False)

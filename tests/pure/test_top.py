@@ -373,7 +373,7 @@ KEYS = [b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"j", b"k", b"h", b"l", 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_no_keys_and_sizes_make_it_fail(stored, seed):
-    chance = random.Random(seed)
+    chance = random.Random(f"{os.environ.get('NHMTAP_SEED', '')} {seed}")
     interval = [*stacks(main__work=30, main__work__step=50), count(1, 5), profile(*FUNCTIONS)]
     run = Pty(stored(*[{**record, "start_time": at(i)} for i in range(5) for record in interval],
                      {"type": "offcore", "start_time": at(6), "duration_ns": 1,

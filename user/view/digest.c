@@ -24,7 +24,8 @@
 #define NAME_MOST     300 /* bytes of a name */
 #define CAUSES_MOST   16
 #define STARTS_MOST   8
-#define NODE_BYTES    24 /* of a node in the page, without its parts of the time */
+#define NODES_MOST    (1u << 16) /* of an event, until the smallest are forgotten */
+#define NODE_BYTES    24	 /* of a node in the page, without its parts of the time */
 #define PART_BYTES    10
 
 /* --- time ------------------------------------------------------------------------------------- */
@@ -77,6 +78,7 @@ struct digest_event {
 	size_t room;
 	double expected, aggregated, throttled, enabled, running;
 	bool at_least; /* some of what occurred was not counted */
+	double least;  /* weight of the nodes that were too small to be kept */
 	json_t *lost;
 };
 
@@ -440,6 +442,86 @@ static void digest_account(struct digest_event *event, const json_t *record)
 								   json_integer_value(count))));
 }
 
+static const struct digest_node_key *node_key(const struct digest_event *event, size_t node)
+{
+	return interned_at(&event->keys, node);
+}
+
+/* Sums up what is below each node. A parent has a lower number than its children. */
+static void sum_up(struct digest_event *event)
+{
+	for (size_t i = 0; i < event->keys.nr; i++) {
+		event->nodes[i].all = event->nodes[i].self.sum;
+		event->nodes[i].dropped = false;
+	}
+	for (size_t i = event->keys.nr; i-- > 1;)
+		event->nodes[node_key(event, i)->parent].all += event->nodes[i].all;
+}
+
+/* Makes nodes with less than this parts of their parents. Their sums were made by sum_up(). */
+static void fold_small(struct digest_event *event, double least)
+{
+	for (size_t i = event->keys.nr; i-- > 1;) {
+		struct digest_node *node = &event->nodes[i],
+				   *parent = &event->nodes[node_key(event, i)->parent];
+
+		if (node->all >= least && node->all > 0)
+			continue;
+		node->dropped = true;
+		stood_for_add(&parent->self, &node->self);
+		for (size_t b = 0; b < BUCKETS; b++)
+			parent->line.v[b] += node->line.v[b];
+		node->self = (struct stood_for){0};
+		memset(&node->line, 0, sizeof(node->line));
+	}
+}
+
+/* Gives the nodes that are left the lowest numbers. */
+static void renumber(struct digest_event *event)
+{
+	__u32 *places = xmalloc(event->keys.nr * sizeof(*places));
+	struct interned keys;
+
+	interned_init(&keys, sizeof(struct digest_node_key));
+	for (size_t i = 0; i < event->keys.nr; i++) {
+		struct digest_node_key key = *node_key(event, i);
+
+		if (event->nodes[i].dropped)
+			continue;
+		if (i)
+			key.parent = places[key.parent];
+		places[i] = interned_number(&keys, &key);
+		event->nodes[places[i]] = event->nodes[i];
+	}
+	free(places);
+	interned_release(&event->keys);
+	event->keys = keys;
+}
+
+static size_t nodes_from(const struct digest_event *event, double least)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < event->keys.nr; i++)
+		nr += event->nodes[i].all >= least;
+	return nr;
+}
+
+/* Stacks can be new for ever, so the smallest half of too many nodes become parts of their parents. */
+static void bound_nodes(struct digest_event *event)
+{
+	double least = 0;
+
+	if (event->keys.nr <= NODES_MOST)
+		return;
+	sum_up(event);
+	for (double part = 1e-7; part < 1 && nodes_from(event, least) > NODES_MOST / 2; part *= 2)
+		least = part * event->nodes[0].all;
+	fold_small(event, least);
+	renumber(event);
+	event->least = fmax(event->least, least);
+}
+
 static void digest_samples(struct digest *digest, const json_t *record)
 {
 	struct digest_event *event = digest_event(digest, record);
@@ -448,6 +530,7 @@ static void digest_samples(struct digest *digest, const json_t *record)
 	struct stood_for others = stood_for_by(rest);
 	json_t *entry;
 
+	bound_nodes(event);
 	if (!event->keys.nr)
 		digest_node(digest, event, NO_NODE, "all");
 	digest_account(event, record);
@@ -783,11 +866,6 @@ static json_t *largest(json_t *sums, const char *weight, const char *key_name, s
 
 /* --- stacks ----------------------------------------------------------------------------------- */
 
-static const struct digest_node_key *node_key(const struct digest_event *event, size_t node)
-{
-	return interned_at(&event->keys, node);
-}
-
 static size_t parts_of(const struct digest_line *line)
 {
 	size_t parts = 0;
@@ -795,17 +873,6 @@ static size_t parts_of(const struct digest_line *line)
 	for (size_t i = 0; i < BUCKETS; i++)
 		parts += line->v[i] != 0;
 	return parts;
-}
-
-/* Sums up what is below each node. A parent has a lower number than its children. */
-static void sum_up(struct digest_event *event)
-{
-	for (size_t i = 0; i < event->keys.nr; i++) {
-		event->nodes[i].all = event->nodes[i].self.sum;
-		event->nodes[i].dropped = false;
-	}
-	for (size_t i = event->keys.nr; i-- > 1;)
-		event->nodes[node_key(event, i)->parent].all += event->nodes[i].all;
 }
 
 /* Bytes of a text as JSON in ASCII: a character of several bytes takes six or twelve. */
@@ -838,28 +905,15 @@ static size_t bytes_from(const struct digest *digest, const struct digest_event 
 	return bytes;
 }
 
-/* Makes nodes that are too small parts of their parents, until the rest takes no more than this. Returns the
- * weight that a node has at least. */
-static double drop_small(const struct digest *digest, struct digest_event *event, size_t bytes)
+/* Makes nodes that are too small parts of their parents, until the rest takes no more than this. */
+static void drop_small(const struct digest *digest, struct digest_event *event, size_t bytes)
 {
 	double least = 0;
 
 	for (double part = 1e-7; part < 1 && bytes_from(digest, event, least) > bytes; part *= 2)
 		least = part * event->nodes[0].all;
-	for (size_t i = event->keys.nr; i-- > 1;) {
-		struct digest_node *node = &event->nodes[i],
-				   *parent = &event->nodes[node_key(event, i)->parent];
-
-		if (node->all >= least && node->all > 0)
-			continue;
-		node->dropped = true;
-		stood_for_add(&parent->self, &node->self);
-		for (size_t b = 0; b < BUCKETS; b++)
-			parent->line.v[b] += node->line.v[b];
-		node->self = (struct stood_for){0};
-		memset(&node->line, 0, sizeof(node->line));
-	}
-	return least;
+	fold_small(event, least);
+	event->least = fmax(event->least, least);
 }
 
 /* Nodes as columns: the parent by its place among those that are kept, the name, and what is its own, by
@@ -868,10 +922,9 @@ static json_t *sampled_value(const struct digest *digest, struct digest_event *e
 {
 	json_t *parents = json_array(), *names = json_array(), *sizes = json_array(), *lines = json_array();
 	size_t *places = xmalloc((event->keys.nr + 1) * sizeof(*places)), kept = 0;
-	double least;
 
 	sum_up(event);
-	least = drop_small(digest, event, bytes);
+	drop_small(digest, event, bytes);
 	for (size_t i = 0; i < event->keys.nr; i++) {
 		const struct digest_node *node = &event->nodes[i];
 		__u32 parent = node_key(event, i)->parent;
@@ -886,13 +939,13 @@ static json_t *sampled_value(const struct digest *digest, struct digest_event *e
 		json_array_append_new(lines, parts_value(&node->line));
 	}
 	free(places);
-	return json_pack("{so so sb so sb so so so so sO so so so so so}", "name",
+	return json_pack("{so so sb so sb so so so so sO so so so so so so}", "name",
 			 value_text(event->name, 200), "unit", value_text(event->unit, 200), "stacks",
 			 event->stacks, "throttled", rounded(event->throttled), "at_least", event->at_least,
 			 "expected", rounded(event->expected), "aggregated", rounded(event->aggregated),
 			 "enabled", rounded(event->enabled), "running", rounded(event->running), "lost",
-			 event->lost, "least", rounded(least), "parents", parents, "names", names, "sizes",
-			 sizes, "lines", lines);
+			 event->lost, "least", rounded(event->least), "total", rounded(event->nodes[0].all),
+			 "parents", parents, "names", names, "sizes", sizes, "lines", lines);
 }
 
 static json_t *events_value(const struct digest *digest, size_t bytes)
