@@ -25,6 +25,12 @@ CALLER = os.environ.get("NHMTAP_CALLER")
 HERE = pathlib.Path(__file__).parents[1]
 
 
+def paranoid():
+    """This kernel's perf_event_paranoid."""
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
+        return int(file.read())
+
+
 def prepare():
     """Replaces nhmtap by a program that becomes the caller first, and copies everything to where
     the caller may read it."""

@@ -74,6 +74,15 @@ class Puppet:
         return self.process.wait(timeout=240)
 
 
+def stat_of(nhmtap, steps, *options):
+    """Counts a puppet while it does these steps and nothing else."""
+    with Puppet() as puppet:
+        process = nhmtap.attach("stat", *options, "-p", puppet.pid)
+        for step in steps:
+            puppet.do(step)
+        return nhmtap.interrupt(process)
+
+
 def profile_while_stopped(nhmtap, options, times, *words):
     """Profiles a shell on one CPU that runs a command so many times. nhmtap is stopped while the
     command runs, and then goes on until it sleeps. Returns its result."""

@@ -44,13 +44,6 @@ class Running:
         return Result(done.status, self.path.read_text(encoding="utf-8"), done.err)
 
 
-def wait_for(found):
-    deadline = time.monotonic() + 60
-    while not found():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def enter(folder, pid):
     """Moves a process into a cgroup while it sleeps. If cgroups are counted at context switches,
     what a running process has caused since its CPU's last switch would be counted in the new

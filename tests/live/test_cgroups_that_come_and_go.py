@@ -12,7 +12,8 @@ import puppet
 from cgroups import inside, remove
 from puppet import Puppet
 from records import held, program
-from running import FAULTS, MISSED, OTHERS, Running, enter, total, wait_for
+from running import FAULTS, MISSED, OTHERS, Running, enter, total
+from sessions import until
 
 MIB = 1 << 20
 
@@ -163,7 +164,7 @@ def test_cgroups_without_end_take_little_memory_and_are_all_in_the_sum(nhmtap, t
             puppet.do(f"cgroups={folder},2500,10")
             for mark in range(3):
                 os.mkdir(f"{folder}/mark{turn}{mark}")
-                wait_for(lambda text=f"{path}/mark{turn}{mark}": text in (tmp_path / "out").read_text())
+                until(lambda text=f"{path}/mark{turn}{mark}": text in (tmp_path / "out").read_text())
                 os.rmdir(f"{folder}/mark{turn}{mark}")
         result = running.end()
     counts = [(r["cgroup"], r["value"]) for r in result.of("count")]

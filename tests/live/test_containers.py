@@ -13,7 +13,8 @@ import containers
 from cgroups import inside, remove
 from puppet import Puppet, wait_asleep
 from records import Result
-from running import FAULTS, MISSED, OTHERS, Running, enter, missed, total, wait_for
+from running import FAULTS, MISSED, OTHERS, Running, enter, missed, total
+from sessions import until
 
 ID = "c0ffee" + "0123456789abcdef" * 3 + "0123456789"
 OTHER = ID[::-1]
@@ -434,7 +435,7 @@ def test_activities_of_a_configuration_see_such_cgroups_completely(nhmtap, tmp_p
         {"name": "code", "command": "profile", "by": "pid", **sampled},
         {"name": "data", "command": "mem", "by": "cgroup", **sampled}]}))
     process = nhmtap.start("run", config)
-    wait_for(lambda: out.exists() and '"start"' in out.read_text())
+    until(lambda: out.exists() and '"start"' in out.read_text())
     subprocess.run([short, folder, "1000"], check=True)
     result = Result(nhmtap.interrupt(process).status, out.read_text(), "")
     for activity in "counts", "code", "data":
@@ -455,7 +456,7 @@ def test_samples_are_taken_where_the_folder_of_a_pattern_is_removed_and_made_aga
     os.mkdir(f"{folder}/in")
     running = Running(nhmtap, tmp_path / "out", "profile", "-c", "1", "--by", keys, "-G", f"{path}/in/*", interval=50)
     subprocess.run([short, f"{folder}/in", "10"], check=True)
-    wait_for(lambda: sum(r.get("value", 0) for r in running.records() if r["type"] == "profile") >= 1000)
+    until(lambda: sum(r.get("value", 0) for r in running.records() if r["type"] == "profile") >= 1000)
     remove(f"{folder}/in")
     # Two intervals begin after it has gone.
     seen = len(running.records())

@@ -7,6 +7,7 @@ import subprocess
 
 import hosts
 import pytest
+from callers import paranoid
 from puppet import Puppet
 from records import FILE, NHMTAP, Result, program
 
@@ -36,11 +37,6 @@ def refusal(result, status=2):
 
 
 # --- capabilities and perf_event_paranoid as they are on this machine -----------------------------
-
-
-def paranoid():
-    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
-        return int(file.read())
 
 
 @pytest.fixture(scope="module")
@@ -83,15 +79,17 @@ def test_the_users_own_side_is_counted_or_the_level_refuses_it(as_nobody):
         assert "needs 2 or less" in refusal(result)["why"]
 
 
-def test_the_kernels_side_is_counted_or_the_level_refuses_it(as_nobody):
-    result = as_nobody("stat", "-e", "page-faults:k", "--", "true")
-    if paranoid() <= 1:
+@pytest.mark.parametrize("arguments, level, why", [
+    (["page-faults:k", "--", "true"], 1, "the kernel's side needs 1 or less"),
+    (["page-faults", "-a", "--duration", "0.1"], 0, "whole CPUs need 0 or less")])
+def test_the_kernels_side_and_whole_cpus_are_counted_or_the_level_refuses_them(as_nobody, arguments, level, why):
+    result = as_nobody("stat", "-e", *arguments)
+    if paranoid() <= level:
         assert result.status == 0, result.err
         return
     error = refusal(result)
-    assert f"perf_event_paranoid is {paranoid()}" in error["why"]
-    assert "the kernel's side needs 1 or less" in error["why"]
-    assert "kernel.perf_event_paranoid=1" in error["remedy"]
+    assert f"perf_event_paranoid is {paranoid()}" in error["why"] and why in error["why"]
+    assert f"kernel.perf_event_paranoid={level}" in error["remedy"]
     assert error["errno"] == "EACCES"
 
 
@@ -103,17 +101,6 @@ def test_the_tracepoint_of_every_function_needs_a_level_of_its_own(as_nobody, si
     error = refusal(as_nobody("stat", "--force", "-e", f"tracepoint/config=1/{side}", "--", "true"))
     assert "all of the kernel's functions needs -1 or less" in error["why"]
     assert "sysctl kernel.perf_event_paranoid=-1" in error["remedy"]
-
-
-def test_whole_cpus_are_counted_or_the_level_refuses_them(as_nobody):
-    result = as_nobody("stat", "-e", "page-faults", "-a", "--duration", "0.1")
-    if paranoid() <= 0:
-        assert result.status == 0, result.err
-        return
-    error = refusal(result)
-    assert f"perf_event_paranoid is {paranoid()}" in error["why"]
-    assert "whole CPUs need 0 or less" in error["why"]
-    assert "kernel.perf_event_paranoid=0" in error["remedy"]
 
 
 def test_cgroups_that_may_come_are_refused_before_they_do(as_nobody):

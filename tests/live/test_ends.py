@@ -357,17 +357,10 @@ def test_a_duration_ends_with_the_last_interval(nhmtap):
 # --- outputs --------------------------------------------------------------------------------------
 
 
-def test_a_reader_that_goes_ends_the_run_quietly(nhmtap):
-    process = nhmtap.start("stat", "-e", "cs", "-a", "-I", "20")
+@pytest.mark.parametrize("interval", [["-I", "20"], []], ids=["intervals", "without intervals"])
+def test_a_reader_that_goes_ends_the_run_quietly(nhmtap, interval):
+    process = nhmtap.start("stat", "-e", "cs", "-a", *interval)
     assert json.loads(process.stdout.readline())["type"] == "start"
-    process.stdout.close()
-    assert process.wait(timeout=60) == 0
-    assert process.stderr.read() == ""
-
-
-def test_a_reader_that_goes_is_noticed_without_intervals(nhmtap):
-    process = nhmtap.start("stat", "-e", "cs", "-a")
-    process.stdout.readline()
     process.stdout.close()
     assert process.wait(timeout=60) == 0
     assert process.stderr.read() == ""

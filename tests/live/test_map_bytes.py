@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import holes
+from memory import possible_cpus
 from records import NHMTAP
 
 LONG = b"F" * 15
@@ -34,11 +35,6 @@ def mapped(pid, size):
     with open(f"/proc/{pid}/mem", "rb") as file:
         file.seek(begin)
         return file.read(end - begin)
-
-
-def possible_cpus():
-    with open("/sys/devices/system/cpu/possible", encoding="ascii") as file:
-        return int(file.read().strip().rpartition("-")[2]) + 1
 
 
 @pytest.mark.parametrize("command, always", [("profile", []), ("mem", ["source"])])

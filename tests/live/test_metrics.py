@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from puppet import Puppet, command
+from puppet import Puppet, command, stat_of
 
 
 @pytest.fixture
@@ -20,12 +20,7 @@ def own(tmp_path):
 
 
 def derived(nhmtap, metrics, steps, *options):
-    """Measures a puppet while it does these steps and nothing else."""
-    with Puppet() as puppet:
-        process = nhmtap.attach("stat", "-M", metrics, *options, "-p", puppet.pid)
-        for step in steps:
-            puppet.do(step)
-        return nhmtap.interrupt(process)
+    return stat_of(nhmtap, steps, "-M", metrics, *options)
 
 
 def inputs(metric):

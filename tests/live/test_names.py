@@ -17,7 +17,8 @@ import jitdump
 import pytest
 from puppet import Puppet
 from records import NHMTAP, Result, parse, program
-from running import Running, wait_for
+from running import Running
+from sessions import until
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
 NAMES = program("names")
@@ -91,15 +92,20 @@ def test_a_library_that_is_loaded_late_is_named(nhmtap, tmp_path):
     assert (found["here", NAMES], found["late", late]) == (100, 200)
 
 
-def test_a_process_that_was_there_before_is_named(nhmtap):
-    with subprocess.Popen([NAMES, "wait", "here=200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+def of_one_that_was_there_before(nhmtap, path, change=lambda: None):
+    """Profiles a program that has begun, after a change."""
+    with subprocess.Popen([path, "wait", "here=200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
         process.stdout.readline()
+        change()
         run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
         process.stdin.write("\n")
         process.stdin.close()
-        result = nhmtap.finish(run)
-    assert code(result)["here", NAMES] == 200
+        return code(nhmtap.finish(run))
+
+
+def test_a_process_that_was_there_before_is_named(nhmtap):
+    assert of_one_that_was_there_before(nhmtap, NAMES)["here", NAMES] == 200
 
 
 def test_of_whole_cpus_processes_are_named_that_were_there_before_and_that_come(nhmtap, tmp_path, copy):
@@ -119,28 +125,12 @@ def test_of_whole_cpus_processes_are_named_that_were_there_before_and_that_come(
 
 
 def test_a_program_that_was_deleted_before_anybody_looked_is_named(nhmtap, copy):
-    with subprocess.Popen([copy, "wait", "here=200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as process:
-        process.stdout.readline()
-        os.unlink(copy)
-        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
-        process.stdin.write("\n")
-        process.stdin.close()
-        result = nhmtap.finish(run)
-    assert code(result)["here", copy] == 200
+    assert of_one_that_was_there_before(nhmtap, copy, lambda: os.unlink(copy))["here", copy] == 200
 
 
 def test_a_program_that_was_replaced_goes_by_its_own_names(nhmtap, copy):
-    with subprocess.Popen([copy, "wait", "here=200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as process:
-        process.stdout.readline()
-        other_program(copy)
-        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
-        process.stdin.write("\n")
-        process.stdin.close()
-        result = nhmtap.finish(run)
-    assert code(result)["here", copy] == 200
-    assert ("other", copy) not in code(result)
+    found = of_one_that_was_there_before(nhmtap, copy, lambda: other_program(copy))
+    assert found["here", copy] == 200 and ("other", copy) not in found
 
 
 def while_it_waits(nhmtap, tmp_path, script, wanted):
@@ -204,8 +194,8 @@ for line in sys.stdin:
     for path, then in ((first, float(ms)), (second, 0)):
         with open(path, "rb") as file:
             maps.append(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ | mmap.PROT_EXEC))
-        until = time.monotonic() + then / 1000
-        while time.monotonic() < until:
+        end = time.monotonic() + then / 1000
+        while time.monotonic() < end:
             pass
     print("mapped", flush=True)
 """
@@ -220,7 +210,7 @@ def test_a_file_is_known_even_if_it_was_mapped_while_notes_were_read(nhmtap, tmp
             process.stdin.write(f"{first} {second} {i / 10}\n")
             process.stdin.flush()
             assert process.stdout.readline() == "mapped\n"
-            wait_for(lambda: second in files_of(run.process))
+            until(lambda: second in files_of(run.process))
         process.stdin.close()
     run.end()
 
@@ -229,7 +219,7 @@ def test_a_program_is_let_go_of_though_nobody_told_of_its_end(nhmtap, tmp_path, 
     """While nhmtap is stopped, cgroups' notes fill the rings of all CPUs, and the program ends."""
     run = Running(nhmtap, tmp_path / "out", "profile", "-c", "1", "-a", "--by", "symbol", interval=50)
     with subprocess.Popen([copy, "wait"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as waiting:
-        wait_for(lambda: copy in files_of(run.process))
+        until(lambda: copy in files_of(run.process))
         os.kill(run.process.pid, signal.SIGSTOP)
         cpus = os.sched_getaffinity(0)
         for cpu in cpus:
@@ -241,7 +231,7 @@ def test_a_program_is_let_go_of_though_nobody_told_of_its_end(nhmtap, tmp_path, 
         waiting.kill()
         waiting.wait()
         os.kill(run.process.pid, signal.SIGCONT)
-        wait_for(lambda: copy not in files_of(run.process))
+        until(lambda: copy not in files_of(run.process))
     assert run.end().one("end")["names"]["notes_lost"] > 0
 
 
@@ -487,7 +477,7 @@ def test_a_bpf_program_that_is_loaded_later_is_named_by_itself(nhmtap, tmp_path,
     with open(os.open(fifo, os.O_RDWR), "w", encoding="ascii", buffering=1) as lines:
         for _ in range(2):
             before = intervals()
-            wait_for(lambda: intervals() > before)
+            until(lambda: intervals() > before)
             lines.write("\n")
         assert nhmtap.finish(run).status == 0
     found = {}

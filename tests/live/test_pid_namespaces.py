@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from fifos import open_fifo
 from records import frames_of, program
-from running import wait_for
+from sessions import until
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
 NAMES = program("names")
@@ -152,14 +152,14 @@ def test_of_two_processes_with_one_number_each_goes_by_its_own_names_or_by_none(
                                       *(profile if where == "inside" else ["true"])])
         other = subprocess.Popen(profile) if where == "outside" else None
         with open_fifo(tmp_path / "go", "w") as go:
-            wait_for(lambda: (tmp_path / "said").exists() and (tmp_path / "said").read_text())
-            wait_for((tmp_path / "begun").exists)
+            until(lambda: (tmp_path / "said").exists() and (tmp_path / "said").read_text())
+            until((tmp_path / "begun").exists)
             process.communicate("\n")
             go.write("\n")
         if where == "outside":
             assert container.wait(60) == 0
         else:
-            wait_for(lambda: (tmp_path / "said").read_text().endswith("done\n"))
+            until(lambda: (tmp_path / "said").read_text().endswith("done\n"))
         (tmp_path / "done").touch()
         assert (other or container).wait(60) == 0
         container.wait(60)

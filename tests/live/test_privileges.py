@@ -9,17 +9,12 @@ import signal
 import subprocess
 
 import pytest
-from callers import LENT, NOBODY
+from callers import LENT, NOBODY, paranoid
 from records import FILE, NHMTAP, Result
 
 STORED = os.path.join(os.path.dirname(__file__), "stored", "profile-1.0.0.jsonl")
 KEPT = ["CAP_PERFMON", "CAP_BPF", "CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH", "CAP_CHECKPOINT_RESTORE",
         "CAP_IPC_LOCK"]
-
-
-def paranoid():
-    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
-        return int(file.read())
 
 
 def capabilities(pid):

@@ -174,22 +174,16 @@ def test_a_top_that_is_not_reached_leaves_no_rest(nhmtap):
                                 "true").one("profile")
 
 
-def test_several_events_keep_their_samples_apart(nhmtap, tmp_path):
-    result = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults,minor-faults,dummy", "-c",
-                         "1", "--by", "ip", "--", *command("faults=1000", "exit=0"))
+@pytest.mark.parametrize("events, samples", [
+    ("page-faults,minor-faults,dummy", {"page-faults": 1001, "minor-faults": 1001, "dummy": 0}),
+    ("{page-faults,minor-faults}:u", {"page-faults:u": 1001, "minor-faults:u": 1001})])
+def test_several_events_and_the_members_of_a_group_keep_their_samples_apart(nhmtap, tmp_path, events, samples):
+    result = nhmtap.into(tmp_path / "out", "profile", "-e", events, "-c", "1", "--by", "ip", "--",
+                         *command("faults=1000", "exit=0"))
     where = touched(result.said)
-    for event, expected in (("page-faults", 1001), ("minor-faults", 1001), ("dummy", 0)):
+    for event, expected in samples.items():
         record = result.one("profile", event=event)
         assert sum(e["samples"] for e in record["entries"] if where(e["ip"])) == expected
-
-
-def test_the_members_of_a_group_are_each_sampled(nhmtap, tmp_path):
-    result = nhmtap.into(tmp_path / "out", "profile", "-e", "{page-faults,minor-faults}:u", "-c",
-                         "1", "--by", "ip", "--", *command("faults=1000", "exit=0"))
-    where = touched(result.said)
-    for event in ("page-faults:u", "minor-faults:u"):
-        record = result.one("profile", event=event)
-        assert sum(e["samples"] for e in record["entries"] if where(e["ip"])) == 1001
 
 
 def test_the_users_side_has_no_address_of_the_kernel(nhmtap, tmp_path):

@@ -35,8 +35,12 @@ def command(nhmtap, which, records, file, *options):
     return nhmtap.command(*which.split(), *([records] if "--diff" in which else []), file, *options)
 
 
-def start(arguments, **options):
-    return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+def start(mount, operation, arguments, **options):
+    """Starts a command, which waits for the file system's answer then."""
+    mount.stall(operation)
+    process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    until(mount.is_waited_for)
+    return process
 
 
 def made(nhmtap, which, records):
@@ -55,9 +59,7 @@ def end(process):
 @pytest.mark.parametrize("operation", READS)
 @pytest.mark.parametrize("which", COMMANDS)
 def test_sigterm_ends_a_command_whose_records_stall(nhmtap, records, mount, which, operation):
-    mount.stall(operation)
-    process = start(command(nhmtap, which, records, mount.folder / records.name))
-    until(mount.is_waited_for)
+    process = start(mount, operation, command(nhmtap, which, records, mount.folder / records.name))
     end(process)
 
 
@@ -65,9 +67,7 @@ def test_sigterm_ends_a_command_whose_records_stall(nhmtap, records, mount, whic
 @pytest.mark.parametrize("which", COMMANDS)
 def test_records_that_come_late_are_read(nhmtap, records, mount, which, operation):
     expected = made(nhmtap, which, records)
-    mount.stall(operation)
-    process = start(command(nhmtap, which, records, mount.folder / records.name))
-    until(mount.is_waited_for)
+    process = start(mount, operation, command(nhmtap, which, records, mount.folder / records.name))
     mount.stall("none")
     out, err = process.communicate(timeout=240)
     assert process.returncode == 0, err
@@ -77,9 +77,7 @@ def test_records_that_come_late_are_read(nhmtap, records, mount, which, operatio
 @pytest.mark.parametrize("operation", ["open", "read"])
 @pytest.mark.parametrize("which", COMMANDS)
 def test_records_that_never_come_are_told(nhmtap, records, mount, which, operation):
-    mount.stall(operation)
-    process = start(command(nhmtap, which, records, mount.folder / records.name), text=True)
-    until(mount.is_waited_for)
+    process = start(mount, operation, command(nhmtap, which, records, mount.folder / records.name), text=True)
     mount.kill()  # the kernel answers for the server
     err = process.communicate(timeout=240)[1]
     assert process.returncode in (1, 3) and "connect" in err, err
@@ -88,9 +86,7 @@ def test_records_that_never_come_are_told(nhmtap, records, mount, which, operati
 @pytest.mark.parametrize("operation", WRITES)
 @pytest.mark.parametrize("which", COMMANDS)
 def test_sigterm_ends_a_command_whose_output_stalls(nhmtap, records, mount, which, operation):
-    mount.stall(operation)
-    process = start(command(nhmtap, which, records, records, "-o", mount.folder / "new"))
-    until(mount.is_waited_for)
+    process = start(mount, operation, command(nhmtap, which, records, records, "-o", mount.folder / "new"))
     end(process)
 
 
@@ -98,9 +94,7 @@ def test_sigterm_ends_a_command_whose_output_stalls(nhmtap, records, mount, whic
 @pytest.mark.parametrize("which", COMMANDS)
 def test_an_output_that_stalls_is_written_when_there_is_an_answer(nhmtap, records, mount, which, operation):
     expected = made(nhmtap, which, records)
-    mount.stall(operation)
-    process = start(command(nhmtap, which, records, records, "-o", mount.folder / "new"))
-    until(mount.is_waited_for)
+    process = start(mount, operation, command(nhmtap, which, records, records, "-o", mount.folder / "new"))
     mount.stall("none")
     err = process.communicate(timeout=240)[1]
     assert process.returncode == 0, err
@@ -109,9 +103,7 @@ def test_an_output_that_stalls_is_written_when_there_is_an_answer(nhmtap, record
 
 @pytest.mark.parametrize("which", COMMANDS)
 def test_an_output_that_is_lost_is_told(nhmtap, records, mount, which):
-    mount.stall("write")
-    process = start(command(nhmtap, which, records, records, "-o", mount.folder / "new"), text=True)
-    until(mount.is_waited_for)
+    process = start(mount, "write", command(nhmtap, which, records, records, "-o", mount.folder / "new"), text=True)
     mount.kill()
     err = process.communicate(timeout=240)[1]
     assert process.returncode == 3 and "connect" in err, err
@@ -121,9 +113,7 @@ def test_an_output_that_is_lost_is_told(nhmtap, records, mount, which):
 def test_sigterm_ends_symbolize_whose_kallsyms_stalls(nhmtap, tmp_path, mount, operation):
     records = tmp_path / "of_the_kernel"
     assert nhmtap("profile", "-e", "page-faults:k", "-c", 1, "--by", "ip", "-a", "-o", records, "--", "true").status == 0
-    mount.stall(operation)
-    process = start(nhmtap.command("symbolize", "--kallsyms", mount.folder / "records", records))
-    until(mount.is_waited_for)
+    process = start(mount, operation, nhmtap.command("symbolize", "--kallsyms", mount.folder / "records", records))
     end(process)
 
 

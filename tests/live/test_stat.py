@@ -5,18 +5,13 @@ import re
 import statistics
 
 import pytest
-from puppet import Puppet, command
+from puppet import Puppet, command, stat_of
 from records import parse
 from sessions import until
 
 
 def counted(nhmtap, events, steps, *options):
-    """Counts a puppet while it does these steps and nothing else."""
-    with Puppet() as puppet:
-        process = nhmtap.attach("stat", "-e", events, *options, "-p", puppet.pid)
-        for step in steps:
-            puppet.do(step)
-        return nhmtap.interrupt(process)
+    return stat_of(nhmtap, steps, "-e", events, *options)
 
 
 def test_n_page_faults_are_n(nhmtap):

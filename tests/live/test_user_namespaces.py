@@ -3,15 +3,11 @@
 initial user namespace, where the kernel requires them."""
 import hosts
 import pytest
+from callers import paranoid
 
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 ROOT_OF_ANOTHER = ["unshare", "-Ur"]
 WHO = pytest.mark.parametrize("before", [ROOT_OF_ANOTHER, NOBODY + ROOT_OF_ANOTHER], ids=["by root", "by nobody"])
-
-
-def paranoid():
-    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
-        return int(file.read())
 
 
 @WHO
