@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds the small programs of tests/pure that test single files of user/, with gcc's sanitizers, or for
 `make coverage` as the program is built there."""
+import fcntl
+import hashlib
 import itertools
 import os
 import subprocess
@@ -22,14 +24,30 @@ def checked(program):
     return ["-O0", "--coverage", "-dumpdir", notes + "/"]
 
 
+def once(path, of, make):
+    """Has a program at a path, below a folder of pytest's: the first worker that wants one `of` these values calls
+    make(path) for all of its run, because the tests of a module run in several workers."""
+    shared = next((parent.parent for parent in path.parents if parent.name.startswith("popen-")), path.parent)
+    made = shared / f"made-{hashlib.sha256(repr(of).encode()).hexdigest()[:16]}"
+    with open(f"{made}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            make(f"{made}.new")
+            os.rename(f"{made}.new", made)
+    os.link(made, path)
+
+
 def compiled(folder, program, *sources, flags=(), libraries=()):
     """Builds the program, in the tree's folder. Returns a function that runs it with a text as its input and
     returns its output."""
-    main = folder / f"main_{program}.c"  # gcc calls its notes so, and may not mix them up with a file of user/
-    main.symlink_to(os.path.join(HERE, "pure", f"{program}.c"))
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
-                    *checked(program), *flags, "-I", USER, "-o", folder / program, main,
-                    *(os.path.join(USER, source) for source in sources), *libraries], check=True,
-                   cwd=os.path.join(HERE, ".."))
+    def make(path):
+        main = folder / f"main_{program}.c"  # gcc calls its notes so, and may not mix them up with a file of user/
+        main.symlink_to(os.path.join(HERE, "pure", f"{program}.c"))
+        subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
+                        *checked(program), *flags, "-I", USER, "-o", path, main,
+                        *(os.path.join(USER, source) for source in sources), *libraries], check=True,
+                       cwd=os.path.join(HERE, ".."))
+
+    once(folder / program, (program, sources, flags, libraries), make)
     return lambda text: subprocess.run([folder / program], input=text, text=True, stdout=subprocess.PIPE,
                                        check=True).stdout

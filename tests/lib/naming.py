@@ -6,9 +6,9 @@ import os
 import re
 import subprocess
 
+from compiled import SANITIZED, USER, once
 from records import HERE
 
-USER = os.path.join(HERE, "..", "user")
 ENGINE = ("base/memory", "base/guarded", "base/apart", "base/local", "base/packet", "base/late", "base/piped", "base/zstd",
           "base/refusal", "base/visible", "base/interned", "base/map", "naming/foreign", "unwind/table",
           *(f"confined/{name}" for name in (
@@ -22,11 +22,10 @@ SECCOMP = '-DLIBSECCOMP_SONAME="libseccomp.so.2"'
 
 
 def build(path, program, *names):
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror",
-                    "-g", "-O1", SECCOMP,
-                    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
-                    "-I", os.path.join(USER, "..", "bpf"), "-o", path, os.path.join(HERE, "pure", program),
-                    *(os.path.join(USER, f"{name}.c") for name in names), *LIBRARIES], check=True)
+    command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-g", "-O1", SECCOMP,
+               *SANITIZED, "-I", USER, "-I", os.path.join(USER, "..", "bpf"), os.path.join(HERE, "pure", program),
+               *(os.path.join(USER, f"{name}.c") for name in names), *LIBRARIES]
+    once(path, command, lambda made: subprocess.run([*command, "-o", made], check=True))
 
 
 def build_names(path):
