@@ -3,7 +3,9 @@
 import collections
 import json
 import os
+import subprocess
 
+import cgroups
 import otlp_profiles
 import pytest
 from otlp import Receiver
@@ -34,6 +36,24 @@ def without_ids(message):
         if attribute.key == "service.instance.id":
             attribute.value.string_value = ""
     return message.data
+
+
+def test_a_cgroup_that_was_made_again_has_its_samples_in_one(nhmtap, tmp_path, cgroup):
+    """Stack and attributes tell a profile's samples apart, which the reader checks."""
+    path, folder = cgroup
+    out, again = tmp_path / "x.json", f"{folder}/again"
+    activity = faults("faults", "profile", cgroup=path, all_cpus=True, by="cgroup,symbol")
+    with Session(nhmtap, tmp_path, [activity], outputs=[{}, {"format": "otlp-profiles-json", "path": str(out)}]) as session:
+        for _ in range(2):
+            os.mkdir(again)
+            subprocess.run(cgroups.inside(again, *command("faults=100", "exit=0")), check=True, stdin=subprocess.DEVNULL)
+            cgroups.remove(again)
+        session.do("snapshot")
+        result = session.end()
+    touched = [e for e in result.of("profile")[0]["entries"] if e["samples"] >= 100]
+    assert [e["cgroup"] for e in touched] == [f"{path}/again"] * 2
+    message = otlp_profiles.read(out.read_text().splitlines()[0])
+    assert max(sample.values[0] for sample in message.of("page-faults", "samples").samples) >= 200
 
 
 def test_protobuf_and_json_say_the_same(nhmtap, tmp_path):

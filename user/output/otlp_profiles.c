@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "otlp_profiles.pb-c.h"
 #include "output/calls.h"
@@ -36,6 +37,7 @@ struct otlp_message {
 struct of_resource {
 	size_t resource; /* its index in the data */
 	Otlp__Profile *profiles[MEASURES];
+	struct map samples[MEASURES]; /* of each profile, by hash */
 };
 
 /* A record that is being added. */
@@ -337,6 +339,44 @@ static void add_keys(struct otlp_message *gathered, const struct row *row, Otlp_
 
 static struct of_resource *profiles_of(struct adding *adding, const json_t *context);
 
+static __u64 hash_of(const Otlp__Sample *sample)
+{
+	__u64 hash = sample->stack_index;
+
+	for (size_t i = 0; i < sample->n_attribute_indices; i++)
+		hash = (hash ^ sample->attribute_indices[i]) * 0x9e3779b97f4a7c15;
+	return hash;
+}
+
+static bool same_sample(const Otlp__Sample *one, const Otlp__Sample *other)
+{
+	if (one->stack_index != other->stack_index || one->n_attribute_indices != other->n_attribute_indices)
+		return false;
+	for (size_t i = 0; i < one->n_attribute_indices; i++)
+		if (one->attribute_indices[i] != other->attribute_indices[i])
+			return false;
+	return true;
+}
+
+/* Adds a sample, which is taken over, to the profile of a measure. What makes it different from another one
+ * there is its stack and its attributes. Two entries may have the same: of a cgroup that was removed and made
+ * again with its path. */
+static void put_sample(struct of_resource *to, size_t measure, Otlp__Sample *sample)
+{
+	Otlp__Profile *profile = to->profiles[measure];
+	__u64 hash = hash_of(sample);
+	Otlp__Sample *same;
+
+	for (size_t at = 0; (same = map_find_next(&to->samples[measure], hash, &at));)
+		if (same_sample(same, sample)) {
+			same->values[0] += sample->values[0];
+			otlp__sample__free_unpacked(sample, NULL);
+			return;
+		}
+	map_put(&to->samples[measure], hash, sample);
+	APPEND(profile->samples, profile->n_samples, sample);
+}
+
 /* Adds an entry to each of the profiles of its process's resource. One that counts nothing there is left out.
  */
 static int take_row(void *context, const struct row *row)
@@ -345,7 +385,7 @@ static int take_row(void *context, const struct row *row)
 	int32_t stack = stack_of(adding, row->from, json_object_get(row->keys, "rest"));
 	const struct otlp_contexts *contexts = &adding->gathered->contexts;
 	const json_t *own = otlp_context_of(contexts, integer(row->from, "pid"));
-	const struct of_resource *to = profiles_of(adding, own ? own : contexts->target);
+	struct of_resource *to = profiles_of(adding, own ? own : contexts->target);
 
 	for (size_t i = 0; i < adding->nr_measures; i++) {
 		json_int_t value = integer(row->from, adding->measures[i].member);
@@ -357,7 +397,7 @@ static int take_row(void *context, const struct row *row)
 		sample->stack_index = stack;
 		add_keys(adding->gathered, row, sample);
 		APPEND(sample->values, sample->n_values, value);
-		APPEND(to->profiles[i]->samples, to->profiles[i]->n_samples, sample);
+		put_sample(to, i, sample);
 	}
 	return 0;
 }
@@ -435,7 +475,7 @@ static struct of_resource *add_profiles(struct adding *adding, size_t resource)
 	struct of_resource *to = xappend(adding->resources, adding->nr_resources);
 	size_t main = measure_main(adding->measures);
 
-	to->resource = resource;
+	*to = (struct of_resource){.resource = resource};
 	for (size_t i = 0; i < adding->nr_measures; i++) {
 		to->profiles[i] = new_profile(adding, &adding->measures[i]);
 		if (adding->nr_resources == 1)
@@ -577,6 +617,9 @@ static int take(struct stream *stream, const json_t *record)
 		adding.nr_measures++;
 	add_profiles(&adding, 0);
 	err = flatten(record, &stream->calls, false, take_row, &adding);
+	for (size_t i = 0; i < adding.nr_resources; i++)
+		for (size_t measure = 0; measure < MEASURES; measure++)
+			map_release(&adding.resources[i].samples[measure]);
 	free(adding.resources);
 	return err;
 }
