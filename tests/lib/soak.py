@@ -3,11 +3,14 @@
 """soak.py [SECONDS]: puts a session under all kinds of trouble at once, for so many seconds.
 
 Processes, threads and cgroups come and go; a reader stops reading and goes on; a file system fills
-up and empties; CONFIG is read again; the clock is set. At the end, the records of different
-activities have to account for exactly the same page faults. Memory must not grow after the first
-minute, the number of descriptors must be that of the beginning, and no interval may be late.
+up and empties; CONFIG is read again; the clock is set; consumers of every kind are killed and come
+again. At the end, the records of different activities have to account for exactly the same page
+faults, and each consumer for those of them that it was not told to have missed. Memory must not
+grow after the first minute, the number of descriptors must be that of the beginning, and no
+interval may be late.
 """
 import argparse
+import base64
 import collections
 import contextlib
 import json
@@ -25,6 +28,10 @@ import threading
 import time
 
 import cgroups
+import otlp
+import otlp_profiles
+import pprof
+from asked import free_port
 from records import NHMTAP, build_shim, check_stream, parse, program
 
 FAULTS = {"event": "page-faults"}
@@ -36,6 +43,17 @@ UNWIND_BLOCK = "array of 1 MiB"  # struct unwind_block in bpf/unwind.h; no other
 # Held for names and for unwinding tables: their number depends on the programs that the machine
 # runs.
 OF_PROGRAMS = ("files", "mnt", UNWIND_BLOCK)
+# Connections to consumers, which come and go with these.
+OF_CONSUMERS = ("socket",)
+
+# For each kind of consumer, where it listens, in requests of HTTP the path, and what the output has.
+PUSHED = {
+    "metrics": ("/v1/metrics", {"format": "otlp"}),
+    "cumulative": ("/cumulative/v1/metrics", {"format": "otlp", "temporality": "cumulative"}),
+    "profiles": ("/v1development/profiles", {"format": "otlp-profiles", "activities": ["samples"]}),
+    "pprof": ("/profiles/writeraw", {"format": "pprof", "activities": ["samples"]}),
+    "page": ("/api/v1/import/prometheus", {"format": "prometheus"}),
+}
 
 
 def activities(cgroup, turn):
@@ -91,6 +109,7 @@ class Soak:
         self.folder = tempfile.mkdtemp(prefix="nhmtap-soak-")
         self.cgroup = os.path.join(cgroups.mount(), os.path.basename(self.folder))
         self.turn, self.samples = 0, []
+        self.port, self.consumers = free_port(), {}
         self.stack = contextlib.ExitStack()
         self.lock = threading.Lock()
 
@@ -102,8 +121,11 @@ class Soak:
     def configure(self):
         config = {"activities": activities("/" + os.path.basename(self.cgroup), self.turn),
                   "outputs": [{"path": self.path("all")}, {"path": self.path("pipe"), "queue_bytes": QUEUE},
-                              {"path": self.path("small/records"), "queue_bytes": QUEUE}],
-                  "control": f"fifo:{self.path('ctl')},{self.path('ack')}"}
+                              {"path": self.path("small/records"), "queue_bytes": QUEUE},
+                              {"path": f"unix:{self.path('lines')}"}, {"path": f"unix:{self.path('flat')}", "format": "flat"},
+                              {"path": "listen", "format": "openmetrics"},
+                              *({"path": f"http://127.0.0.1:{self.port}{where}", **output} for where, output in PUSHED.values())],
+                  "listen": f"unix:{self.path('listen')}", "control": f"fifo:{self.path('ctl')},{self.path('ack')}"}
         with open(self.path("config.json.new"), "w", encoding="utf-8") as file:
             json.dump(config, file)
         os.rename(self.path("config.json.new"), self.path("config.json"))
@@ -118,6 +140,8 @@ class Soak:
             os.mkfifo(self.path(name))
         # Open for reading and writing, so that neither end waits for the other.
         self.pipe, self.ctl, self.ack = (os.open(self.path(name), os.O_RDWR) for name in ("pipe", "ctl", "ack"))
+        for which in self.kinds():
+            self.consume(which)
         shim = build_shim("set_clock", self.path(""))
         self.configure()
         with open(self.path("err"), "w", encoding="utf-8") as err:
@@ -133,6 +157,28 @@ class Soak:
             while not select.select([self.ack], [], [], 1)[0]:
                 assert self.process.poll() is None, self.said()
             assert os.read(self.ack, 4) == b"ack\n"
+
+    def kinds(self):
+        return {"posts": ("http", str(self.port)), "lines": ("unix", self.path("lines")), "flat": ("unix", self.path("flat")),
+                "pages": ("page", self.path("listen"))}
+
+    def consume(self, which):
+        """Starts a consumer, which appends to the file taken.WHICH."""
+        kind, place = self.kinds()[which]
+        self.consumers[which] = subprocess.Popen(
+            [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "consumer.py"), kind, place,
+             self.path(f"taken.{which}")], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def end_consumer(self, which):
+        self.consumers[which].kill()
+        self.consumers[which].wait()
+
+    def pushed(self, since):
+        """Whether each kind of PUSHED has come once more since the file of posts had this size."""
+        with open(self.path("taken.posts"), "rb") as file:
+            file.seek(since)
+            paths = {line.split(b" ")[0].partition(b"?")[0].decode() for line in file.read().splitlines()}
+        return paths >= {where for where, _ in PUSHED.values()}
 
     # --- what happens to it --------------------------------------------------------------------------
 
@@ -172,6 +218,12 @@ class Soak:
         self.configure()
         self.process.send_signal(signal.SIGHUP)
         self.obey("ping")
+
+    def a_consumer_is_killed(self):
+        which = self.rng.choice(list(self.consumers))
+        self.end_consumer(which)
+        time.sleep(self.rng.uniform(0, 3))
+        self.consume(which)
 
     def the_clock_is_set(self):
         with open(self.path("step.new"), "w", encoding="utf-8") as file:
@@ -220,7 +272,8 @@ class Soak:
         troubles = [Trouble(happen, pause, random.Random(self.rng.random())) for happen, pause in (
             (self.processes_come_and_go, 0.3), (self.threads_come_and_go, 0.3), (self.cgroups_come_and_go, 0.3),
             (self.the_reader_stops_and_goes_on, 2), (self.the_disk_fills_and_empties, 2),
-            (self.config_is_read_again, 5), (self.the_clock_is_set, 7))]
+            (self.config_is_read_again, 5), (self.the_clock_is_set, 7),
+            (self.a_consumer_is_killed, 3))]
         deadline = time.monotonic() + self.seconds
         try:
             while time.monotonic() < deadline:
@@ -230,10 +283,17 @@ class Soak:
         finally:
             for trouble in troubles:
                 trouble.end()
+        size = os.path.getsize(self.path("taken.posts"))
         self.obey("snapshot")
+        # After a consumer was away, a try may be a minute off. The session's end waits for two seconds only.
+        while not self.pushed(size):
+            assert self.process.poll() is None, self.said()
+            time.sleep(0.1)
         last = self.look()
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(60)
+        for which in self.consumers:
+            self.end_consumer(which)
         return {"status": status, "first": first, "last": last,
                 "times": {trouble.happen.__name__: trouble.times for trouble in troubles}}
 
@@ -245,6 +305,8 @@ class Soak:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        for which in self.consumers:
+            self.end_consumer(which)
         for fd in (self.pipe, self.ctl, self.ack):
             os.close(fd)
         self.stack.close()
@@ -297,6 +359,80 @@ def by_minute(samples):
     return [minutes[i] for i in range(len(minutes) - 1)]
 
 
+def posts(soak):
+    """Returns the bodies of each kind of PUSHED. One whose answer got lost with its server comes again, unchanged."""
+    kinds = {where: which for which, (where, _) in PUSHED.items()}
+    bodies = {which: [] for which in PUSHED}
+    with open(soak.path("taken.posts"), encoding="ascii") as file:
+        for line in file.read().splitlines():
+            path, body = line.split(" ")
+            own = bodies[kinds[path.partition("?")[0]]]
+            if body not in own[-1:]:
+                own.append(body)
+    return {which: [base64.b64decode(body) for body in own] for which, own in bodies.items()}
+
+
+def on_page(page, name, **labels):
+    """Returns the sum of the values of a page's series with these labels."""
+    return sum(int(line.split()[-1]) for line in page.splitlines() if line.startswith(name + "{")
+               and all(f'{label}="{value}"' in line for label, value in labels.items()))
+
+
+def unpacked(soak, body):
+    """Yields the profiles of a request to Parca: ProfileStoreService.WriteRaw, in JSON."""
+    for sample in (sample for series in json.loads(body)["series"] for sample in series["samples"]):
+        with open(soak.path("body"), "wb") as file:
+            file.write(base64.b64decode(sample["rawProfile"]))
+        yield pprof.read(soak.path("body"))
+
+
+def samples_of(message):
+    return sum(sample.values[0] for profile in message.profiles if message.type(profile)[0] == "samples" for sample in profile.samples)
+
+
+def lines_of(soak, which):
+    """Returns the whole lines that a socket's consumer got: with it the end of the last one may have been lost."""
+    found = []
+    with open(soak.path(f"taken.{which}"), encoding="utf-8", errors="replace") as file:
+        for line in file.read().splitlines():
+            with contextlib.suppress(ValueError):
+                found.append(json.loads(line))
+    return found
+
+
+def consumed(soak):
+    """Returns for each consumer the page faults that it knows of, of one activity, and the records that it was told to have
+    missed."""
+    own, found = posts(soak), {}
+    for which, temporality in (("metrics", 1), ("cumulative", 2)):
+        read = [otlp.read(body, temporality=temporality) for body in own[which]]
+        values = [sum(point.as_int for labels, point in otlp.points(data, "nhmtap.events") if labels["activity"] == "counts")
+                  for data in read]
+        found[which] = (sum(values) if temporality == 1 else max(values),
+                        sum(point.as_int for data in read for _, point in otlp.points(data, "nhmtap.missed_records")))
+    found["page"] = (on_page(own["page"][-1].decode(), "nhmtap_events_total", activity="counts"), 0)
+    found["profiles"] = (sum(samples_of(otlp_profiles.read(body)) for body in own["profiles"]), None)
+    found["pprof"] = (sum(sample.value[0] for body in own["pprof"] for profile in unpacked(soak, body) for sample in profile.sample), None)
+    with open(soak.path("taken.pages"), encoding="ascii") as file:
+        pages = [base64.b64decode(page).decode() for page in file.read().splitlines()]
+    found["listen"] = (on_page(pages[-1], "nhmtap_events_total", activity="counts"), None)
+    for which in ("lines", "flat"):
+        records = lines_of(soak, which)
+        found[which] = (sum(r["value"] for r in records if r.get("activity") == "counts" and r["type"] in ("count", "flat")),
+                        sum(r["records"] for r in records if r["type"] == "gap"))
+    return found
+
+
+def wrong_with_consumers(found, counted, aggregated):
+    """A consumer of totals has all; one of parts has all but what it was told to have missed. What a socket held when its
+    consumer was killed is lost untold, and the last pages of `listen` may not have been asked for."""
+    for which, (value, missed) in found.items():
+        all_of_it = aggregated if which in ("profiles", "pprof") else counted
+        whole = which in ("cumulative", "page") or (missed == 0 and which == "metrics")
+        if value > all_of_it or not value or (whole and value != all_of_it):
+            yield f"{which} has {value} of {all_of_it} page faults, and misses {missed} records"
+
+
 def judge(soak, seen):
     """Returns the figures, and what is wrong."""
     with open(soak.path("all"), encoding="utf-8") as file:
@@ -306,8 +442,9 @@ def judge(soak, seen):
     asked = {one["name"]: one["interval_ms"] for one in activities("", 0) if one["name"] in TWINS}
     late = lateness(records, asked)
     minutes = by_minute(soak.samples)
+    taken = consumed(soak)
     figures = {
-        "page faults": sums, "records": len(records), "seconds": soak.seconds, "times": seen["times"],
+        "page faults": sums, "consumers (page faults, records missed)": taken, "records": len(records), "seconds": soak.seconds, "times": seen["times"],
         "table_full at most": {name: table_full(records, name) for name in TWINS[1:]},
         "late, 99 % no more than": late[int(len(late) * 0.99) - 1][0] if late else None,
         "late at most": late[-1][0] if late else None,
@@ -326,8 +463,11 @@ def judge(soak, seen):
         wrong.append(f"it ended with {seen['status']}: {soak.said()}")
     if len(set(sums.values())) != 1 or not sums["counts"]:
         wrong.append(f"the activities account for different numbers of page faults: {sums}")
-    first, last = ({kind: nr for kind, nr in figures[f"held at {when}"].items() if kind not in OF_PROGRAMS}
+    first, last = ({kind: nr for kind, nr in figures[f"held at {when}"].items() if kind not in OF_PROGRAMS + OF_CONSUMERS}
                    for when in ("first", "last"))
+    aggregated = sum(r["samples"]["aggregated"] for r in records if r["type"] == "profile" and r["activity"] == "samples"
+                     and "samples" in r)
+    wrong += wrong_with_consumers(taken, sums["counts"], aggregated)
     if first != last:
         wrong.append("it holds other things than in the beginning")
     steady = figures["its median in each minute"]["rss"][1:]
