@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Aggregates loads and their latency by where they found their data (always), and on request by the address
- * that was loaded, the code and the task. The members of a sample are read directly, as the kernel tells the
- * program the type of its context (since 6.2). mem_probed.bpf.c is the same for earlier kernels.
+ * that was loaded, the code and the task. The members of a sample are read directly where the kernel tells
+ * the program the type of its context (since 6.2), and with probe_read_kernel() elsewhere. One object serves
+ * both: it is relocated to the running kernel.
  */
 #include "vmlinux.h"
 #include "stack.bpf.h"
@@ -76,7 +77,6 @@ static __always_inline void keep_measured(struct load *load, __u64 flags)
 		load->physical = 0;
 }
 
-#ifdef PROBED
 static __always_inline __u64 weight_of(const struct perf_sample_data *data)
 {
 	if (bpf_core_type_exists(union perf_sample_weight___kernel))
@@ -84,35 +84,44 @@ static __always_inline __u64 weight_of(const struct perf_sample_data *data)
 	return BPF_CORE_READ((const struct perf_sample_data___v5_11 *)data, weight);
 }
 
-static __always_inline void read_load(struct bpf_perf_event_data *ctx, struct load *load)
+static __always_inline void probe_load(struct bpf_perf_event_data *ctx, struct load *load)
 {
 	const struct bpf_perf_event_data_kern *kernel = (const void *)ctx;
 	const struct perf_sample_data *data = BPF_CORE_READ(kernel, data);
 
-	load->address = ctx->addr;
 	load->latency = weight_of(data);
 	load->source = BPF_CORE_READ(data, data_src.val);
 	load->interrupts = BPF_CORE_READ(kernel, event, hw.interrupts);
 	if (bpf_core_field_exists(data->sample_flags))
 		keep_measured(load, BPF_CORE_READ(data, sample_flags));
 }
-#else
-/* Takes no call: the verifier replaces the cast by a move, and the accesses by loads. */
-extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
+
+/* Set before loading: the kernel has bpf_cast_to_kern_ctx(). */
+const volatile _Bool casts;
+
+/* Takes no call: the verifier replaces the cast by a move, and the accesses by loads. It is not declared as
+ * the kernel's function: libbpf would look for it in all modules where the kernel lacks it, which takes
+ * CAP_SYS_ADMIN. */
+static const struct bpf_perf_event_data_kern *(*cast_to_kernel)(void *ctx) = (void *)CAST_TO_KERNEL;
 
 static __always_inline void read_load(struct bpf_perf_event_data *ctx, struct load *load)
 {
-	const struct bpf_perf_event_data_kern *kernel = bpf_cast_to_kern_ctx(ctx);
-	const struct perf_sample_data *data = kernel->data;
+	const struct bpf_perf_event_data_kern *kernel;
+	const struct perf_sample_data *data;
 
 	load->address = ctx->addr;
+	if (!casts) {
+		probe_load(ctx, load);
+		return;
+	}
+	kernel = cast_to_kernel(ctx);
+	data = kernel->data;
 	load->latency = data->weight.full;
 	load->source = data->data_src.val;
 	load->physical = data->phys_addr;
 	load->interrupts = kernel->event->hw.interrupts;
 	keep_measured(load, data->sample_flags);
 }
-#endif
 
 /* Returns the node whose memory holds the data if the load was answered from memory. A cache of another
  * package that forwards a clean line does so only for lines whose home is this node: guide, Table 16, code

@@ -41,6 +41,10 @@ typedef __u64 maximum_t;     /* merged by the maximum */
 typedef __u64
 	log2_histogram_t[LOG2_BUCKETS]; /* [i]: how many were from 2^i up to 2^(i+1); the last: or more */
 
+/* In place of a helper's number: a call of the kernel's bpf_cast_to_kern_ctx(), whose own number
+ * aggregation/folding.c puts there. */
+#define CAST_TO_KERNEL 0x7e57c0de
+
 /* The fields of perf_mem_data_src that describe the access and not what answered it: mem_lock (bits 25:24),
  * mem_dtlb (32:26), mem_blk (42:40). */
 #define DATA_SRC_LOCK_SHIFT 24

@@ -107,16 +107,6 @@ static const char *keys_of(const struct activity *activity)
 	return activity->streams ? sampling->stream_keys : sampling->default_keys;
 }
 
-/* The name of the BPF object, of those that serve the running kernel. */
-static const char *aggregation_of(const struct activity *activity)
-{
-	const struct sampling *sampling = activity->details;
-
-	return sampling->before_6_2 && !kernel_at_least(&activity->session->host, 6, 2)
-		       ? sampling->before_6_2
-		       : sampling->aggregation;
-}
-
 /* Whether to look for pauses, in which the event is not counted, or wrongly. A clock never ticks faster than
  * asked for, so it is paused only if that is near the kernel's limit; half of it allows for a limit that is
  * lowered later. */
@@ -181,7 +171,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 
 		if (event->companion)
 			continue;
-		if (keys_open(&state->aggregations[i], aggregation_of(activity), &activity->keys, refusal))
+		if (keys_open(&state->aggregations[i], state->sampling->aggregation, &activity->keys,
+			      refusal))
 			return -1;
 		if (condition.nr)
 			aggregation_where(state->aggregations[i], condition.terms, condition.nr);
@@ -347,7 +338,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 	for (size_t i = 0; i < state->nr; i++)
 		if (state->aggregations[i] && activity->plan.target.by_samples)
 			aggregation_filter(state->aggregations[i], wants_cgroup, activity);
-	note("loaded %zu of bpf/%s.bpf.c, keys %s", state->nr, aggregation_of(activity),
+	note("loaded %zu of bpf/%s.bpf.c, keys %s", state->nr, state->sampling->aggregation,
 	     activity->keys.kernel);
 	if ((state->sampling->places || activity->keys.detail) &&
 	    names_read(&activity->reader, activity->session->names, &activity->plan.target,

@@ -57,7 +57,6 @@ void gathering_trim(const struct gathering *gathering, void *const *gathered, si
 struct sampling {
 	const char *command;	    /* the command, and the type of its records: "profile" */
 	const char *aggregation;    /* name of its file in bpf/: "profile" for profile.bpf.c */
-	const char *before_6_2;	    /* the same for kernels before 6.2; NULL: one serves all */
 	const char *keys_option;    /* "--fields", of a command whose samples all stream; NULL: "--by" */
 	const char *default_keys;   /* of --by */
 	const char *annotated_keys; /* of --annotate; NULL: it is not supported */

@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 
 #include "aggregation/constants.h"
+#include "aggregation/kernel_types.h"
 #include "aggregation/libbpf_words.h"
 #include "aggregation/object.h"
 #include "aggregation/own_pids.h"
@@ -209,6 +210,7 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host, s
 	aggregation->reader =
 		table_reader_prepare(aggregation->object, nr_cpus, &aggregation->layout, &aggregation->table,
 				     aggregation->areas, aggregation->stack_frames);
+	constants_set(aggregation->object, "casts", kernel_types_cast() > 0);
 	own_pids_set(aggregation->object);
 	unwind_memory_share(aggregation->unwind, aggregation->object);
 	libbpf_words_begin(&words);

@@ -9,7 +9,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "aggregation/kernel_types.h"
 #include "base/memory.h"
+#include "shared.h"
 
 #define MAP_CONSTANTS BPF_F_RDONLY_PROG /* libbpf makes maps of constants so, and no other map */
 
@@ -95,6 +97,15 @@ static bool loads_from_map(const struct bpf_insn *insns)
 	       insns[2].src_reg == insns[0].dst_reg;
 }
 
+/* libbpf would resolve the call, too, but would parse all of the kernel's BTF for it. */
+static void resolve_cast(struct bpf_insn *insn)
+{
+	if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg || insn->imm != CAST_TO_KERNEL)
+		return;
+	insn->src_reg = BPF_PSEUDO_KFUNC_CALL;
+	insn->imm = kernel_types_cast();
+}
+
 static int fold_program(struct bpf_program *program, struct bpf_prog_load_opts *options, long cookie)
 {
 	size_t nr = bpf_program__insn_cnt(program);
@@ -108,6 +119,8 @@ static int fold_program(struct bpf_program *program, struct bpf_prog_load_opts *
 	for (size_t i = 0; i + 2 < nr; i++)
 		if (loads_from_map(&insns[i]) && !targets[i + 2])
 			fold(&insns[i], &constants);
+	for (size_t i = 0; i < nr; i++)
+		resolve_cast(&insns[i]);
 	err = bpf_program__set_insns(program, insns, nr);
 	free(constants.values);
 	free(targets);

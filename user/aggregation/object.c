@@ -5,7 +5,9 @@
 
 #include <bpf/libbpf.h>
 
+#include "aggregation/kernel_types.h"
 #include "aggregation/libbpf_words.h"
+#include "aggregation/wanted_types.h"
 #include "base/embedded.h"
 
 struct bpf_object *object_open(const char *name)
@@ -16,6 +18,8 @@ struct bpf_object *object_open(const char *name)
 
 	snprintf(file_name, sizeof(file_name), "%s.bpf.o", name);
 	file = embedded_find(file_name);
+	if (object_reads_kernel(&file))
+		options.btf_custom_path = kernel_types_path();
 	return bpf_object__open_mem(file.data, file.size, &options);
 }
 

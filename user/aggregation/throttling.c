@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "aggregation/throttling.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include <bpf/btf.h>
 
-#include "aggregation/libbpf_words.h"
+#include "aggregation/kernel_types.h"
 
 /* Of struct bpf_perf_event_data_kern in bytes: CONTEXT_EVENT of bpf/table.bpf.h. */
 #define CONTEXT_EVENT 16
@@ -36,19 +35,7 @@ static __u32 find(const struct btf *btf)
 
 __u32 throttling_offset(void)
 {
-	/* Looked up once: reading the kernel's BTF takes longer than loading a program. */
-	static bool tried;
-	static __u32 offset;
-	struct libbpf_words unsaid;
-	struct btf *btf;
+	const struct btf *btf = kernel_types(); /* mem.bpf.c reads the same members */
 
-	if (tried)
-		return offset;
-	tried = true;
-	libbpf_words_begin(&unsaid);
-	btf = btf__load_vmlinux_btf();
-	libbpf_words_end(&unsaid);
-	offset = btf ? find(btf) : 0;
-	btf__free(btf);
-	return offset;
+	return btf ? find(btf) : 0;
 }

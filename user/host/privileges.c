@@ -97,9 +97,9 @@ static bool always(const struct host *host, const struct privileges_for *purpose
 
 #define STOOD_IN (BIT(CAP_PERFMON) | BIT(CAP_BPF) | BIT(CAP_CHECKPOINT_RESTORE))
 
-/* Whether CAP_SYS_ADMIN is needed. One of the reasons: if the kernel itself lacks a type of unwind.bpf.c (the
- * maple tree's, of 6.1), libbpf looks for it in all modules, which requires this capability
- * (BPF_BTF_GET_NEXT_ID). */
+/* Whether CAP_SYS_ADMIN is needed. One of the reasons: without the extract of aggregation/kernel_types.h,
+ * libbpf looks in all modules for a type that the kernel itself lacks (the maple tree's, of 6.1), which
+ * requires this capability (BPF_BTF_GET_NEXT_ID). */
 static bool stands_in(const struct host *host, const struct privileges_for *purpose)
 {
 	return host->perf_event_paranoid >= PARANOID_ALL || (privileges_held() & STOOD_IN) != STOOD_IN ||

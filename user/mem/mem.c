@@ -323,7 +323,6 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	static const struct sampling loads = {
 		.command = "mem",
 		.aggregation = "mem",
-		.before_6_2 = "mem_probed",
 		.where_fields = WHERE_OF_DATA,
 		.default_keys = "source,comm,symbol",
 		.annotated_keys = ANNOTATED_KEYS_OF_DATA,
@@ -336,7 +335,6 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	static const struct sampling shared = {
 		.command = "mem",
 		.aggregation = "mem",
-		.before_6_2 = "mem_probed",
 		.where_fields = WHERE_OF_DATA,
 		.default_keys = SHARED_KEYS,
 		.stream_keys = "ip,pid,tid,cpu,comm",
@@ -349,7 +347,6 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	static const struct sampling calls = {
 		.command = "mem",
 		.aggregation = "mem",
-		.before_6_2 = "mem_probed",
 		.where_fields = WHERE_OF_DATA,
 		.default_keys = "source,comm,stack",
 		.stream_keys = "ip,pid,tid,cpu,comm",

@@ -119,7 +119,6 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	static const struct sampling with_data = {
 		.command = "stream",
 		.aggregation = "mem",
-		.before_6_2 = "mem_probed",
 		.where_fields = WHERE_OF_DATA,
 		.keys_option = "--fields",
 		.stream_keys = DEFAULT_FIELDS,
