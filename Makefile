@@ -117,7 +117,11 @@ bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra $(reproducible) $(if $(CI)
 protos   := pprof otlp_profiles
 sources  := $(filter-out $(replaced),$(sort $(wildcard user/*.c user/*/*.c)))
 objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o $(protos:%=$(O)/gen/%.pb-c.o)
-programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
+# Programs with a table, or which include such a one, are built with smaller tables, too: TABLES_SHIFT in bpf/shared.h.
+tabled   := $(shell grep -lE '"(table\.bpf\.h|[a-z_]+\.bpf\.c)"' $(sort $(wildcard bpf/*.bpf.c)))
+smaller  := quarter sixteenth
+programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c))) \
+	    $(foreach size,$(smaller),$(tabled:%.bpf.c=$(O)/%-$(size).bpf.o))
 schemas  := $(sort $(wildcard schema/*.json))
 embedded := $(programs) $(schemas) events/schema.json user/output/flamegraph.html user/view/report.html \
 	    user/command/completion.bash user/command/completion.zsh
@@ -169,6 +173,16 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.build-packages
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(bpf_flags) -c -o $@ $<
+
+shift_of_quarter   := 2
+shift_of_sixteenth := 4
+define with_smaller_tables
+$(O)/bpf/%-$1.bpf.o: bpf/%.bpf.c | $(O)/.build-packages
+	$$(call say,BPF,$$<)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CLANG) $$(bpf_flags) -DTABLES_SHIFT=$(shift_of_$1) -c -o $$@ $$<
+endef
+$(foreach size,$(smaller),$(eval $(call with_smaller_tables,$(size))))
 
 # Rewritten only when the list changes, so that nothing is rebuilt unnecessarily.
 $(O)/gen/embedded.inc: FORCE

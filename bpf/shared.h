@@ -13,9 +13,15 @@
 
 #include <linux/types.h>
 
+/* Each aggregation is also built with tables of a quarter and of a sixteenth of the size (2 and 4 bits less),
+ * of which machines with many CPUs get one. */
+#ifndef TABLES_SHIFT
+#define TABLES_SHIFT 0
+#endif
+
 /* Slots of each generation; a power of two. User space empties a table before it is full. If keys come faster
  * than that, a full table loses samples; they are counted in table_full. */
-#define TABLE_SLOTS 8192
+#define TABLE_SLOTS (8192 >> TABLES_SHIFT)
 
 /* The slots that are tried for a key. More would make a full table slower, not larger. */
 #define TABLE_PROBES 16
@@ -163,8 +169,8 @@ struct value_head {
  */
 #define STACK_FRAMES  255 /* of one stack at most; 2^n - 1 */
 #define STACK_DEFAULT 127 /* if the user does not say how many */
-#define STACK_SLOTS   16384
-#define STACK_WORDS   (1 << 17) /* 1 MiB: about 6,000 stacks of 20 frames */
+#define STACK_SLOTS   (16384 >> TABLES_SHIFT)
+#define STACK_WORDS   (1 << (17 - TABLES_SHIFT)) /* 1 MiB: about 6,000 stacks of 20 frames */
 
 /* The values of a stack_id_t: STACK_FIRST plus the index of the word of the area at which the stack begins,
  * or the reason why there is no stack. 0: stacks are not a key. */

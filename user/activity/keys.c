@@ -97,12 +97,12 @@ static int refuse_as_asked(const struct chosen_keys *chosen, struct refusal *ref
 }
 
 int keys_open(struct aggregation **aggregation, const char *name, const struct chosen_keys *chosen,
-	      struct refusal *refusal)
+	      const struct host *host, size_t most, struct refusal *refusal)
 {
 	/* A stream's samples may have fields that are no keys alone. */
 	const char *kernel = chosen->option && !chosen->kernel[0] ? NULL : chosen->kernel;
 
-	if (aggregation_open(aggregation, name, kernel, refusal))
+	if (aggregation_open(aggregation, name, kernel, host, most, refusal))
 		return refusal->status == STATUS_USAGE ? refuse_as_asked(chosen, refusal) : -1;
 	for (size_t i = 0; i < aggregation_layout(*aggregation)->nr_keys; i++) {
 		const struct member *key = &aggregation_layout(*aggregation)->keys[i];

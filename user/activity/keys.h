@@ -41,10 +41,10 @@ void keys_need(struct chosen_keys *chosen, const char *name);
 /* Whether the user asked for this key. */
 bool keys_asked(const struct chosen_keys *chosen, const char *name);
 
-/* Opens an aggregation with the keys. Keys that are only needed for names are not shown. Returns 0, or -1
- * with the refusal. */
+/* Opens an aggregation with the keys; its tables take `most` bytes if they can: see aggregation_open(). Keys
+ * that are only needed for names are not shown. Returns 0, or -1 with the refusal. */
 int keys_open(struct aggregation **aggregation, const char *name, const struct chosen_keys *chosen,
-	      struct refusal *refusal);
+	      const struct host *host, size_t most, struct refusal *refusal);
 
 /* The start record's list of keys; a new reference. */
 json_t *keys_value(const struct chosen_keys *chosen, const struct layout *layout);

@@ -138,6 +138,24 @@ static int check_annotate(const struct activity *activity, struct refusal *refus
 		       options->annotate);
 }
 
+/* The number of events whose samples are aggregated, or one: a trace has none. By the plan, because other
+ * activities than those of sampling.c have a state of their own. */
+static size_t nr_sampled(const struct activity *activity)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < activity->plan.events.nr; i++)
+		nr += !activity->plan.events.list[i].companion;
+	return nr ? nr : 1;
+}
+
+size_t sampling_tables_most(const struct activity *activity)
+{
+	size_t half = activity->session->limits.memory / 2;
+
+	return (half > AGGREGATION_BYTES ? half : AGGREGATION_BYTES) / nr_sampled(activity);
+}
+
 int sampling_check(struct activity *activity, struct refusal *refusal)
 {
 	struct state *state = xcalloc(1, sizeof(*state));
@@ -172,7 +190,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 		if (event->companion)
 			continue;
 		if (keys_open(&state->aggregations[i], state->sampling->aggregation, &activity->keys,
-			      refusal))
+			      &activity->session->host, sampling_tables_most(activity), refusal))
 			return -1;
 		if (condition.nr)
 			aggregation_where(state->aggregations[i], condition.terms, condition.nr);
@@ -428,17 +446,6 @@ static size_t entry_bytes(const struct activity *activity)
 static size_t most_bytes(const struct activity *activity)
 {
 	return MERGED_KEYS_MOST * (key_bytes(activity) + entry_bytes(activity));
-}
-
-/* The number of events whose samples are aggregated, or one: a trace has none. By the plan, because other
- * activities than those of sampling.c have a state of their own. */
-static size_t nr_sampled(const struct activity *activity)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < activity->plan.events.nr; i++)
-		nr += !activity->plan.events.list[i].companion;
-	return nr ? nr : 1;
 }
 
 void sampling_want_entries(const struct activity *activity, struct limits *limits)

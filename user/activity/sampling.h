@@ -101,6 +101,10 @@ size_t sampling_most_entries(const struct activity *activity, size_t nr);
 /* The most keys of an event that are kept in an interval. */
 size_t sampling_most_keys(const struct activity *activity);
 
+/* The bytes that the tables of one event of the activity may take: its part of what a run's take at most, or
+ * of half of --memory if that is more. */
+size_t sampling_tables_most(const struct activity *activity);
+
 /* Adds the memory for keys and entries that the activity needs and wants. */
 void sampling_want_entries(const struct activity *activity, struct limits *limits);
 

@@ -17,6 +17,8 @@
 #include "aggregation/throttling.h"
 #include "aggregation/unwind_memory.h"
 #include "aggregation/wakes.h"
+#include "base/array.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "plan/denial.h"
 #include "shared.h"
@@ -40,16 +42,48 @@ struct aggregation {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-int aggregation_open(struct aggregation **result, const char *name, const char *by, struct refusal *refusal)
+/* The builds of an object, by the size of their tables. */
+static const char *const sizes[] = {"", "-quarter", "-sixteenth"};
+
+static int open_size(struct aggregation *aggregation, const char *name, const char *size)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "%s%s", name, size);
+	aggregation->object = object_open(file);
+	return aggregation->object ? layout_read(&aggregation->layout, &aggregation->table,
+						 bpf_object__btf(aggregation->object))
+				   : -1;
+}
+
+static size_t bytes_of_a_cpu(const struct aggregation *aggregation, bool stacks)
+{
+	return aggregation->table.size + (stacks ? stack_areas_bytes(aggregation->object) : 0);
+}
+
+static int open_fitting(struct aggregation *aggregation, const char *name, bool stacks, size_t most_of_a_cpu)
+{
+	for (size_t i = 0;; i++) {
+		int err = open_size(aggregation, name, sizes[i]);
+
+		if (err || i + 1 == ARRAY_SIZE(sizes) || bytes_of_a_cpu(aggregation, stacks) <= most_of_a_cpu)
+			return err;
+		layout_release(&aggregation->layout);
+		bpf_object__close(aggregation->object);
+	}
+}
+
+int aggregation_open(struct aggregation **result, const char *name, const char *by, const struct host *host,
+		     size_t most, struct refusal *refusal)
 {
 	struct aggregation *aggregation = xcalloc(1, sizeof(*aggregation));
 	struct libbpf_words words;
+	int err;
 
 	libbpf_words_begin(&words);
-	aggregation->object = object_open(name);
+	err = open_fitting(aggregation, name, list_has(by, "stack"), most / (cpus_end(&host->possible) ?: 1));
 	libbpf_words_end(&words);
-	if (!aggregation->object ||
-	    layout_read(&aggregation->layout, &aggregation->table, bpf_object__btf(aggregation->object))) {
+	if (err) {
 		refuse(refusal, STATUS_REFUSED, "the aggregation '%s'", name);
 		because(refusal, "its BPF object can't be read: %s", words.last);
 		aggregation_close(aggregation);
@@ -170,10 +204,8 @@ bool aggregation_next(struct aggregation *aggregation, __u64 before, struct stre
 
 size_t aggregation_bytes(const struct aggregation *aggregation, const struct host *host)
 {
-	size_t a_cpu = aggregation->table.size;
+	size_t a_cpu = bytes_of_a_cpu(aggregation, aggregation->stack_frames);
 
-	if (aggregation->stack_frames)
-		a_cpu += stack_areas_bytes(aggregation->object);
 	if (aggregation->stream)
 		a_cpu += rings_bytes(cpus_end(&host->possible), aggregation->layout.key_size,
 				     &aggregation->extras);

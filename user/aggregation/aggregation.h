@@ -22,11 +22,17 @@ struct wakes;
 
 /*
  * Opens the aggregation of this name (that of its file: "profile"). Its keys are those of `by` ("pid,ip"),
- * and those that it always has, for which it has no constant by_NAME. Nothing is loaded yet. Returns 0, or -1
- * with the refusal. The caller owns *aggregation up to aggregation_close().
+ * and those that it always has, for which it has no constant by_NAME. Its tables are the largest of which
+ * those of all possible CPUs take no more than `most` bytes, or the smallest. Nothing is loaded yet. Returns
+ * 0, or -1 with the refusal. The caller owns *aggregation up to aggregation_close().
  */
 int aggregation_open(struct aggregation **aggregation, const char *name, const char *by,
-		     struct refusal *refusal);
+		     const struct host *host, size_t most, struct refusal *refusal);
+
+/* What the tables of an activity take at most in the kernel, unless it may use more. With whole tables, those
+ * of a profile with stacks take that for 17 CPUs. */
+#define AGGREGATION_BYTES (64UL << 20)
+
 void aggregation_close(struct aggregation *aggregation);
 
 /* The bytes that its tables will take in the kernel, once loaded. */

@@ -276,7 +276,7 @@ static void add_wanted(struct wanted_types *wanted)
 	struct embedded object;
 
 	for (size_t i = 0; (object = embedded_at(i)).name; i++)
-		if (strstr(object.name, OBJECT) && object_reads_kernel(&object))
+		if (strstr(object.name, OBJECT) && !strchr(object.name, '-') && object_reads_kernel(&object))
 			wanted_types_add(wanted, &object);
 }
 

@@ -91,6 +91,7 @@ void layout_release(struct layout *layout)
 	free(layout->keys);
 	free(layout->values);
 	free(layout->by);
+	*layout = (struct layout){0};
 }
 
 struct member *layout_key(const struct layout *layout, const char *name, size_t length)

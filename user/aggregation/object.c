@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "aggregation/object.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include <bpf/libbpf.h>
@@ -18,6 +19,10 @@ struct bpf_object *object_open(const char *name)
 
 	snprintf(file_name, sizeof(file_name), "%s.bpf.o", name);
 	file = embedded_find(file_name);
+	if (!file.name) {
+		errno = ENOENT;
+		return NULL;
+	}
 	if (object_reads_kernel(&file))
 		options.btf_custom_path = kernel_types_path();
 	return bpf_object__open_mem(file.data, file.size, &options);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity/sampling.h"
 #include "activity/streaming.h"
 #include "aggregation/aggregation.h"
 #include "aggregation/pairs.h"
@@ -418,7 +419,8 @@ static int tracing_check(struct activity *activity, struct refusal *refusal)
 	state->activity = activity;
 	keys_choose(&activity->keys, activity->options->by,
 		    ((const struct tracing *)activity->details)->code_keys);
-	if (keys_open(&state->aggregation, "branch", &activity->keys, refusal))
+	if (keys_open(&state->aggregation, "branch", &activity->keys, &activity->session->host,
+		      sampling_tables_most(activity), refusal))
 		return -1;
 	read_layout(state);
 	if (activity->streams) {
