@@ -36,6 +36,7 @@ RUNS = {
     "stacks": ["profile", "-g", "-e", "page-faults", "-c", "1"],
     "mem": ["mem", "-e", "page-faults", "-c", "1", "--by", "page,symbol,cpu", "--top", "5"],
     "stream": ["mem", "-e", "page-faults", "-c", "1", "--stream"],
+    "samples": ["stream", "-e", "page-faults", "-c", "1"],
 }
 
 
@@ -96,6 +97,21 @@ def test_a_stack_is_its_functions_from_the_outermost_on(nhmtap, both):
         alone[line.get("symbol")] += line["value"]
     assert {name: told[name] for name in named if name} == {name: named[name] for name in named if name}
     assert alone == named
+
+
+def test_each_sample_of_a_stream_is_a_line_with_the_time_when_it_was_taken(both):
+    """Its period is no value, because its event's line has the sum of them."""
+    nested, flat = both("stream", "-e", "page-faults:u", "-c", "1", "--fields", "ip,pid,comm,symbol,period,addr,stack", "--",
+                        program("calls"), "graph=500")
+    samples, lines = nested.of("sample"), [line for line in flat if "period" in line]
+    assert len(samples) == len(lines) >= 500
+    for sample, line in zip(samples, lines):
+        assert line["time"] == sample["sample_time"] and "value" not in line
+        assert {name: line[name] for name in ("ip", "address", "pid", "comm", "period")}.items() <= sample.items()
+        assert line.get("symbol") == sample.get("code", {}).get("symbol")
+        names = [frame["symbol"] for frame in reversed(sample["stack"]) if "symbol" in frame and "inlined" not in frame]
+        assert [name for name in line["stack"].split(";") if name in names] == names
+    assert sum(line["period"] for line in lines) == total(flat) == nested.one("stream")["value"]
 
 
 DEEP = """

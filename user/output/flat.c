@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One line for each entry or count, without nested values: a row of a database table. A line has the common
- * members of its record, its keys, a value, and the total of its series since the run began. */
+/* One line for each entry, count or sample, without nested values: a row of a database table. A line has the
+ * common members of its record, its keys, a value, and the total of its series since the run began. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,13 +25,16 @@ struct flat {
 static struct flat begin(struct stream *stream, const json_t *record)
 {
 	const json_t *resource = json_object_get(stream->start, "resource");
-	__u64 length = integer(record, "duration_ns"), start = moment(record, "start_time");
+	__u64 length = integer(record, "duration_ns"), start = moment(record, "start_time"),
+	      taken = moment(record, "sample_time");
 	struct flat flat = {.line = json_object()};
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (start)
 		now = moment_time(start + length);
+	else if (taken)
+		now = moment_time(taken);
 	json_object_set_new(flat.line, "type", json_string("flat"));
 	json_object_set_new(flat.line, "schema_version", json_string(SCHEMA_VERSION));
 	json_object_set_new(flat.line, "time", value_time(&now));
@@ -174,7 +177,7 @@ static void release(struct stream *stream)
 
 static const struct format flat = {
 	.name = "flat",
-	.help = "one line per entry or count, nothing nested: rows for a database",
+	.help = "one line per entry, count or sample, nothing nested: rows for a database",
 	.measured = true,
 	.numbered = true,
 	.write = write_flat,

@@ -20,11 +20,15 @@ struct flattened {
 	const char *value, *otherwise;
 };
 
+/* Of a sample, nothing is summed up: its period is part of its event's value. */
+#define NO_VALUE ""
+
 static const struct flattened flattened[] = {
 	{"count", NULL, "value", NULL},		 {"metric", NULL, "value", NULL},
 	{"offcore", "cells", "value", NULL},	 {"profile", "entries", "period", "samples"},
 	{"mem", "entries", "period", "samples"}, {"branch", "entries", "period", "count"},
 	{"analysis", "shares", "share", NULL},	 {"stream", NULL, "value", NULL},
+	{"sample", NULL, NO_VALUE, NULL},
 };
 #define FLATTENED ARRAY_SIZE(flattened)
 
@@ -77,10 +81,18 @@ static void add_code(struct row *row, const char *name, const json_t *code)
 	}
 }
 
+/* The frame that an element of a stack stands for: a sample has frames, an entry their ids. */
+static const json_t *frame_at(const struct calls *calls, const json_t *stack, size_t i)
+{
+	const json_t *element = json_array_get(stack, i);
+
+	return json_is_object(element) ? element : calls_frame(calls, json_integer_value(element));
+}
+
 /* Takes the innermost function of the stack as the code of the entry. */
 static void add_innermost(struct row *row, const struct calls *calls, const json_t *stack)
 {
-	const json_t *frame = calls_frame(calls, json_integer_value(json_array_get(stack, 0)));
+	const json_t *frame = frame_at(calls, stack, 0);
 	struct call at = calls_at(frame, 0);
 
 	if (!json_array_size(stack) || !frame)
@@ -97,7 +109,7 @@ static void add_stack(struct row *row, const struct calls *calls, const json_t *
 	json_t *value;
 
 	for (size_t i = json_array_size(stack); i--;) {
-		const json_t *frame = calls_frame(calls, json_integer_value(json_array_get(stack, i)));
+		const json_t *frame = frame_at(calls, stack, i);
 		char name[CALLS_NAME_MAX];
 
 		for (size_t call = calls_in(frame); call--;) {
@@ -119,7 +131,8 @@ static void add_members(struct row *row, const struct flattening *flattening, co
 	json_t *value;
 
 	json_object_foreach((json_t *)from, name, value) {
-		if (!strcmp(name, "type") || !strcmp(name, "start_time") || !strcmp(name, "duration_ns"))
+		if (!strcmp(name, "type") || !strcmp(name, "start_time") || !strcmp(name, "duration_ns") ||
+		    !strcmp(name, "sample_time"))
 			continue;
 		if (!strcmp(name, sum)) {
 			row->value = value;
