@@ -648,6 +648,36 @@ MUTANTS = [
         "pure/test_loads.py::test_options_that_exclude_each_other",
     ),
     Mutant(
+        "line-of-each-address",
+        "bpf/mem.bpf.c", "key->cacheline = load->address & ~CACHELINE_MASK;", "key->cacheline = load->address;",
+        "machine/test_mem_on_nehalem.py::test_words_that_share_a_line_are_shown_with_who_loads_which",
+    ),
+    Mutant(
+        "latency-bucket-beside",
+        "bpf/mem.bpf.c", "bucket += shift;", "bucket += shift - (shift == 1);",
+        "machine/test_mem_on_nehalem.py::test_a_chain_is_found_where_it_fits[l2-l2_hit-8-10]",
+    ),
+    Mutant(
+        "latency-of-the-last-load",
+        "bpf/mem.bpf.c", "value->latency_sum += latency;", "value->latency_sum = latency;",
+        "machine/test_mem_on_nehalem.py::test_a_chain_is_found_where_it_fits[l2-l2_hit-8-10]",
+    ),
+    Mutant(
+        "remote-memory-is-here",
+        "bpf/mem.bpf.c", "return NODE_OTHER | NODE_IS", "return NODE_IS",
+        "machine/test_mem_on_nehalem.py::test_memory_is_local_to_the_package_it_belongs_to",
+    ),
+    Mutant(
+        "modified-are-the-others",
+        "user/mem/mem.c", "line->modified += modified ? samples : 0;", "line->modified += modified ? 0 : samples;",
+        "machine/test_mem_on_nehalem.py::test_words_that_share_a_line_are_shown_with_who_loads_which",
+    ),
+    Mutant(
+        "no-offset-in-common",
+        "user/mem/mem.c", "thread[offset] = tid;", ";",
+        "machine/test_mem_on_nehalem.py::test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it",
+    ),
+    Mutant(
         "where-less-is-at-most",
         "bpf/where.bpf.h", "return value < term->value;", "return value <= term->value;",
         "live/test_where.py::test_a_condition_lets_through_what_it_says",
