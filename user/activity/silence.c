@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "plan/rules.h"
 #include "record/samples.h"
 

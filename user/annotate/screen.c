@@ -5,7 +5,6 @@
 
 #include "annotate/annotation.h"
 #include "base/path.h"
-#include "base/visible.h"
 #include "output/rows.h"
 #include "output/table.h"
 

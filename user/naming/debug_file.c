@@ -11,7 +11,6 @@
 #include <zlib.h>
 
 #include "base/array.h"
-#include "base/memory.h"
 #include "naming/foreign.h"
 
 /* --- opening ---------------------------------------------------------------------------------- */

@@ -10,8 +10,6 @@
 #include "output/output.h"
 #include "output/text.h"
 
-#define NAME_MOST 200
-
 /* --- names ------------------------------------------------------------------------------------ */
 
 /* Adds words in the form of a metric name: "per 1000 instructions" → "per_1000_instructions", "%" →
