@@ -11,53 +11,14 @@ import otlp
 import pages
 import pprof
 import records
+import weights
 
 LOADS = known.numbers("uneven")
 SHARE = LOADS["thick"] / (LOADS["thick"] + LOADS["thin"])
 WAYS = {"period": ["-c", "1009"], "frequency": ["-F", "4000"], "share": ["-c", "1009", "--cpu-share", "10%", "-I", "20"]}
 COMMANDS = {"profile": ["-e", "MEM_INST_RETIRED.LOADS:u"], "mem": ["--ldlat", "3", "--side", "u"], "branch": ["--filter", "any,u", "--by", "symbol"]}
-FORMATS = ("json", "flat", "folded", "pprof", "table")
-
-
-def share_of(pairs):
-    """The share of thick in a list of (name, weight). All else is a few loads."""
-    pairs = list(pairs)
-    thick, thin = (sum(weight for name, weight in pairs if re.search(rf"\b{name_of}\b", name)) for name_of in ("thick", "thin"))
-    assert thick + thin > 0.9 * sum(weight for _, weight in pairs) > 0
-    return thick / (thick + thin)
-
-
-def from_json(text, command):
-    frames = {}
-    for record in records.parse(text):
-        if record["type"] == "frames":
-            if record.get("part", 1) == 1:
-                frames = {}
-            frames.update((f["id"], f.get("symbol", "?")) for f in record["frames"])
-        for entry in record["entries"] if record["type"] == command else ():
-            innermost = frames.get((entry.get("stack") or [None])[0], "?")
-            yield entry["from"].get("symbol", "?") if command == "branch" else innermost, entry["period"]
-
-
-def from_flat(text):
-    for line in map(json.loads, text.splitlines()):
-        if "value" in line:
-            yield line.get("from_symbol", line.get("symbol", "?")), line["value"]
-
-
-def from_folded(text):
-    for line in text.splitlines():
-        stack, weight = line.rsplit(" ", 1)
-        yield stack.split(";")[-1].split(" -> ")[0], int(weight)
-
-
-def from_pprof(path, event):
-    profile = pprof.read(path)
-    value = [profile.string_table[measure.type] for measure in profile.sample_type].index(event)
-    functions = {f.id: profile.string_table[f.name] for f in profile.function}
-    leaves = {x.id: functions[x.line[0].function_id] if x.line else "?" for x in profile.location}
-    for sample in profile.sample:
-        yield leaves.get((list(sample.location_id) or [0])[0], "?"), sample.value[value]
+OF_ONE_INTERVAL = ("pprof", "otlp-profiles", "callgrind", "firefox", "speedscope")
+NOT_OF_BRANCHES = ("otlp-profiles", "callgrind", "firefox", "speedscope")  # their readers look for samples and events
 
 
 def from_table(text):
@@ -65,42 +26,27 @@ def from_table(text):
     return [float(share) for share in re.findall(r"^ *[\d,]+ +([\d.]+)%", text, re.M)]
 
 
-def from_page(text):
-    """The innermost functions of a flame graph: own weights of its nodes."""
-    data = json.loads(re.search(r'(\{"title":.*\})\s*</script>', text, re.S)[1].replace("\\u003c", "<"))
-    graph, = data["events"]
-    for i, (depth, code, weight) in enumerate(zip(graph["depth"], graph["code"], graph["weight"])):
-        below = 0
-        for deeper, more in zip(graph["depth"][i + 1:], graph["weight"][i + 1:]):
-            if deeper <= depth:
-                break
-            below += more if deeper == depth + 1 else 0
-        yield data["texts"][data["codes"][code][0]], weight - below
-
-
 def written(guest, tmp_path, command, way):
-    outputs = " ".join(f"-o {form}=out.{form}" for form in FORMATS if way != "share" or form != "pprof")
-    options = " ".join([*COMMANDS[command], *WAYS[way], "-g"])
-    guest.say(f"/opt/nhmtap {command} {options} {outputs} -- uneven && /opt/nhmtap flamegraph < out.json > out.html", paranoid=-1)
-    return {form: guest.fetch(f"out.{form}", tmp_path) for form in (*FORMATS, "html") if way != "share" or form != "pprof"}
+    """The files of the formats that are written; where intervals are several, those that are one document each are left out."""
+    forms = [form for form in (*weights.OF_FORMATS, "table") if way != "share" or form not in OF_ONE_INTERVAL]
+    forms = [form for form in forms if command != "branch" or form not in NOT_OF_BRANCHES]
+    options = " ".join([*COMMANDS[command], *WAYS[way], "-g", *(f"-o {form}=out.{form}" for form in forms)])
+    guest.say(f"/opt/nhmtap {command} {options} -- uneven", paranoid=-1)
+    return {form: guest.fetch(f"out.{form}", tmp_path) for form in forms}
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_output_has_the_shares_that_the_program_has(guest, tmp_path, command, way):
     paths = written(guest, tmp_path, command, way)
-    texts = {}
-    for form in paths.keys() - {"pprof"}:
-        with open(paths[form], encoding="utf-8") as file:
-            texts[form] = file.read()
-    shares = {"json": share_of(from_json(texts["json"], command)), "flat": share_of(from_flat(texts["flat"])),
-              "folded": share_of(from_folded(texts["folded"])), "page": share_of(from_page(texts["html"]))}
-    if "pprof" in paths:
-        event, = records.parse(texts["json"])[0]["events"]
-        shares["pprof"] = share_of(from_pprof(paths["pprof"], event["name"]))
+    table = paths.pop("table")
+    commands = weights.OF_COMMANDS if command != "branch" else ("flamegraph",)
+    # The screen is of the last interval.
+    shares = weights.shares(paths, "thick", "thin", commands=[name for name in commands if way != "share" or name != "top"])
     if way != "share":  # there the intervals are several
-        periods = [period for _, period in from_json(texts["json"], command)]
-        rows = from_table(texts["table"])
+        periods = [period for _, period in weights.OF_FORMATS["json"](paths["json"])]
+        with open(table, encoding="utf-8") as file:
+            rows = from_table(file.read())
         assert len(rows) > 1 and all(abs(share - 100 * period / sum(periods)) < 0.5 for share, period in zip(rows, periods)), rows
     assert all(abs(share - shares["json"]) < 0.01 for share in shares.values()), shares
     assert abs(shares["json"] - SHARE) < 0.04, shares

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What functions weigh in each output of one run: for every format a reader of its file, and for every command that shows
+stored records one that asks it. Each returns {function: its own weight}, in events, or as a share of all in percent where
+an output tells no more. What has no name is "?"."""
+import collections
+import json
+import re
+import subprocess
+
+import callgrind
+import firefox
+import otlp_profiles
+import pprof
+import records
+import speedscope
+from browser import chromium
+from records import NHMTAP
+from selenium.webdriver.common.by import By
+from terminal import Terminal
+
+
+def summed(pairs):
+    found = collections.Counter()
+    for name, weight in pairs:
+        found[name] += weight
+    return found
+
+
+def text(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def shown(*command):
+    return subprocess.run([NHMTAP, *command], capture_output=True, text=True, check=True).stdout
+
+
+def json_pairs(path):
+    frames = {}
+    for record in records.parse(text(path)):
+        if record["type"] == "frames":
+            if record.get("part", 1) == 1:
+                frames = {}
+            frames.update((f["id"], f.get("symbol", "?")) for f in record["frames"])
+        if record["type"] == "sample":
+            yield record.get("code", {}).get("symbol", "?"), record["period"]
+        for entry in record.get("entries", ()):
+            if record["type"] == "branch":
+                yield entry["from"].get("symbol", "?"), entry["period"]
+            elif record["type"] in ("profile", "mem"):
+                yield frames.get((entry.get("stack") or [None])[0], "?"), entry["period"]
+
+
+def flat_pairs(path):
+    for line in map(json.loads, text(path).splitlines()):
+        if "value" in line:
+            yield line.get("from_symbol", line.get("symbol", "?")), line["value"]
+
+
+def folded_pairs(path):
+    for line in text(path).splitlines():
+        stack, weight = line.rsplit(" ", 1)
+        yield stack.split(";")[-1].split(" -> ")[0], int(weight)
+
+
+NUMBERS = {"samples", "latency", "branches", "mispredicted", "mispredicted_period"}  # what pprof has beside events
+
+
+def pprof_pairs(path):
+    profile = pprof.read(path)
+    event, = (i for i, measure in enumerate(profile.sample_type) if profile.string_table[measure.type] not in NUMBERS)
+    functions = {f.id: profile.string_table[f.name].split(" -> ")[0] for f in profile.function}
+    leaves = {x.id: functions[x.line[0].function_id] if x.line else "?" for x in profile.location}
+    for sample in profile.sample:
+        yield leaves.get((list(sample.location_id) or [0])[0], "?"), sample.value[event]
+
+
+def otlp_pairs(path):
+    with open(path, "rb") as file:
+        message = otlp_profiles.read(file.read())
+    kinds = [p for p in message.profiles if message.type(p)[0] != "samples"]
+    for sample in kinds[0].samples:
+        yield (message.stack(sample) or "?")[-1], sample.values[0]
+
+
+def callgrind_pairs(path):
+    _, _, selves, _ = callgrind.read(path)
+    for function, lines in selves.items():
+        yield function.name, sum(costs[1] for costs in lines.values())
+
+
+def firefox_pairs(path):
+    for _, stack, weight in firefox.stacks(firefox.read(path)):
+        yield stack[-1] if stack else "?", weight
+
+
+def speedscope_pairs(path):
+    document = speedscope.read(path)
+    for stack, weight in speedscope.stacks(document, document["profiles"][1]["name"]):
+        yield stack[-1] if stack else "?", weight
+
+
+def flame_pairs(path):
+    """Own weights of the nodes of a flame graph that is made of records."""
+    page = subprocess.run([NHMTAP, "flamegraph"], input=text(path), capture_output=True, text=True, check=True).stdout
+    data = json.loads(re.search(r'(\{"title":.*\})\s*</script>', page, re.S)[1].replace("\\u003c", "<"))
+    graph, = data["events"]
+    for i, (depth, code, weight) in enumerate(zip(graph["depth"], graph["code"], graph["weight"])):
+        below = 0
+        for deeper, more in zip(graph["depth"][i + 1:], graph["weight"][i + 1:]):
+            if deeper <= depth:
+                break
+            below += more if deeper == depth + 1 else 0
+        yield data["texts"][data["codes"][code][0]].split(" -> ")[0], weight - below
+
+
+ROW = re.compile(r"^ *[\d,]+ +([\d.]+)%.* ([\w.@]+)(?: \([^()]*\))?$", re.M)  # samples, share, …, function (module)
+
+
+def rows(said):
+    """What a table of functions says, which follows that of mem's sources."""
+    functions = re.split(r"^ *samples .*(?:symbol|code)$", said, flags=re.M)[-1]
+    return [(name, float(share)) for share, name in ROW.findall(functions)]
+
+
+def show_pairs(path):
+    return rows(shown("show", "--by", "symbol", path))
+
+
+def top_pairs(path):
+    with Terminal(NHMTAP, "top", path, columns=120) as seen:
+        screen = seen.until(ROW.search)
+        seen.type("q")
+    return rows(screen)
+
+
+def report_pairs(path):
+    page = f"{path}.page.html"
+    shown("report", "-o", page, path)
+    with chromium(f"{path}.log") as driver:
+        driver.get(f"file://{page}")
+        for row in driver.find_elements(By.CSS_SELECTOR, "#functions tbody tr"):
+            cells = [cell.get_attribute("textContent") for cell in row.find_elements(By.TAG_NAME, "td")]
+            yield cells[-1], float(cells[0].rstrip(" %"))
+
+
+# What reads a file of the format of this name, and what reads the records.
+OF_FORMATS = {"json": json_pairs, "flat": flat_pairs, "folded": folded_pairs, "pprof": pprof_pairs, "otlp-profiles": otlp_pairs,
+              "callgrind": callgrind_pairs, "firefox": firefox_pairs, "speedscope": speedscope_pairs}
+OF_COMMANDS = {"flamegraph": flame_pairs, "show": show_pairs, "top": top_pairs, "report": report_pairs}
+
+
+def shares(paths, thick, thin, commands=OF_COMMANDS):
+    """{output: the share of the first of two functions in what both weigh}, of files by their formats."""
+    found = {form: summed(OF_FORMATS[form](path)) for form, path in paths.items()}
+    found |= {name: summed(OF_COMMANDS[name](paths["json"])) for name in commands}
+    for name, weights in found.items():
+        assert weights[thick] + weights[thin] > 0.9 * sum(weights.values()) > 0, (name, weights.most_common(9))
+    return {name: weights[thick] / (weights[thick] + weights[thin]) for name, weights in found.items()}
