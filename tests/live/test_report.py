@@ -197,6 +197,18 @@ def test_two_streams_are_compared_and_what_is_within_bounds_is_grey(opened):
     assert counts["faults"][0] == "" and counts["faults"][7] == "exact"
 
 
+def test_an_event_that_one_stream_has_not_sampled_has_no_difference(opened):
+    driver = opened([start(), *stacks(0, early=400), end()], [start(), count(0, "faults", 6), end()])
+    assert rows(driver, "functions")[0] == ["", "100.0 %", "not sampled", "", "", "", "early"]
+
+
+def test_single_samples_are_on_the_page(opened):
+    samples = [record("sample", None, event="page-faults", sample_time=f"2026-01-31T23:00:{n:02}.000000000Z", comm="demo",
+                      stack=[{"symbol": "early" if n < 3 else "late"}, {"symbol": "main"}], period=1) for n in range(4)]
+    driver = opened([start(), *samples, end()])
+    assert (shares(driver)["early"], shares(driver)["late"]) == ("75.0 %", "25.0 %")
+
+
 def test_light_and_dark_can_be_switched(opened):
     driver = opened()
     colour = lambda: driver.execute_script("return getComputedStyle(document.body).backgroundColor")

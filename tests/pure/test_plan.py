@@ -3,6 +3,7 @@
 refusal. Values come from perf_event_open(2) and linux/perf_event.h, the bits of config from the
 formats of the kernel's Nehalem driver (hosts.py), and event codes from Intel's SDM, volume 3B,
 chapter "Performance Monitoring Events"."""
+import json
 import hosts
 import pytest
 from hosts import ALL_CAPABILITIES, CAP_PERFMON, CAP_SYS_ADMIN, NEHALEM, OTHER_PMU, WITHOUT_PMU
@@ -627,6 +628,13 @@ def test_every_command_lists_its_options(nhmtap, command):
     result = nhmtap(command, "--help")
     assert (result.status, result.err) == (0, "")
     assert "--help" in result.out and f"nhmtap {command}" in result.out
+
+
+def test_help_fits_80_columns(nhmtap):
+    commands = [command["name"] for command in json.loads(nhmtap("help", "--json").out)]
+    for arguments in ([], *([command] for command in commands)):
+        lines = nhmtap(*arguments, "--help").out.splitlines()
+        assert [line for line in lines if len(line) > 80 and len(line.split()) > 1] == [], arguments  # a word is not broken
 
 
 def test_help_goes_to_stdout_when_asked_for_and_to_stderr_when_not(nhmtap):

@@ -233,3 +233,39 @@ def test_a_record_without_stacks_has_its_own_share_as_its_total():
     alone = {**profile(*entries(alone=10)), "event": "other"}
     out = show(text_of(*stream(*stacks(**WAYS), alone)), "--children", "--by", "symbol").stdout
     assert re.search(r"^ *10 +100\.0% +[\d.]+ +100\.0% +[\d.]+ +alone$", out, re.M), out
+
+
+def single(way, comm="demo", **members):
+    """A sample of nhmtap stream in these functions, the outermost first."""
+    stack = [code(name) for name in reversed(way.split("__"))]
+    return {"type": "sample", "event": "page-faults", "sample_time": "2026-01-31T23:59:59.000000000Z", "pid": 7, "tid": 7, "cpu": 0,
+            "ip": "0x1", "comm": comm, "code": stack[0], "stack": stack, **members}
+
+
+def test_single_samples_are_summed_up(tmp_path):
+    """One of them stands for three, since two were left out."""
+    text = text_of(*stream(*[single("main__work", period=2)] * 5, single("main__other", period=2), single("main__work__step", every=3, period=4)))
+    found = {row[-1].split()[0]: (row[0], row[1]) for row in rows(text)}
+    assert found == {"work": ("5", "41.7%"), "step": ("3", "50.0%"), "other": ("1", "8.3%")}
+    assert [(row[0], row[-1]) for row in rows(text, "--by", "pid")] == [("9", "7")]
+    callers = show(text, "--callers", "step").stdout
+    assert re.search(r"50.0%.* step", callers) and "work" in callers and "other" not in callers
+
+
+def test_the_latencies_of_single_loads_are_those_of_mem():
+    text = text_of(*stream(*[single("main__work", event="loads", source="l3_hit", latency=n, period=1) for n in (40, 44, 48)],
+                           single("main__work", event="loads", source="local_dram", latency=300, period=1)))
+    done = show(text)
+    assert re.search(r"^loads \(mem\): 4 samples", done.stdout, re.M), done.stdout
+    assert re.search(r"^ *3 +75.0% .*\b44\b.*\b48\b.*l3_hit", done.stdout, re.M), done.stdout
+    assert re.search(r"^ *1 +25.0% .*\b300\b.*local_dram", done.stdout, re.M), done.stdout
+
+
+@pytest.mark.parametrize("latency, period, every", [(2 ** 62, 2 ** 62, 2 ** 62), (1, -5, -7), (-1, 0, 0)])
+def test_single_samples_with_any_numbers_are_shown(latency, period, every):
+    assert show(text_of(*stream(single("main", latency=latency, period=period, every=every)))).returncode == 0
+
+
+def test_records_of_no_counts_say_what_shows_them():
+    done = show(text_of(*stream()))
+    assert done.returncode == 1 and "no counts and no samples" in done.stderr and "--format table" in done.stderr

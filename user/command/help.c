@@ -12,6 +12,7 @@
 #include "base/beside.h"
 #include "base/memory.h"
 #include "output/output.h"
+#include "output/text.h"
 
 static bool has_formats(const struct command *command)
 {
@@ -21,23 +22,71 @@ static bool has_formats(const struct command *command)
 	return false;
 }
 
+#define HELP_INDENT    27 /* columns before the help of options and formats */
+#define COMMAND_INDENT 15
+
+/* Adds a line; what exceeds the width goes on below its help. */
+static void add_line(struct text *text, const char *line, size_t length)
+{
+	size_t head = 0;
+	char *help;
+
+	for (int column = 0; head < length; head++)
+		if ((line[head] & 0xc0) != 0x80 && ++column > HELP_INDENT)
+			break;
+	help = strndup(line + head, length - head);
+	had(help);
+	text_add(text, "%.*s", (int)head, line);
+	text_wrap(text, HELP_INDENT, help);
+	free(help);
+}
+
+static void add_help(struct text *text, const struct command *command)
+{
+	char *lines = NULL;
+	size_t size;
+	FILE *file = xopen_memstream(&lines, &size);
+
+	options_help(command, file);
+	if (has_formats(command)) {
+		fputs("\nFORMAT is one of:\n", file);
+		formats_help(command->name, file);
+	}
+	xclose_memstream(file);
+	for (const char *at = lines, *end; *at; at = end + 1) {
+		end = strchr(at, '\n');
+		add_line(text, at, end - at);
+	}
+	free(lines);
+}
+
 void help_print(const struct command *command, FILE *out)
 {
+	struct text text = {0};
+
 	if (command) {
-		fprintf(out, "nhmtap %s %s\n%s\n\n", command->name, command->arguments, command->help);
-		options_help(command, out);
-		if (has_formats(command)) {
-			fputs("\nFORMAT is one of:\n", out);
-			formats_help(command->name, out);
+		text_wrap(&text, 4, command->arguments);
+		fprintf(out, "nhmtap %s %s", command->name, text.bytes);
+		text.used = 0;
+		text_wrap(&text, 0, command->help);
+		text_add(&text, "\n");
+		add_help(&text, command);
+	} else {
+		text_add(
+			&text,
+			"nhmtap: counts and samples of the performance monitoring unit, as JSON records\n\n");
+		for (size_t i = 0; (command = command_at(i)); i++) {
+			text_add(&text, "  %-*s ", COMMAND_INDENT - 3, command->name);
+			text_wrap(&text, COMMAND_INDENT, command->help);
 		}
-		return;
+		text_add(&text, "\n");
+		text_wrap(&text, 0,
+			  "nhmtap COMMAND --help lists the options, nhmtap help COMMAND shows the manual "
+			  "page; nhmtap "
+			  "--version the version, with -v or --json the libraries'.");
 	}
-	fputs("nhmtap: counts and samples of the performance monitoring unit, as JSON records\n\n", out);
-	for (size_t i = 0; (command = command_at(i)); i++)
-		fprintf(out, "  nhmtap %-10s %-26s %s\n", command->name, command->arguments, command->help);
-	fputs("\nnhmtap COMMAND --help lists the options, nhmtap help COMMAND shows the manual page;\n"
-	      "nhmtap --version the version, with -v or --json the libraries'.\n",
-	      out);
+	fputs(text.bytes, out);
+	free(text.bytes);
 }
 
 /* --- as data ------------------------------------------------------------------------------------------ */

@@ -12,6 +12,7 @@
 #include "output/member.h"
 #include "output/progress.h"
 #include "record/stored_lines.h"
+#include "view/singles.h"
 
 /* Where a stream is being read. */
 struct place_in_stream {
@@ -68,7 +69,9 @@ static int take_line(struct stored_reading *reading, struct place_in_stream *at,
 	if (!record)
 		return refuse_line(reading, at, error.text, refusal);
 	err = check_record(record, at, refusal);
-	if (!err)
+	if (!err && !strcmp(string(record, "type"), "sample"))
+		single_take(record, reading->take, reading->of);
+	else if (!err)
 		reading->take(reading->of, record);
 	json_decref(record);
 	return err;
@@ -141,7 +144,7 @@ int check_not_read(const char *output, char *const *files, int nr, struct refusa
 int stored_has_nothing(struct refusal *refusal)
 {
 	because(refusal, "there are no counts and no samples in these records");
-	return instead(
-		refusal,
-		"give it what nhmtap stat, profile, mem, branch, offcore or analyze writes with -o FILE");
+	return instead(refusal, "give it what nhmtap stat, profile, mem, branch, offcore, analyze or stream "
+				"writes with -o FILE; "
+				"doctor, explain and list show theirs with --format table");
 }

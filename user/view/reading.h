@@ -10,7 +10,8 @@
 
 struct stored_reading {
 	const char *writer;			      /* the command that writes such records, for refusals */
-	void (*take)(void *of, const json_t *record); /* is called for each record, which is not kept */
+	void (*take)(void *of, const json_t *record); /* is called for each record, which is not kept; of
+						       * single samples: see view/singles.h */
 	void *of;
 	bool cut; /* is set if the last line is not whole: what comes before it has been taken */
 };

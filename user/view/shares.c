@@ -189,6 +189,20 @@ static void add_own_keys(const struct share_tables *shares, struct share_table *
 		add_key(table, function, strlen(function));
 }
 
+/* The same of a single sample, of which each has an address, a CPU and more that would make it a row. */
+static void add_keys_of_single(const struct share_tables *shares, struct share_table *table,
+			       const json_t *entry)
+{
+	static const char *const names[] = {"source", "comm"};
+	const char *code = shares->wanted.diff ? "symbol" : "code";
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (json_object_get(entry, names[i]))
+			add_key(table, names[i], strlen(names[i]));
+	if (table->stacks || json_object_get(entry, "code") || !table->nr_keys)
+		add_key(table, code, strlen(code));
+}
+
 static void choose_keys(const struct share_tables *shares, struct share_table *table, const json_t *record)
 {
 	const json_t *entries = json_object_get(record, "entries");
@@ -198,6 +212,8 @@ static void choose_keys(const struct share_tables *shares, struct share_table *t
 	table->known_keys = true;
 	if (shares->wanted.by)
 		add_asked_keys(table, shares->wanted.by);
+	else if (json_object_get(record, "sample_time"))
+		add_keys_of_single(shares, table, json_array_get(entries, 0));
 	else
 		add_own_keys(shares, table, entries);
 }
