@@ -44,6 +44,8 @@ REASONS = {
     "empty cgroup": (run_with_empty_cgroup, "not_counted", "nothing ran in its cgroups"),
     "cgroups of a pattern": (lambda nhmtap, cgroup: run_with_empty_cgroup(nhmtap, cgroup, "pattern"),
                              "counted", "no sample fell in the cgroups that are measured"),
+    "ticks elsewhere": (run("-e", "cpu-clock", "-G", "/nosuch*", "--duration", "0.2"),
+                        "counted", "no sample fell in the cgroups that are measured, if there are any"),
     "asleep": (run_asleep, "not_counted", "its target never ran"),
     "never": (run("-e", "dummy", "-c", "1", "--", "true"), "not_counted", "it counts nothing"),
 }

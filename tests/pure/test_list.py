@@ -77,6 +77,12 @@ def test_an_event_is_found_by_any_part_of_what_it_is_called(names, pattern):
     assert "MEM_LOAD_RETIRED.L2_HIT" in names(EP, pattern)
 
 
+def test_of_several_words_each_is_found_anywhere_in_a_text(names):
+    found = names(EP, "cache miss")
+    assert "cache-misses" in found and found == names(EP, " MISS  cache")
+    assert set(found) <= set(names(EP, "cache")) & set(names(EP, "miss"))
+
+
 def test_a_glob_is_for_the_whole_and_other_text_for_a_part(names):
     assert names(EP, "INST_RET*ANY") == ["INST_RETIRED.ANY"]
     assert {"INST_RETIRED.ANY", "INST_RETIRED.ANY_P"} <= set(names(EP, "INST_RETIRED.ANY"))

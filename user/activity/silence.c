@@ -72,6 +72,12 @@ static bool elsewhere(const struct silence *silence)
 	return silence->activity->plan.target.by_samples;
 }
 
+/* What the event counted is what samples in the cgroups stand for; ticks are missed anywhere. */
+static bool only_elsewhere(const struct silence *silence)
+{
+	return elsewhere(silence) && !silence->count->value;
+}
+
 static bool all_filtered(const struct silence *silence)
 {
 	return silence->samples->filtered;
@@ -130,6 +136,7 @@ static const struct silent_reason {
 	{in_full_table, "all were lost: a table was full"},
 	{without_stack, "all were lost: the kernel returned no stack"},
 	{on_excluded_side, "each tick fell on the side that is excluded"},
+	{only_elsewhere, "no sample fell in the cgroups that are measured, if there are any"},
 	{skipped, "all were lost: at each of them the CPU was in another BPF program, in bpf(), or in the "
 		  "event's own interrupt, where the kernel skips programs"},
 	{of_late_ticks, "all were lost: its ticks came late or not at all, or were throttled"},

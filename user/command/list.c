@@ -37,13 +37,24 @@ static void set(json_t *object, const char *name, json_t *value)
 
 /* --- what is wanted --------------------------------------------------------------------------- */
 
-/* A pattern with * ? [ must match the whole text. Any other is searched for within the text. Upper and lower
- * case are the same. */
+/* A pattern with * ? [ must match the whole text. Of any other, each word is searched for within the text.
+ * Upper and lower case are the same. */
 static bool matches(const char *pattern, const char *text)
 {
+	const char *word;
+	size_t length;
+
 	if (strpbrk(pattern, "*?["))
 		return !fnmatch(pattern, text, FNM_CASEFOLD);
-	return strcasestr(text, pattern);
+	for (word = pattern + strspn(pattern, " "); *word; word += length + strspn(word + length, " ")) {
+		char wanted[200];
+
+		length = strcspn(word, " ");
+		snprintf(wanted, sizeof(wanted), "%.*s", (int)length, word);
+		if (!strcasestr(text, wanted))
+			return false;
+	}
+	return true;
 }
 
 static bool text_matches(const char *pattern, const json_t *text)
