@@ -122,7 +122,9 @@ class Soak:
         config = {"activities": activities("/" + os.path.basename(self.cgroup), self.turn),
                   "outputs": [{"path": self.path("all")}, {"path": self.path("pipe"), "queue_bytes": QUEUE},
                               {"path": self.path("small/records"), "queue_bytes": QUEUE},
-                              {"path": f"unix:{self.path('lines')}"}, {"path": f"unix:{self.path('flat')}", "format": "flat"},
+                              {"path": f"unix:{self.path('lines')}"},
+                              # It keeps a total of each series, and pids of places are ever new ones.
+                              {"path": f"unix:{self.path('flat')}", "format": "flat", "activities": ["counts", "samples"]},
                               {"path": "listen", "format": "openmetrics"},
                               *({"path": f"http://127.0.0.1:{self.port}{where}", **output} for where, output in PUSHED.values())],
                   "listen": f"unix:{self.path('listen')}", "control": f"fifo:{self.path('ctl')},{self.path('ack')}"}

@@ -4,6 +4,7 @@ more privileges than the examples give."""
 import json
 import os
 import re
+import socket
 import subprocess
 import tarfile
 import time
@@ -16,7 +17,9 @@ import containers
 import images
 import manual
 import memory
+from asked import ask
 from images import Nhmtap
+from otlp import Receiver
 from puppet import Puppet
 from records import Result
 from running import enter
@@ -303,6 +306,97 @@ def test_a_missing_capability_costs_what_doctor_says(tmp_path, root, hidden_pupp
         assert "symbol" not in touched
     else:
         assert is_named(result, touched)
+
+
+# --- the seccomp profile ---------------------------------------------------------------------------
+
+
+def strictly(folder):
+    """Makes each system call that the profile does not list fatal: usually such a call fails, which may pass unnoticed. The
+    folder is the container's /var/log/nhmtap, and it has the host's network, for servers of the test."""
+    def change(spec):
+        UNLIMITED(spec)
+        del spec["linux"]["resources"]["memory"]
+        spec["linux"]["seccomp"]["defaultAction"] = "SCMP_ACT_KILL_PROCESS"
+        del spec["linux"]["seccomp"]["defaultErrnoRet"]
+        spec["linux"]["namespaces"] = [one for one in spec["linux"]["namespaces"] if one["type"] != "network"]
+        spec["mounts"].append({"destination": "/var/log/nhmtap", "type": "bind", "source": str(folder), "options": ["bind", "rw"]})
+    return change
+
+
+# What needs a PMU loads no other kinds of programs.
+EACH_ACTIVITY = [
+    {"name": "counts", "command": "stat", "event": "page-faults,task-clock", "all_cpus": True, "interval_ms": 100},
+    {"name": "cgroups", "command": "stat", "event": "page-faults", "for_each_cgroup": "/*", "interval_ms": 100},
+    {"name": "samples", "command": "profile", "all_cpus": True, "by": "comm,pid,cgroup,symbol,line", "interval_ms": 100, **FAULTS},
+    {"name": "stacks", "command": "profile", "all_cpus": True, "call_graph": True, "interval_ms": 100, "freq": 199},
+    {"name": "loads", "command": "mem", "all_cpus": True, "by": "page,symbol", "interval_ms": 100, **FAULTS}]
+# Their formats follow the dot; %t: a file has one interval.
+FILES = ("x.table", "x.openmetrics", "x.otlp", "x.otlp-profiles-json", "%t.folded", "%t.pprof", "%t.firefox", "%t.callgrind")
+
+
+def test_counts_samples_and_outputs_need_only_the_calls_of_the_profile(tmp_path, root, hidden_puppet):
+    folder = tmp_path / "volume"
+    folder.mkdir(mode=0o777)
+    place, config = "/var/log/nhmtap", {"activities": EACH_ACTIVITY}
+    with Receiver() as metrics, Receiver() as profiles, socket.create_server(("127.0.0.1", 0)) as server:
+        config["outputs"] = [
+            {}, {"path": f"{place}/x.jsonl.zst"}, {"path": f"{place}/x.prom", "format": "prometheus"},
+            *({"path": f"{place}/{name}", "format": name.partition(".")[2]} for name in FILES),
+            {"path": f"tcp:127.0.0.1:{server.getsockname()[1]}"}, {"path": f"unix:{place}/nobody"},
+            {"path": "listen", "format": "openmetrics"}, {"path": metrics.url(), "format": "otlp"},
+            {"path": profiles.url("/v1development/profiles"), "format": "otlp-profiles"}]
+        config["listen"] = f"unix:{place}/listen"
+        with Nhmtap(images.bundle(tmp_path / "run", root, config, "run", "--watch", "/etc/nhmtap/config.json",
+                                  change=strictly(folder)), NAME) as container:
+            for activity in EACH_ACTIVITY:
+                container.until(lambda r, name=activity["name"]: r["type"] == "start" and r["activity"] == name)
+            hidden_puppet.stdin.write("faults=300\n")
+            hidden_puppet.stdin.flush()
+            container.until(lambda r: any(e.get("pid") == hidden_puppet.pid and e["samples"] >= 300 for e in r.get("entries", ())))
+            connection, _ = server.accept()
+            assert connection.recv(10) == b'{"type":"s'
+            connection.close()
+            assert ask(f"unix:{folder}/listen", "/metrics")[0] == 200
+            assert metrics.next().status == profiles.next().status == 200
+            container.runc("kill", NAME, "HUP")
+            container.until(lambda r: r["type"] == "reload")
+            result = container.end()
+    assert result.one("end", activity="session")["reason"] == "terminated", result.err
+    assert not result.of("error")
+    assert all(r["samples"]["aggregated"] for r in result.of("end") if "samples" in r)
+    assert all(any(path.stat().st_size for path in folder.glob(name.replace("%t", "*"))) for name in FILES)
+
+
+# Says for each call whether it fails with EPERM. That of a capability that the profile does not need would fail by itself.
+CALLS = """
+#include <errno.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define TRY(name, ...) printf(#name " %d\\n", syscall(SYS_##name, __VA_ARGS__) < 0 && errno == EPERM)
+int main(void)
+{
+	TRY(getpid, 0); TRY(sched_yield, 0); TRY(setpriority, 0, 0, 0); TRY(getpriority, 0, 0); TRY(personality, 0xffffffff);
+	TRY(inotify_init, 0); TRY(epoll_create, 1); TRY(io_uring_setup, 0, 0); TRY(userfaultfd, 0); TRY(ptrace, 0, 0, 0, 0);
+	return 0;
+}
+"""
+ALLOWED = {"getpid", "sched_yield"}
+
+
+def test_a_call_that_the_profile_does_not_list_is_refused(tmp_path):
+    (tmp_path / "calls.c").write_text(CALLS)
+    (tmp_path / "root").mkdir()
+    subprocess.run(["gcc", "-static", "-o", tmp_path / "root" / "calls", tmp_path / "calls.c"], check=True)
+
+    def change(spec):
+        spec["linux"]["seccomp"] = json.loads(images.example("seccomp.json"))
+    folder = containers.bundle(tmp_path / "bundle", tmp_path / "root", "/calls", change=change)
+    done = subprocess.run(["runc", "--root", folder / "state", "run", "-b", folder, f"{NAME}-calls"], capture_output=True, text=True,
+                          check=True)
+    refused = dict(line.split() for line in done.stdout.splitlines())
+    assert len(refused) == 10 and {name for name, is_refused in refused.items() if is_refused == "0"} == ALLOWED
 
 
 # --- pid namespaces -------------------------------------------------------------------------------
