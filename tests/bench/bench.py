@@ -42,6 +42,7 @@ UNREAD = os.path.join(PROGRAMS, "bench", "unread.bpf.o")
 PLAN = os.path.join(PROGRAMS, "bench", "plan")
 COST = os.path.join(PROGRAMS, "bench", "cost")
 PINGPONG = os.path.join(PROGRAMS, "bench", "pingpong")
+WORK = os.path.join(PROGRAMS, "bench", "work")
 WAITS = os.path.join(PROGRAMS, "bench", "waits")
 NAMING = os.path.join(PROGRAMS, "bench", "naming")
 
@@ -1183,6 +1184,52 @@ def measure_report(figures, folder, options):
             figures.add("time of a frame while it scrolls, median", statistics.median(frames), 17, f"largest {max(frames):.0f} ms", unit="ms")
 
 
+# Kinds of work.c with their turns, some 60 million instructions each.
+WORKS = {"int": 3000, "memory": 4000, "float": 4000, "sort": 200}
+FAMILIES = {"nothing": "", "instructions": "instructions:u", "cache events": "mem_inst_retired.loads:u,r10cb:u",
+            "cycles": "cycles:u"}
+# What counting may take, in the time of the same work with nothing counted.
+GOALS = {"instructions": 1 / 0.9, "cache events": None, "cycles": None}
+
+
+def measure_machine(figures, folder, options):
+    """The speed of the emulated machine, by the CPU time that its process takes beyond that of a run without a turn, and
+    cachegrind's beside it, which sees neither a kernel nor cycles."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "user", "machine"))
+    import nehalem
+
+    if not os.path.exists(nehalem.build_folder() + "/nhm-bochs") or not shutil.which("valgrind"):
+        print("bench: the machine's speed takes valgrind, and the machine, which make machine builds", file=sys.stderr)
+        return
+    with nehalem.Guest(nehalem.Machine(ips=0, add=(WORK,))) as guest:
+
+        def seconds(events, kind, turns):
+            with guest.fork() as fork:
+                began = on_cpu(fork.emulator.pid)
+                result = fork.run(f"{'perf stat -x, -e ' + events if events else ''} work {kind} {turns}", paranoid=-1)
+                return on_cpu(fork.emulator.pid) - began, result.stderr
+
+        def cachegrind(kind, turns):
+            return Run(["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null", WORK, kind, str(turns)]).cpu
+
+        nothing = {family: seconds(events, "int", 0)[0] for family, events in FAMILIES.items()}
+        start = cachegrind("int", 0)
+        for kind, turns in WORKS.items():
+            for _ in range(options.rounds):
+                takes = {"cachegrind": cachegrind(kind, turns) - start}
+                for family, events in FAMILIES.items():
+                    took, said = seconds(events, kind, turns)
+                    takes[family] = took - nothing[family]
+                    if family == "instructions":
+                        instructions = int(said.split(",")[0])
+                speeds = {name: instructions / took / 1e6 for name, took in takes.items()}
+                for family, goal in GOALS.items():
+                    figures.add(f"machine, {kind}: {family} counted / nothing counted", takes[family] / takes["nothing"], goal,
+                                f"{speeds[family]:.0f} / {speeds['nothing']:.0f} million instructions in a second")
+                figures.add(f"machine, {kind}: nothing counted / in cachegrind", takes["nothing"] / takes["cachegrind"], None,
+                            f"{speeds['nothing']:.0f} / {speeds['cachegrind']:.0f} million instructions in a second")
+
+
 MEASUREMENTS = {
     "samples": measure_samples,
     "programs": measure_programs,
@@ -1209,6 +1256,7 @@ MEASUREMENTS = {
     "session": measure_session,
     "unwind": measure_unwind,
     "report": measure_report,
+    "machine": measure_machine,
 }
 
 

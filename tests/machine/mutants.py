@@ -130,6 +130,24 @@ MUTANTS = [
         selftest="period",
     ),
     Mutant(
+        "faults-and-repetitions-counted-by-the-trace",
+        "nhm_retire.h", "count - since - unretired;", "count - since;",
+        "machine/test_counts.py::test_each_number_in_the_program_is_what_perf_counts",
+        selftest="counts",
+    ),
+    Mutant(
+        "overflow-in-a-trace-missed",
+        "nhm_retire.h", "count + room - TRACE;", "UINT64_MAX;",
+        "machine/test_doctor_on_nehalem.py::test_every_facility_of_the_core_works_for_root",
+        selftest="period",
+    ),
+    Mutant(
+        "levels-of-traces-confused",
+        GLUE, "nhm_retirement[cpu].cpl = hosts[cpu]->cpl();", "nhm_retirement[cpu].cpl = 3;",
+        "machine/test_counts.py::test_kernel_level_adds_to_user_level",
+        selftest="counts",
+    ),
+    Mutant(
         "read-without-the-quiet-instructions",
         PMU, "bool Pmu::rdpmc(uint32_t index, uint64_t *value) {\n  settle();",
         "bool Pmu::rdpmc(uint32_t index, uint64_t *value) {",

@@ -1,6 +1,7 @@
 // The code that runs for every instruction. Most instructions cause no event but their own
 // retirement: these "quiet" ones are only counted here, and are reported to the PMU by the
-// thousand. This code is inlined into every handler of Bochs.
+// thousand. If all instructions are quiet, not even this is done for each of them: Bochs counts
+// its instructions anyway, and a glance at the start of a trace suffices.
 
 #ifndef NHM_RETIRE_H
 #define NHM_RETIRE_H
@@ -10,6 +11,7 @@
 namespace nhm {
 
 enum { LINE = 64 };        // bytes that are fetched at a time
+enum { TRACE = 32 };       // instructions at most that Bochs executes in one go: BX_MAX_TRACE_LENGTH
 
 struct Retirement {        // of a logical processor
   bool     executing;      // an instruction has begun, which counts when it retires
@@ -23,12 +25,35 @@ struct Retirement {        // of a logical processor
   uint32_t room;           // so many quiet instructions fit before a counter can overflow
   uint32_t quiet[2];       // in the kernel, in user mode: retired and not counted yet
 
+  // While instructions are counted by the trace. The counts are Bochs's, which also count what does not retire.
+  bool     by_trace;       // it may be so: only instructions are counted, and there is room
+  uint64_t since;          // up to this count all are in quiet[]
+  uint64_t unretired;      // so many beyond it did not retire
+  uint64_t limit;          // from here on there may be too little room for a trace
+
   void begin(unsigned level, uint64_t address, bool lock) {
     executing = true;
     repeated = false;
     locked = lock;
     cpl = level;
     rip = address;
+  }
+
+  // Counting by the trace begins at this count.
+  void begin_traces(uint64_t count) {
+    executing = false;
+    since = count;
+    unretired = 0;
+    limit = count + room - TRACE;
+  }
+
+  // Notes the instructions that have retired at this level up to a count.
+  void collect(uint64_t count) {
+    const uint32_t n = count - since - unretired;
+    quiet[cpl != 0] += n;
+    room -= n;
+    since = count;
+    unretired = 0;
   }
 
   // Notes an iteration of a string instruction. Returns whether time has to be taken back for it: the
