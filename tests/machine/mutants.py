@@ -282,13 +282,13 @@ MUTANTS = [
     ),
     Mutant(
         "l1d-nine-ways",
-        MEM, "TagArray<64, 8>   l1d", "TagArray<64, 9>   l1d",
+        "nhm_mem.h", "TagArray<64, 8>   l1d", "TagArray<64, 9>   l1d",
         "machine/test_data_sources.py::test_a_chain_is_found_where_it_fits",
         unseen=MACHINE,
     ),
     Mutant(
         "stlb-too-large",
-        MEM, "TagArray<128, 4>  stlb", "TagArray<1024, 4>  stlb",
+        "nhm_mem.h", "TagArray<128, 4>  stlb", "TagArray<1024, 4>  stlb",
         "machine/test_data_sources.py::test_page_strides_miss_the_second_level_tlb",
         selftest="walks",
     ),
