@@ -144,7 +144,7 @@ MUTANTS = [
     Mutant(
         "levels-of-traces-confused",
         GLUE, "nhm_retirement[cpu].cpl = hosts[cpu]->cpl();", "nhm_retirement[cpu].cpl = 3;",
-        "machine/test_counts.py::test_kernel_level_adds_to_user_level",
+        "machine/test_counts.py::test_each_number_in_the_program_is_what_perf_counts",
         selftest="counts",
     ),
     Mutant(
