@@ -4,6 +4,7 @@
 #include "confined/disassemble.h"
 
 #include "base/late.h"
+#include "confined/instructions.h"
 
 DEFINE_LATE_WITHOUT(libcapstone);
 
@@ -18,4 +19,10 @@ const char *disassemble(const __u8 *code, size_t size, __u64 address, bool wide,
 	*list = NULL;
 	*nr = 0;
 	return CODE_BUILT;
+}
+
+void instructions_read(const __u8 *code, size_t size, __u64 address, struct instruction **list, size_t *nr)
+{
+	*list = NULL;
+	*nr = 0;
 }

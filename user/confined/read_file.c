@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "confined/dwarf_image.h"
 #include "confined/go_image.h"
 #include "confined/linkage.h"
@@ -80,6 +81,36 @@ static size_t left_for_lines(const struct symbols *symbols, size_t memory)
 	return taken < memory ? (memory - taken) / 4 * 3 : 0;
 }
 
+/* Reads the code, up to `most` bytes of it. */
+static void load_code(struct code_bytes *code, const struct image *image, size_t most)
+{
+	size_t nr;
+	struct segment *segments = image_segments(image, &nr);
+
+	for (size_t i = 0; i < nr && gelf_getclass(image->elf) == ELFCLASS64; i++) {
+		struct code_part part = {segments[i].address, segments[i].size, NULL};
+
+		if (part.size > most - code->size || part.size > image->size)
+			continue;
+		part.bytes = xmalloc(part.size + 1);
+		if (!image_read(image, part.bytes, part.size, segments[i].offset)) {
+			free(part.bytes);
+			continue;
+		}
+		code->size += part.size;
+		*xappend(code->list, code->nr) = part;
+	}
+	free(segments);
+}
+
+void code_bytes_release(struct code_bytes *code)
+{
+	for (size_t i = 0; i < code->nr; i++)
+		free(code->list[i].bytes);
+	free(code->list);
+	*code = (struct code_bytes){0};
+}
+
 void read_file(struct read_file *file, struct image *image, const struct read_what *what, size_t most,
 	       const struct debug_folders *folders)
 {
@@ -96,6 +127,8 @@ void read_file(struct read_file *file, struct image *image, const struct read_wh
 		file->loaded = image_loaded(image, &file->nr_loaded);
 		load_objects(&file->objects, image, other ? &debug : NULL, most / 4);
 	}
+	if (what->types && (own_lines || (other && dwarf_in(&debug))))
+		load_code(&file->code, image, most / 4);
 	file->left_out = exceed(image, most / 4) || (other && exceed(&debug, most / 4));
 	if (lines && own_lines)
 		file->lines =
@@ -119,6 +152,7 @@ void read_file_release(struct read_file *file)
 	free(file->segments);
 	free(file->loaded);
 	lines_close(file->lines);
+	code_bytes_release(&file->code);
 	go_lines_close(file->go_lines);
 	*file = (struct read_file){0};
 }

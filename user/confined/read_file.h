@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "confined/code_bytes.h"
 #include "confined/lines.h"
 #include "naming/debug_file.h"
 #include "naming/message.h"
@@ -20,6 +21,7 @@ struct read_file {
 	struct segment *loaded;
 	size_t nr_loaded;
 	struct lines *lines;	   /* NULL: there are none */
+	struct code_bytes code;	   /* if types were asked for, and there are lines */
 	struct go_lines *go_lines; /* only where there is no DWARF; NULL: there are none */
 	enum lines_lack lines_lack;
 	bool left_out; /* there was no room for its symbol table */
@@ -34,12 +36,13 @@ struct debug_folders {
 
 /* What is read beside the functions' symbols. */
 struct read_what {
-	bool lines, data;
+	bool lines, data, types; /* types: the code, by which access.h finds them */
 };
 
 /* Reads the image, and closes it. All results together take about `most` bytes at most. */
 void read_file(struct read_file *file, struct image *image, const struct read_what *what, size_t most,
 	       const struct debug_folders *folders);
 void read_file_release(struct read_file *file);
+void code_bytes_release(struct code_bytes *code);
 
 #endif

@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "confined/access.h"
 #include "confined/disassemble.h"
 #include "confined/dwarf_image.h"
 #include "confined/filter.h"
@@ -256,6 +257,7 @@ static struct known {
 	__u32 id;
 	struct lines *lines; /* one of both is NULL */
 	struct go_lines *go_lines;
+	struct code_bytes code;
 } * all_lines;
 
 /* The pointer to the lines of a file in the list; it points to NULL if there are none. */
@@ -270,7 +272,7 @@ static struct known **known_at(__u32 id)
 
 static size_t bytes_of(const struct known *known)
 {
-	return known->lines ? lines_bytes(known->lines) : go_lines_bytes(known->go_lines);
+	return known->lines ? lines_bytes(known->lines) + known->code.size : go_lines_bytes(known->go_lines);
 }
 
 static void answer_open(struct reply *reply, int fd)
@@ -299,7 +301,7 @@ static void answer_load(struct reply *reply, int fd)
 	snprintf(place.path, sizeof(place.path), "%s", asked_text(1));
 	snprintf(debug_dir, sizeof(debug_dir), "%s", asked_text(2));
 	snprintf(fetched_dir, sizeof(fetched_dir), "%s", asked_text(3));
-	read_file(&file, &opened, &(struct read_what){ask.lines, ask.data}, ask.most,
+	read_file(&file, &opened, &(struct read_what){ask.lines, ask.data, ask.data > 1}, ask.most,
 		  &(struct debug_folders){&place, {debug_dir, fetched_dir}, open_debug});
 	is_open = false;
 	put_symbols(reply, &file);
@@ -308,12 +310,13 @@ static void answer_load(struct reply *reply, int fd)
 	if ((file.lines || file.go_lines) && reply->fd >= 0) {
 		struct known *known = xmalloc(sizeof(*known));
 
-		*known = (struct known){all_lines, ask.id, file.lines, file.go_lines};
+		*known = (struct known){all_lines, ask.id, file.lines, file.go_lines, file.code};
 		all_lines = known;
 		reply->answer.has_lines = true;
 		reply->answer.lines_bytes = bytes_of(known);
 		file.lines = NULL;
 		file.go_lines = NULL;
+		file.code = (struct code_bytes){0};
 	}
 	read_file_release(&file);
 }
@@ -443,8 +446,10 @@ static void answer_type(struct reply *reply, int fd)
 {
 	const struct known *known = *known_at(asked.ask.id);
 	struct typed typed;
-	const char *why = known && known->lines ? type_of_variable(known->lines, asked.ask.address, &typed)
-						: TYPE_NO_DWARF;
+	const char *why = !known || !known->lines ? TYPE_NO_DWARF
+			  : asked.ask.kind == ASK_TYPE
+				  ? type_of_variable(known->lines, asked.ask.address, &typed)
+				  : type_of_access(known->lines, &known->code, asked.ask.address, &typed);
 
 	put_why(reply, why);
 	if (!why) {
@@ -465,23 +470,30 @@ static void forget(void)
 	*at = known->next;
 	lines_close(known->lines);
 	go_lines_close(known->go_lines);
+	code_bytes_release(&known->code);
 	free(known);
 }
 
 /* --- its life ------------------------------------------------------------------------------------- */
+
+/* Whether a question is about a file whose lines are open. */
+static bool is_of_lines(__u32 kind)
+{
+	return kind == ASK_NAME || kind == ASK_TYPE || kind == ASK_ACCESS;
+}
 
 static void __attribute__((noreturn)) serve(void)
 {
 	static void (*const answers[])(struct reply * reply, int fd) = {
 		[ASK_OPEN] = answer_open, [ASK_LOAD] = answer_load,   [ASK_MAP] = answer_map,
 		[ASK_NAME] = answer_name, [ASK_TABLE] = answer_table, [ASK_CODE] = answer_code,
-		[ASK_TYPE] = answer_type,
+		[ASK_TYPE] = answer_type, [ASK_ACCESS] = answer_type,
 	};
 	static struct reply reply;
 	int fd;
 
 	while (receive(&fd)) {
-		set_timer(asked.ask.kind == ASK_NAME || asked.ask.kind == ASK_TYPE ? NAME_S : FILE_S);
+		set_timer(is_of_lines(asked.ask.kind) ? NAME_S : FILE_S);
 		reply.answer = (struct answer){.kind = ANSWER_DONE};
 		reply.fd = -1;
 		if (asked.ask.kind == ASK_FORGET) {

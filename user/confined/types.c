@@ -106,6 +106,11 @@ static __u64 size_of(struct lines *lines, Dwarf_Die type, int depth)
 	return 0;
 }
 
+__u64 type_size(struct lines *lines, const Dwarf_Die *type)
+{
+	return size_of(lines, *type, 0);
+}
+
 /* --- texts ------------------------------------------------------------------------------------- */
 
 static void add_text(char *text, const char *more)
@@ -239,6 +244,15 @@ static void find_parts(struct lines *lines, Dwarf_Die *of, __u64 offset, struct 
 	} while (lines_next(lines, &die));
 }
 
+/* Whether what is beyond a struct is of the open array at its end. */
+static bool ends_openly(struct lines *lines, Dwarf_Die *of, __u64 offset)
+{
+	struct parts_there found;
+
+	find_parts(lines, of, offset, &found);
+	return found.nr == 1 && found.first.open;
+}
+
 /* Adds the names of the members that lead to the byte at an offset. */
 static void add_field(struct lines *lines, Dwarf_Die type, __u64 offset, char *field)
 {
@@ -275,10 +289,12 @@ static void add_field(struct lines *lines, Dwarf_Die type, __u64 offset, char *f
 static const char *look_up(struct lines *lines, Dwarf_Die type, __u64 offset, struct typed *typed)
 {
 	Dwarf_Die element = type;
+	bool array;
 	__u64 size;
 
 	if (!type_peel(lines, &element))
 		return TYPE_INCOMPLETE;
+	array = dwarf_tag(&element) == DW_TAG_array_type;
 	/* Of an array of structs, the struct; of another one, the array. */
 	for (int hops = 0; hops < HOPS_MOST && dwarf_tag(&element) == DW_TAG_array_type; hops++)
 		if (!lines_follow(lines, &element, DW_AT_type) || !type_peel(lines, &element))
@@ -301,7 +317,7 @@ static const char *look_up(struct lines *lines, Dwarf_Die type, __u64 offset, st
 			break;
 	}
 	add_type(lines, type, typed->type, 0);
-	add_field(lines, type, offset % size, typed->field);
+	add_field(lines, type, array ? offset % size : offset, typed->field);
 	return NULL;
 }
 
@@ -316,6 +332,45 @@ const char *type_of_field(struct lines *lines, Dwarf_Die *type, __u64 offset, st
 	why = look_up(lines, *type, offset, typed);
 	lines->steps = steps;
 	return why;
+}
+
+const char *type_of_pointed(struct lines *lines, Dwarf_Die *type, __u64 offset, struct typed *typed)
+{
+	Dwarf_Die whole = *type;
+
+	/* Beyond a struct there may be another one of its kind, or what it is the first member of. */
+	if (type_peel(lines, &whole) && is_aggregate(dwarf_tag(&whole))) {
+		__u64 size = size_of(lines, whole, 0);
+
+		if (!size)
+			return TYPE_INCOMPLETE;
+		if (offset >= size && !ends_openly(lines, &whole, offset))
+			return TYPE_NO_POINTER;
+	}
+	return type_of_field(lines, type, offset, typed);
+}
+
+const char *type_of_begin(struct lines *lines, Dwarf_Die *type, __u64 offset)
+{
+	for (int depth = 0; depth < HOPS_MOST && type_peel(lines, type); depth++) {
+		struct parts_there found;
+		__u64 size;
+
+		if (dwarf_tag(type) == DW_TAG_array_type) {
+			if (!lines_follow(lines, type, DW_AT_type) || !(size = size_of(lines, *type, 0)))
+				return TYPE_INCOMPLETE;
+			offset %= size;
+			continue;
+		}
+		if (!is_aggregate(dwarf_tag(type)))
+			return offset ? TYPE_NO_POINTER : NULL;
+		find_parts(lines, type, offset, &found);
+		if (found.nr != 1 || found.bits)
+			return TYPE_NO_POINTER;
+		offset -= found.first.begin;
+		*type = found.first.type;
+	}
+	return TYPE_INCOMPLETE;
 }
 
 /* --- variables --------------------------------------------------------------------------------- */
@@ -403,10 +458,9 @@ static void look_for_variables(struct lines *lines)
 	free(found.list);
 }
 
-const char *type_of_variable(struct lines *lines, __u64 address, struct typed *typed)
+const char *variable_at(struct lines *lines, __u64 address, Dwarf_Die *type, __u64 *offset)
 {
 	__u64 begin = 0;
-	Dwarf_Die type;
 	__u32 number;
 
 	if (!lines->looked_for_variables)
@@ -414,8 +468,17 @@ const char *type_of_variable(struct lines *lines, __u64 address, struct typed *t
 	number = spans_find(&lines->variable_spans, address);
 	if (number == SPANS_NONE)
 		return TYPE_UNDESCRIBED;
-	type = lines->variables[number];
-	fixed_address(&type, &begin);
-	type_of_entry(lines, &type);
-	return type_of_field(lines, &type, address - begin, typed);
+	*type = lines->variables[number];
+	fixed_address(type, &begin);
+	*offset = address - begin;
+	return type_of_entry(lines, type) ? NULL : TYPE_UNDESCRIBED;
+}
+
+const char *type_of_variable(struct lines *lines, __u64 address, struct typed *typed)
+{
+	Dwarf_Die type;
+	__u64 offset;
+	const char *why = variable_at(lines, address, &type, &offset);
+
+	return why ? why : type_of_field(lines, &type, offset, typed);
 }

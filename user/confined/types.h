@@ -27,6 +27,18 @@ const char *type_of_variable(struct lines *lines, __u64 address, struct typed *t
 /* The same for the byte at an offset of data of a type, given by its entry. */
 const char *type_of_field(struct lines *lines, Dwarf_Die *type, __u64 offset, struct typed *typed);
 
+/* The same for what a pointer to this type, plus an offset, points to. */
+const char *type_of_pointed(struct lines *lines, Dwarf_Die *type, __u64 offset, struct typed *typed);
+
+/* Goes to the type of what begins at an offset of data of a type: that of a member, or of an element. */
+const char *type_of_begin(struct lines *lines, Dwarf_Die *type, __u64 offset);
+
+/* The type of the variable at a fixed address, and where the address is in it. */
+const char *variable_at(struct lines *lines, __u64 address, Dwarf_Die *type, __u64 *offset);
+
+/* Bytes of a type; 0: not known. */
+__u64 type_size(struct lines *lines, const Dwarf_Die *type);
+
 /* Goes from a variable, parameter or member to its type. */
 bool type_of_entry(const struct lines *lines, Dwarf_Die *die);
 

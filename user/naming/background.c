@@ -39,6 +39,8 @@ static const struct name *name_now(struct naming *naming, const struct backgroun
 	case NAME_OF_DATUM:
 		return naming_datum(naming, request->path, request->build_id, request->address,
 				    request->distance);
+	case NAME_OF_ACCESS:
+		return naming_access(naming, request->path, request->build_id, request->address);
 	case NAME_OF_JIT:
 		return naming_jit(naming, request->path, request->owner, request->address);
 	default:
@@ -113,6 +115,8 @@ static const struct name *known_name(struct naming *naming, const struct backgro
 	case NAME_OF_DATUM:
 		return naming_known_datum(naming, request->path, request->build_id, request->address,
 					  request->distance);
+	case NAME_OF_ACCESS:
+		return naming_known_access(naming, request->path, request->build_id, request->address);
 	case NAME_OF_JIT:
 		return NULL; /* the map may have grown */
 	default:

@@ -18,7 +18,7 @@ struct background *background_open(struct naming *naming);
 /* Waits until the current lookup is done, and frees everything. NULL is allowed. */
 void background_close(struct background *background);
 
-enum background_kind { NAME_OF_FILE, NAME_OF_DATUM, NAME_OF_JIT, NAME_OF_KERNEL };
+enum background_kind { NAME_OF_FILE, NAME_OF_DATUM, NAME_OF_ACCESS, NAME_OF_JIT, NAME_OF_KERNEL };
 
 /* What is to be named. Members that the function of its kind does not take are ignored. */
 struct background_request {
@@ -31,8 +31,8 @@ struct background_request {
 };
 
 /*
- * The same as naming_file(), naming_datum(), naming_jit() and naming_kernel(). Returns NULL if there is no
- * result by `deadline` (CLOCK_MONOTONIC, ns; 0: waits as long as it takes).
+ * The same as naming_file(), naming_datum(), naming_access(), naming_jit() and naming_kernel(). Returns NULL
+ * if there is no result by `deadline` (CLOCK_MONOTONIC, ns; 0: waits as long as it takes).
  */
 const struct name *background_name(struct background *background, const struct background_request *wanted,
 				   __u64 deadline);

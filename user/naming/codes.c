@@ -471,8 +471,10 @@ bool codes_try(struct codes *codes, unsigned int detail, pid_t pid, const char *
 	return true;
 }
 
-const char *const code_untyped_words[] = {TYPE_NO_DWARF, TYPE_UNDESCRIBED, TYPE_INCOMPLETE, TYPE_NO_VARIABLE,
-					  TYPE_KERNEL,	 TYPE_UNKNOWN,	   TYPE_NO_TIME,    NULL};
+const char *const code_untyped_words[] = {
+	TYPE_NO_DWARF, TYPE_UNDESCRIBED, TYPE_INCOMPLETE, TYPE_NO_VARIABLE, TYPE_KERNEL,      TYPE_UNKNOWN,
+	TYPE_NO_TIME,  TYPE_NO_CODE,	 TYPE_NO_OPERAND, TYPE_STACK,	    TYPE_NO_REGISTER, TYPE_NO_POINTER,
+	NULL};
 
 /* --- data ------------------------------------------------------------------------------------- */
 
@@ -554,6 +556,28 @@ static __u64 *describe_datum(struct codes *codes, const struct datum *datum, str
 	return &account->no_variable;
 }
 
+/* Looks for the type by the instruction, for data that is no variable with a known one. */
+static void look_for_type(struct codes *codes, const struct datum *datum, struct code *code)
+{
+	struct spot spot = mappings_find(codes->mappings, datum->pid, datum->comm, datum->ip, codes->since);
+	struct background_request wanted = {.kind = NAME_OF_ACCESS, .address = spot.offset};
+	const struct name *name;
+	char text[PATH_MAX];
+
+	if (!spot.file || spot.file->kind != FILE_REGULAR || is_stuck(&spot) || is_late(codes))
+		return;
+	wanted.path = path_of(codes, spot.file, text, sizeof(text));
+	wanted.build_id = spot.file->build_id[0] ? spot.file->build_id : NULL;
+	name = wanted.path ? background_name(codes->background, &wanted, codes->waiting) : NULL;
+	if (!name)
+		return;
+	code->type = kept(codes, name->type);
+	code->field = kept(codes, name->field);
+	code->untyped = name->untyped ?: code->untyped;
+	if (name->type)
+		code->untyped = NULL;
+}
+
 /* Sets why there is no type, if it was not looked for in a file. */
 static void explain_type(struct code *code, const struct data_account *account, const __u64 *cause)
 {
@@ -587,6 +611,8 @@ bool codes_datum(struct codes *codes, const struct datum *asked, __u64 count, bo
 		return false;
 	*cause += count;
 	if (datum.detail & CODE_TYPE) {
+		if (!code.type && datum.address && !address_is_kernel(datum.address))
+			look_for_type(codes, &datum, &code);
 		explain_type(&code, &codes->account->data, cause);
 		count_type(&codes->account->data, &code, count);
 	}

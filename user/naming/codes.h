@@ -111,7 +111,7 @@ bool codes_try(struct codes *codes, unsigned int detail, pid_t pid, const char *
 
 /* An address of data. */
 struct datum {
-	__u64 address;
+	__u64 address, ip; /* ip: of the instruction, for the type */
 	pid_t pid;
 	const char *comm; /* see codes_number() */
 	unsigned int detail;

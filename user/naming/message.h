@@ -32,6 +32,7 @@ enum ask_kind {
 	ASK_FORGET, /* forgets a file's lines; there is no answer */
 	ASK_CODE,   /* instructions at an offset (`address`) of the file whose descriptor is passed */
 	ASK_TYPE,   /* type and field of a variable at an address */
+	ASK_ACCESS, /* type and field of what the instruction at an address accesses */
 	ASK_OPENED, /* the file that ANSWER_OPEN asked for; no descriptor: it can't be opened */
 };
 
@@ -41,7 +42,7 @@ struct ask {
 	__u64 address;
 	__u64 most; /* see struct naming_settings, memory */
 	__u32 lines;
-	__u32 data; /* ASK_LOAD: symbols of data are wanted, too */
+	__u32 data; /* ASK_LOAD: 1: symbols of data are wanted, too; 2: and types */
 };
 
 enum answer_kind {

@@ -141,7 +141,7 @@ void source_load(struct source *source, const struct place *place, const struct 
 			.id = new_id(),
 			.most = settings->memory,
 			.lines = settings->lines,
-			.data = settings->data},
+			.data = settings->types ? 2 : settings->data},
 		.fd = -1,
 		.text = text,
 		.place = place,
@@ -354,9 +354,9 @@ struct name *source_name_at(struct source *source, __u64 address)
 	return name;
 }
 
-static void set_type(struct source *source, struct name *name, __u64 address)
+static void set_type(struct source *source, struct name *name, enum ask_kind kind, __u64 address)
 {
-	const struct answer *answer = source->has_lines ? ask_lines(source, ASK_TYPE, address) : NULL;
+	const struct answer *answer = source->has_lines ? ask_lines(source, kind, address) : NULL;
 	const struct told_frame *told;
 
 	name->untyped = TYPE_NO_DWARF;
@@ -378,7 +378,7 @@ struct name *source_datum_at(struct source *source, __u64 address)
 
 	name->build_id = source->build_id[0] ? source->build_id : NULL;
 	if (source->types)
-		set_type(source, name, address);
+		set_type(source, name, ASK_TYPE, address);
 	name->no_room = source->no_room && !symbol;
 	if (!symbol) {
 		name->why = source->no_room ? SOURCE_NO_ROOM : "no symbol is there";
@@ -389,5 +389,14 @@ struct name *source_datum_at(struct source *source, __u64 address)
 	frame->offset = address - symbol->address;
 	name->frames = frame;
 	name->nr = 1;
+	return name;
+}
+
+struct name *source_access_at(struct source *source, __u64 address)
+{
+	struct name *name = pool_take(&source->pool, sizeof(*name));
+
+	set_type(source, name, ASK_ACCESS, address);
+	name->why = "no name was asked for";
 	return name;
 }

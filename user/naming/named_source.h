@@ -96,4 +96,7 @@ struct name *source_name_at(struct source *source, __u64 address);
 /* The same for an address of data. */
 struct name *source_datum_at(struct source *source, __u64 address);
 
+/* The same for what the instruction at an address accesses: only its type. */
+struct name *source_access_at(struct source *source, __u64 address);
+
 #endif

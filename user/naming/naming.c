@@ -200,6 +200,8 @@ struct naming *naming_open(const struct naming_settings *settings)
 	/* The worker keeps lines, and while it reads a file it also needs memory for the symbols that it
 	 * passes on. */
 	naming->worker = worker_new(WORKER_BYTES + 2 * naming->settings.memory);
+	if (naming->settings.types)
+		worker_disassembles(naming->worker);
 	worker_start(naming->worker); /* so that it has started by the time when the first name is needed */
 	return naming;
 }
@@ -373,10 +375,11 @@ static struct source *open_source(struct naming *naming, const struct place *pla
 	return source;
 }
 
-/* What of a file is to be named: code at an offset, or data at a distance from that. */
+/* What of a file is to be named: code at an offset, data at a distance from that, or what the code accesses.
+ */
 struct wanted_place {
 	__u64 offset, distance;
-	bool data;
+	bool data, access;
 };
 
 /* Finds the address of code before relocation. Returns false if the file has no code at the offset. */
@@ -393,7 +396,8 @@ static bool address_of(const struct source *source, __u64 offset, __u64 *address
 }
 
 /* Names of data are kept among those of code, whose offsets in files are smaller. */
-#define KEY_OF_DATA (1ULL << 63)
+#define KEY_OF_DATA   (1ULL << 63)
+#define KEY_OF_ACCESS (1ULL << 62)
 
 static const struct name *datum_in_file(struct naming *naming, struct source *source, __u64 address)
 {
@@ -410,10 +414,19 @@ static const struct name *datum_in_file(struct naming *naming, struct source *so
 	return &naming->unknown;
 }
 
+static const struct name *access_in_file(struct naming *naming, struct source *source, __u64 address)
+{
+	const struct name *name = map_find(&source->names, address | KEY_OF_ACCESS);
+
+	return name ? name
+		    : keep_name(naming, source, address | KEY_OF_ACCESS, source_access_at(source, address));
+}
+
 static const struct name *name_in_file(struct naming *naming, struct source *source,
 				       const struct wanted_place *place)
 {
-	const struct name *name = place->data ? NULL : map_find(&source->names, place->offset);
+	const struct name *name =
+		place->data || place->access ? NULL : map_find(&source->names, place->offset);
 	__u64 address;
 
 	if (name)
@@ -421,6 +434,8 @@ static const struct name *name_in_file(struct naming *naming, struct source *sou
 	if (!address_of(source, place->offset, &address))
 		return source->why ? unknown_of(naming, source)
 				   : unknown(naming, "no code of the file is there");
+	if (place->access)
+		return access_in_file(naming, source, address);
 	return place->data ? datum_in_file(naming, source, address + place->distance)
 			   : name_at(naming, source, place->offset, address);
 }
@@ -524,13 +539,26 @@ const struct name *naming_known_file(struct naming *naming, const char *path, co
 const struct name *naming_datum(struct naming *naming, const char *path, const char *build_id, __u64 offset,
 				__u64 distance)
 {
-	return name_of_file(naming, path, build_id, &(struct wanted_place){offset, distance, true}, true);
+	return name_of_file(naming, path, build_id, &(struct wanted_place){offset, distance, .data = true},
+			    true);
 }
 
 const struct name *naming_known_datum(struct naming *naming, const char *path, const char *build_id,
 				      __u64 offset, __u64 distance)
 {
-	return name_of_file(naming, path, build_id, &(struct wanted_place){offset, distance, true}, false);
+	return name_of_file(naming, path, build_id, &(struct wanted_place){offset, distance, .data = true},
+			    false);
+}
+
+const struct name *naming_access(struct naming *naming, const char *path, const char *build_id, __u64 offset)
+{
+	return name_of_file(naming, path, build_id, &(struct wanted_place){offset, .access = true}, true);
+}
+
+const struct name *naming_known_access(struct naming *naming, const char *path, const char *build_id,
+				       __u64 offset)
+{
+	return name_of_file(naming, path, build_id, &(struct wanted_place){offset, .access = true}, false);
 }
 
 const struct name *naming_known_build_id(struct naming *naming, const char *build_id, __u64 offset)

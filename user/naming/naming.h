@@ -89,12 +89,18 @@ const struct name *naming_file(struct naming *naming, const char *path, const ch
 const struct name *naming_datum(struct naming *naming, const char *path, const char *build_id, __u64 offset,
 				__u64 distance);
 
+/* Tells the type of what the code at an offset of a file loads or stores: type, field and untyped of the
+ * name. Needs `types` of the settings. */
+const struct name *naming_access(struct naming *naming, const char *path, const char *build_id, __u64 offset);
+
 /* Names a kernel address. */
 const struct name *naming_kernel(struct naming *naming, __u64 address);
 
-/* The same as these three, but return NULL if the file, or kallsyms, would have to be read first. */
+/* The same as these four, but return NULL if the file, or kallsyms, would have to be read first. */
 const struct name *naming_known_datum(struct naming *naming, const char *path, const char *build_id,
 				      __u64 offset, __u64 distance);
+const struct name *naming_known_access(struct naming *naming, const char *path, const char *build_id,
+				       __u64 offset);
 const struct name *naming_known_file(struct naming *naming, const char *path, const char *build_id,
 				     __u64 offset);
 const struct name *naming_known_kernel(struct naming *naming, __u64 address);

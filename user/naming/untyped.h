@@ -6,6 +6,13 @@
 #define TYPE_NO_DWARF	 "no_dwarf"    /* the file has no debug information */
 #define TYPE_UNDESCRIBED "undescribed" /* debug information does not say what is there */
 #define TYPE_INCOMPLETE	 "incomplete"  /* it does, but not with a complete type */
+/* Through the instruction: it has no code that can be read, accesses no memory by one operand alone, or the
+ * stack; no variable is known to be in its register, or it points to nothing that has a known type there. */
+#define TYPE_NO_CODE	 "no_code"
+#define TYPE_NO_OPERAND	 "no_operand"
+#define TYPE_STACK	 "stack"
+#define TYPE_NO_REGISTER "no_register"
+#define TYPE_NO_POINTER	 "no_pointer"
 /* Without a look at a file: it is memory without a variable, the kernel's, not known, or there was no time.
  */
 #define TYPE_NO_VARIABLE "no_variable"

@@ -330,7 +330,7 @@ static bool converse(struct worker *worker, struct question_of_worker *question)
 	/* The worker died after the last request, not because of this one: start another one. Requests about
 	 * a file that it had read can't be repeated. */
 	if (!sent && question->ask.kind != ASK_LOAD && question->ask.kind != ASK_NAME &&
-	    question->ask.kind != ASK_TYPE) {
+	    question->ask.kind != ASK_TYPE && question->ask.kind != ASK_ACCESS) {
 		stop(worker);
 		sent = worker_start(worker) &&
 		       send_ask(worker, &question->ask, question->text, question->size, question->fd);

@@ -80,6 +80,7 @@ struct datum entry_datum(const struct layout *layout, const struct entry *entry,
 {
 	return (struct datum){.address = key_number(layout, entry, "cacheline") +
 					 key_number(layout, entry, "offset"),
+			      .ip = key_number(layout, entry, "ip"),
 			      .pid = key_number(layout, entry, "pid"),
 			      .comm = key_comm(layout, entry->key),
 			      .detail = detail & CODE_OF_DATA};
@@ -91,20 +92,26 @@ static bool find_numbers(const struct folded *folded, const struct entry *entry,
 {
 	const struct layout *layout = folded->layout;
 	unsigned int detail = folded->detail & ~CODE_OF_DATA;
-	struct datum datum = entry_datum(layout, entry, folded->detail);
-	__u64 count = entry->values[0];
+	__u64 count = entry->values[0], ip;
+	struct datum datum;
+	const char *comm;
+	pid_t pid;
 
 	*numbers = (struct fold_numbers){0};
-	if (datum.detail && !codes_datum(folded->codes, &datum, count, waits, &numbers->datum))
-		return false;
-	numbers->datum += datum.detail ? 1 : 0;
+	if (folded->detail & CODE_OF_DATA) {
+		datum = entry_datum(layout, entry, folded->detail);
+		if (!codes_datum(folded->codes, &datum, count, waits, &numbers->datum))
+			return false;
+		numbers->datum++;
+	}
 	if (!detail)
 		return true;
+	ip = key_number(layout, entry, "ip");
+	pid = key_number(layout, entry, "pid");
+	comm = key_comm(layout, entry->key);
 	if (!waits)
-		numbers->code = codes_number(folded->codes, detail, datum.pid, datum.comm,
-					     key_number(layout, entry, "ip"), count);
-	else if (!codes_try(folded->codes, detail, datum.pid, datum.comm, key_number(layout, entry, "ip"),
-			    count, &numbers->code))
+		numbers->code = codes_number(folded->codes, detail, pid, comm, ip, count);
+	else if (!codes_try(folded->codes, detail, pid, comm, ip, count, &numbers->code))
 		return false;
 	numbers->code++;
 	return true;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Instructions as far as they say where an address comes from. Registers have DWARF's numbers for x86-64. */
+#ifndef NHMTAP_INSTRUCTIONS_H
+#define NHMTAP_INSTRUCTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/types.h>
+
+#define REGISTER_STACK 7 /* rsp */
+
+struct memory_operand {
+	int base, index, scale; /* registers; -1: none */
+	bool fixed; /* `offset` is the address: relative to the instruction pointer, or absolute */
+	__u64 offset;
+};
+
+enum instruction_kind {
+	INSTRUCTION_OTHER,
+	INSTRUCTION_COPY,    /* of the register `source` */
+	INSTRUCTION_ADD,     /* of memory.offset to the register that it writes */
+	INSTRUCTION_ADDRESS, /* lea */
+	INSTRUCTION_LOAD,    /* of 64 bits into a register */
+};
+
+struct instruction {
+	__u64 address;
+	enum instruction_kind kind;
+	int source;
+	struct memory_operand memory;
+	bool accesses;	     /* `memory` is the only one that it accesses */
+	__u32 writes;	     /* registers, as bits; a call writes all that its callee may */
+	__u64 jump;	     /* where it may jump to; 0: nowhere */
+	bool jumps_anywhere; /* it jumps, and where is not known */
+	bool ends;	     /* the next instruction is not the one behind it */
+	bool target;	     /* for the caller */
+};
+
+/* Reads 64-bit code that begins at this address, up to what is no instruction. The list is empty without
+ * libcapstone. The caller frees it. */
+void instructions_read(const __u8 *code, size_t size, __u64 address, struct instruction **list, size_t *nr);
+
+#endif
