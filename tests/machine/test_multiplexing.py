@@ -81,13 +81,17 @@ def holds(truth, count):
 
 
 def test_a_burst_between_an_event_s_turns_is_not_said_to_be_absent(guest):
-    trials = list(expected_bursts(guest, "burst 3 300", range(1, 5), [f"{TWELVE[0]}<100000"]))
-    assert all(truth > 195000 and holds(truth, count) and expected["outcome"] != "met" for truth, count, (expected,) in trials)
-    # In most runs nothing but what the C library loads before was seen.
-    assert any(count["scaled"] < 100000 for _, count, _ in trials)
-    # Three turns of 4 ms are without the event: there is a group of its own for the pinned one. Between them, two groups
-    # may have the counters alone for 4 ms each, and after that those that waited longest come first.
-    assert all(8e6 < count["bound"]["absent_ns"] < 32e6 for _, count, _ in trials)
+    # In about half of the runs nothing but what the C library loads before is seen; which these are depends on when turns begin.
+    seen = []
+    for truth, count, (expected,) in expected_bursts(guest, "burst 3 300", range(1, 20), [f"{TWELVE[0]}<100000"]):
+        assert truth > 195000 and holds(truth, count) and expected["outcome"] != "met"
+        # Three turns of 4 ms are without the event: there is a group of its own for the pinned one. Between them, two groups
+        # may have the counters alone for 4 ms each, and after that those that waited longest come first.
+        assert 8e6 < count["bound"]["absent_ns"] < 32e6
+        seen.append(count["scaled"] >= 100000)
+        if len(seen) >= 4 and not all(seen):
+            break
+    assert not all(seen)
 
 
 @pytest.mark.parametrize("shape", ["burst 3 300", "bursts 4 300", "children 3 80", "chain 3 80", "tails 8 300",
