@@ -5,7 +5,6 @@ import collections
 import subprocess
 
 import pytest
-import records
 from records import HERE
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
@@ -76,29 +75,3 @@ def test_a_variable_and_its_type_are_told_together(nhmtap, tmp_path, compiled):
     # pairs.high: each is the second page of its element.
     assert sorted((e["variable_offset"], e["data_type"], e["field"]) for e in entries if e.get("variable") == "pairs") == [
         (4096 + 8192 * i, "struct pair", "high") for i in range(3)]
-
-
-# By construction: structures.c. Each function's loads, in equal numbers.
-LOADS = {
-    "walk_list": {("struct node", "next"), ("struct node", "value")},
-    "sum_array": {("struct item", "weight"), ("struct item", "count")},
-    "find_all": {("struct entry*", None), ("struct entry", "key"), ("struct entry", "value")},
-    "sum_tree": {("struct tree", "left"), ("struct tree", "right"), ("struct tree", "number")},
-    "sum_globals": {("limits", "lower"), ("limits", "upper")},
-}
-
-
-@pytest.mark.parametrize("form", ["-gdwarf-5", "-gdwarf-4"])
-def test_loads_through_pointers_have_the_types_and_fields_of_the_source(nhmtap, tmp_path, compiled, form):
-    """On the emulated Nehalem, whose loads are sampled precisely. What pop and ret load is no datum of the source."""
-    out = tmp_path / "out"
-    nhmtap("mem", "--machine", "--side", "u", "--ldlat", "3", "-c", "41", "--by", "symbol,type", "-o", out, "--",
-           compiled("structures", form), "2000")
-    found = collections.defaultdict(collections.Counter)
-    for record in records.parse(out.read_text()):
-        for entry in record.get("entries", []) if record["type"] == "mem" else []:
-            if entry["code"].get("symbol") in LOADS and entry.get("untyped") != "no_operand":
-                found[entry["code"]["symbol"]][entry.get("data_type"), entry.get("field")] += entry["samples"]
-    typed = sum(n for of in found.values() for (name, _), n in of.items() if name)
-    assert typed >= 0.9 * sum(of.total() for of in found.values())
-    assert {function: {key for key in of if key[0]} for function, of in found.items()} == LOADS
