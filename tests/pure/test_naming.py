@@ -96,6 +96,92 @@ def test_every_instruction_is_named_as_addr2line_does(engine, compiled, options)
             normal(expected[address])
 
 
+def frames_of(name):
+    return normal([(frame["symbol"], *place) for frame, place in zip(name["frames"], places(name))])
+
+
+# A unit whose functions are together has its ranges counted from their begin, and one with "main" or -ffunction-sections
+# does not, as these are in several sections.
+TOGETHER = """
+#include "inlined.h"
+__attribute__((noinline)) int outer(int x)
+{
+    int sum = 0;
+    for (int i = 0; i < x; i++)
+        sum += middle(i);
+    return sum;
+}
+__attribute__((noinline)) int hidden(int x) { return putchar(x); }
+"""
+
+
+def build_split(folder, compiler, options, split):
+    """A program of two units, of which the first is in one piece."""
+    (folder / "together.c").write_text("#include <stdio.h>\n" + TOGETHER)
+    (folder / "rest.c").write_text('#include <stdio.h>\n#include "inlined.h"\nint outer(int), hidden(int);\n'
+                                   "int main(int argc, char **argv) { return outer(argc) + hidden(middle(argc)); }\n")
+    for unit in ("together", "rest"):
+        run(compiler, "-O2", "-g", "-Iheaders", *options, *split, "-c", "-o", f"{unit}.o", f"{unit}.c", cwd=folder)
+    run(compiler, "-o", "program", "together.o", "rest.o", cwd=folder)
+    return folder / "program"
+
+
+LLVM_PACKAGE, BINUTILS_PACKAGE = (["llvm-dwp", "-e", "program", "-o", "program.dwp"],
+                                  ["dwp", "-e", "program", "-o", "program.dwp"])
+SPLIT = {
+    "GCC, DWARF 4": ("gcc", ["-gdwarf-4"], None),
+    "GCC, DWARF 5": ("gcc", ["-gdwarf-5"], None),
+    "GCC, a section each, compressed": ("gcc", ["-gdwarf-5", "-ffunction-sections", "-gz=zlib"], None),
+    "clang, DWARF 4": ("clang", ["-gdwarf-4"], None),
+    "clang, DWARF 5": ("clang", ["-gdwarf-5"], None),
+    "clang, DWARF 5, packed": ("clang", ["-gdwarf-5"], LLVM_PACKAGE),
+    "clang, DWARF 4, packed": ("clang", ["-gdwarf-4"], LLVM_PACKAGE),
+    "GCC, DWARF 4, packed": ("gcc", ["-gdwarf-4"], BINUTILS_PACKAGE),
+}
+
+
+@pytest.mark.parametrize("which", SPLIT)
+def test_split_dwarf_names_the_same_as_what_is_in_the_program(engine, compiled, tmp_path, which):
+    """The expected names are those of the same code with ordinary DWARF, by addr2line."""
+    compiler, options, package = SPLIT[which]
+    whole = shutil.copy(build_split(tmp_path, compiler, options, []), tmp_path / "whole")
+    path = build_split(tmp_path, compiler, options, ["-gsplit-dwarf"])
+    if package:
+        run(*package, cwd=tmp_path)
+        for file in tmp_path.glob("*.dwo"):
+            file.unlink()
+    addresses = instructions(path, "outer", "hidden", "main")
+    assert addresses == instructions(whole, "outer", "hidden", "main")
+    expected = addr2line(whole, addresses)
+    assert any(len(frames) >= 3 for frames in expected.values())
+    ask = engine("-l").file
+    for address in addresses:
+        assert frames_of(ask(path, offset_of(path, address))) == normal(expected[address])
+
+
+@pytest.mark.parametrize("change", ["gone", "of another build", "beside the program"])
+def test_split_dwarf_is_taken_only_if_it_is_the_programs_own(engine, compiled, tmp_path, change):
+    (tmp_path / "built").mkdir()
+    (tmp_path / "run").mkdir()
+    shutil.copytree(tmp_path / "headers", tmp_path / "built" / "headers")
+    path = build_split(tmp_path / "built", "gcc", [], ["-gsplit-dwarf"])
+    addresses = instructions(path, "outer")
+    moved = shutil.copy(path, tmp_path / "run" / "program")
+
+    def depth(path):
+        ask = engine("-l").file
+        return max(len(ask(path, offset_of(path, address))["frames"]) for address in addresses)
+
+    assert depth(path) == 4  # getchar in inner in middle in outer
+    for file in (tmp_path / "built").glob("*.dwo"):
+        shutil.move(file, tmp_path / ("run" if change == "beside the program" else "built") / file.name)
+        if change == "gone":
+            file.unlink()
+    if change == "of another build":
+        build_split(tmp_path / "built", "gcc", ["-DOTHER", "-O1"], ["-gsplit-dwarf"])
+    assert depth(moved) == (4 if change == "beside the program" else 1)
+
+
 WITHIN = {
     "c": """
         #include <stdio.h>

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "confined/dwarf_image.h"
 #include "confined/lines_inside.h"
+#include "confined/split_unit.h"
 
 /* A list of ranges while it is collected. */
 struct ranges {
@@ -45,11 +46,16 @@ bool lines_next(struct lines *lines, Dwarf_Die *die)
 /* Adds all ranges of code that belong to an entry. Returns whether it has any. */
 static bool add_ranges(struct lines *lines, struct ranges *ranges, Dwarf_Die *die, __u32 order, __u32 what)
 {
+	bool any = false, list = lines->within && dwarf_hasattr(die, DW_AT_ranges);
 	Dwarf_Addr base, low, high;
-	bool any = false;
 
 	for (ptrdiff_t at = 0; ranges->nr < RANGES_MOST(lines) && step(lines, RANGE_STEPS) &&
 			       (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;) {
+		/* libdw does not know where a unit of split DWARF begins. */
+		__u64 from = list && !base ? lines->within->base : 0;
+
+		low += from;
+		high += from;
 		ranges->list = xroom(ranges->list, ranges->nr, &ranges->room, sizeof(*ranges->list));
 		ranges->list[ranges->nr++] = (struct span){low, high, order, what};
 		any = true;
@@ -129,7 +135,17 @@ static const char *function_name(const struct lines *lines, const Dwarf_Die *of)
 
 #define UNIT_BYTES 1500 /* libdw's own memory for a unit */
 
-static void find_units(struct lines *lines)
+static struct split_place *new_split_place(struct lines *lines, const struct debug_folders *folders)
+{
+	struct split_place *where = xcalloc(1, sizeof(*where));
+
+	where->place = *folders->place;
+	where->open = folders->open;
+	lines->bytes += sizeof(*where);
+	return where;
+}
+
+static void find_units(struct lines *lines, const struct debug_folders *folders)
 {
 	struct ranges ranges = {0};
 	Dwarf_CU *cu = NULL;
@@ -141,16 +157,19 @@ static void find_units(struct lines *lines)
 		lines->bytes += UNIT_BYTES;
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
-		lines->split |= type == DW_UT_skeleton;
 		lines->units = xroom(lines->units, lines->nr, &lines->room, sizeof(*lines->units));
-		lines->units[lines->nr] = (struct unit){.die = die};
+		lines->units[lines->nr] =
+			(struct unit){.die = die, .inside = die, .skeleton = type == DW_UT_skeleton};
+		if (type == DW_UT_skeleton && !lines->split)
+			lines->split = new_split_place(lines, folders);
 		add_ranges(lines, &ranges, &die, 0, lines->nr++);
 	}
 	lines->bytes += lines->room * sizeof(*lines->units);
 	take_ranges(lines, &lines->spans, &ranges);
 }
 
-struct lines *lines_open(struct image *image, struct image *alternate, size_t most)
+struct lines *lines_open(struct image *image, struct image *alternate, const struct debug_folders *folders,
+			 size_t most)
 {
 	__u64 size = dwarf_size(image) + (alternate ? dwarf_size(alternate) : 0);
 	struct lines *lines = xcalloc(1, sizeof(*lines));
@@ -170,7 +189,7 @@ struct lines *lines_open(struct image *image, struct image *alternate, size_t mo
 		lines->alternate_dwarf = dwarf_open(&lines->alternate);
 	if (lines->alternate_dwarf)
 		dwarf_setalt(lines->dwarf, lines->alternate_dwarf);
-	find_units(lines);
+	find_units(lines, folders);
 	if (lines->bytes <= most)
 		return lines;
 	lines_close(lines);
@@ -193,6 +212,8 @@ static void release_unit(struct unit *unit)
 	free(unit->functions);
 	spans_release(&unit->spans);
 	spans_release(&unit->nested);
+	if (unit->has_split)
+		split_unit_close(&unit->split);
 }
 
 void lines_close(struct lines *lines)
@@ -205,6 +226,9 @@ void lines_close(struct lines *lines)
 	free(lines->variables);
 	spans_release(&lines->variable_spans);
 	spans_release(&lines->spans);
+	if (lines->split)
+		split_place_release(lines->split);
+	free(lines->split);
 	dwarf_end(lines->dwarf);
 	dwarf_end(lines->alternate_dwarf);
 	image_close(&lines->image);
@@ -214,7 +238,12 @@ void lines_close(struct lines *lines)
 
 bool lines_split(const struct lines *lines)
 {
-	return lines->split;
+	return lines->split != NULL;
+}
+
+bool lines_lack_split(const struct lines *lines)
+{
+	return lines->lacks_split;
 }
 
 size_t lines_bytes(const struct lines *lines)
@@ -284,8 +313,10 @@ static void take_functions(struct lines *lines, struct unit *unit, struct spans 
 	struct walk walk = {unit, .nested = nested};
 	size_t room = unit->room;
 
-	lines->furthest = dwarf_dieoffset(&unit->die);
-	find_functions(lines, &walk, &unit->die, false, 0);
+	lines->furthest = dwarf_dieoffset(&unit->inside);
+	lines->within = unit->has_split ? unit : NULL;
+	find_functions(lines, &walk, &unit->inside, false, 0);
+	lines->within = NULL;
 	lines->bytes += (unit->room - room) * sizeof(*unit->functions);
 	take_ranges(lines, spans, &walk.ranges);
 }
@@ -333,14 +364,36 @@ static bool bearable(const struct lines *lines, Dwarf_Die *unit)
 	return size <= lines->most / ROW_BYTES_MEANWHILE;
 }
 
+/* Opens the file with the unit's functions. */
+static void open_split(struct lines *lines, struct unit *unit)
+{
+	struct split_name name = {lines_text(lines, &unit->die, DW_AT_dwo_name)
+					  ?: lines_text(lines, &unit->die, DW_AT_GNU_dwo_name),
+				  lines_text(lines, &unit->die, DW_AT_comp_dir)};
+	size_t left = lines->bytes < lines->most ? lines->most - lines->bytes : 0;
+	Dwarf_Addr base;
+
+	unit->has_split = split_unit_open(&unit->split, &lines->image, &unit->die, &name, lines->split, left);
+	if (!unit->has_split)
+		return;
+	unit->inside = unit->split.die;
+	unit->base = dwarf_lowpc(&unit->die, &base) ? 0 : base;
+	lines->bytes += unit->split.bytes + UNIT_BYTES;
+	lines->steps += 4 * unit->split.bytes;
+}
+
 static void look_at_unit(struct lines *lines, struct unit *unit)
 {
 	size_t nr_rows = 0, nr_files = 0;
 	Dwarf_Lines *rows;
 
 	unit->looked = true;
+	if (unit->skeleton)
+		open_split(lines, unit);
 	unit->rows = bearable(lines, &unit->die) && !dwarf_getsrclines(&unit->die, &rows, &nr_rows);
-	if (unit->rows && dwarf_getsrcfiles(&unit->die, &unit->files, &nr_files))
+	/* Calls in a .dwo file name files by its own table, if it has one, otherwise by the program's. */
+	if (!(unit->has_split && !dwarf_getsrcfiles(&unit->inside, &unit->files, &nr_files)) && unit->rows &&
+	    dwarf_getsrcfiles(&unit->die, &unit->files, &nr_files))
 		unit->files = NULL;
 	unit->folder = lines_text(lines, &unit->die, DW_AT_comp_dir);
 	lines->bytes += nr_rows * ROW_BYTES + nr_files * FILE_BYTES;
@@ -373,7 +426,8 @@ static void find_calls(struct lines *lines, struct inlined_calls *calls, struct 
 	} while (lines_next(lines, &die));
 }
 
-static struct inlined_calls *calls_of(struct lines *lines, struct inlined_function *function)
+static struct inlined_calls *calls_of(struct lines *lines, const struct unit *unit,
+				      struct inlined_function *function)
 {
 	struct ranges ranges = {0};
 
@@ -381,7 +435,9 @@ static struct inlined_calls *calls_of(struct lines *lines, struct inlined_functi
 		return function->calls;
 	function->calls = xcalloc(1, sizeof(*function->calls));
 	lines->furthest = dwarf_dieoffset(&function->die);
+	lines->within = unit->has_split ? unit : NULL;
 	find_calls(lines, function->calls, &ranges, &function->die, SPANS_NONE, 0);
+	lines->within = NULL;
 	lines->bytes += sizeof(*function->calls) + function->calls->room * sizeof(*function->calls->list);
 	take_ranges(lines, &function->calls->spans, &ranges);
 	return function->calls;
@@ -442,11 +498,13 @@ size_t lines_find(struct lines *lines, __u64 address, struct source_place *place
 	struct unit *unit;
 	size_t nr = 0;
 
+	lines->lacks_split = false;
 	if (number == SPANS_NONE)
 		return 0;
 	unit = &lines->units[number];
 	if (!unit->looked)
 		look_at_unit(lines, unit);
+	lines->lacks_split = unit->skeleton && !unit->has_split;
 	set_row(unit, address, &place);
 	number = function_at(lines, unit, address);
 	if (number == SPANS_NONE) {
@@ -454,7 +512,7 @@ size_t lines_find(struct lines *lines, __u64 address, struct source_place *place
 		return 1;
 	}
 	function = &unit->functions[number];
-	calls = calls_of(lines, function);
+	calls = calls_of(lines, unit, function);
 	for (call = spans_find(&calls->spans, address); call != SPANS_NONE; call = calls->list[call].in) {
 		if (nr == most - 1) { /* drops the innermost */
 			memmove(places, places + 1, (nr - 1) * sizeof(*places));

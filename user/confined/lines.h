@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "naming/debug_file.h"
 #include "naming/image.h"
 
 struct lines;
@@ -26,14 +27,20 @@ struct source_place {
 
 /*
  * Opens the DWARF of an image; it may take at most `most` bytes of memory. `alternate`: its alternate debug
- * file (.gnu_debugaltlink), NULL if there is none. Takes ownership of both. Returns NULL if there is no
- * DWARF, or if it is too large.
+ * file (.gnu_debugaltlink), NULL if there is none. Takes ownership of both. Files of split DWARF are opened
+ * by `folders` when an address in them is looked for; what the pointer names need not last. Returns NULL if
+ * there is no DWARF, or if it is too large.
  */
-struct lines *lines_open(struct image *image, struct image *alternate, size_t most);
+struct lines *lines_open(struct image *image, struct image *alternate, const struct debug_folders *folders,
+			 size_t most);
 void lines_close(struct lines *lines);
 
-/* Whether functions of a unit are in a .dwo file, which is not read: its inlined functions are not known. */
+/* Whether functions of a unit are in a .dwo or .dwp file. */
 bool lines_split(const struct lines *lines);
+
+/* Whether such a file was not found for the address that was looked for last: what is inlined there is not
+ * known. */
+bool lines_lack_split(const struct lines *lines);
 
 /*
  * Finds the functions that contain the address: inlined ones first, from the innermost, and the function

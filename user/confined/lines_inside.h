@@ -7,6 +7,7 @@
 #include <elfutils/libdw.h>
 
 #include "confined/lines.h"
+#include "confined/split_unit.h"
 #include "naming/image.h"
 #include "naming/spans.h"
 
@@ -28,6 +29,10 @@ struct inlined_calls {
 
 struct unit {
 	Dwarf_Die die;
+	Dwarf_Die inside;	  /* what has its functions: the same, or the unit in `split` */
+	bool skeleton, has_split; /* its functions are in another file; that is open */
+	struct split_unit split;
+	__u64 base;	    /* that ranges in `split` begin at if they do not say so; 0: they do */
 	bool looked, rows;  /* the members below are set; it has a line table */
 	bool looked_inside; /* `nested` is set */
 	Dwarf_Files *files;
@@ -47,7 +52,9 @@ struct lines {
 	size_t bytes, most;
 	size_t steps;	    /* steps that are left: a walk ends when there are none */
 	Dwarf_Off furthest; /* the last entry in the file visited by the current walk */
-	bool split;	    /* see lines_split() */
+	struct split_place *split; /* NULL: see lines_split() */
+	bool lacks_split;	   /* see lines_lack_split() */
+	const struct unit *within; /* whose ranges are being read */
 	/* For types.c: variables with a fixed address, by it. */
 	bool looked_for_variables;
 	struct spans variable_spans; /* `what` is an index of `variables` */

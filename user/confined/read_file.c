@@ -65,7 +65,7 @@ static struct lines *load_lines(struct image *image, const struct debug_folders 
 	struct lines *lines;
 
 	*lack = lack_of(image, shares ? &alternate : NULL, name, most);
-	lines = lines_open(image, shares ? &alternate : NULL, most);
+	lines = lines_open(image, shares ? &alternate : NULL, debug, most);
 	*image = (struct image){.fd = -1};
 	if (lines && !*lack && lines_split(lines))
 		*lack = LINES_SPLIT;

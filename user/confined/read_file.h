@@ -27,13 +27,6 @@ struct read_file {
 	bool left_out; /* there was no room for its symbol table */
 };
 
-/* Where debug files are searched: see debug_file_open(). */
-struct debug_folders {
-	const struct place *place;
-	struct debug_dirs dirs;
-	open_debug_fn open;
-};
-
 /* What is read beside the functions' symbols. */
 struct read_what {
 	bool lines, data, types; /* types: the code, by which access.h finds them */

@@ -47,6 +47,13 @@ struct debug_dirs {
 	const char *fetched; /* the cache of debuginfod's client; "": none */
 };
 
+/* Where debug files are searched: see debug_file_open(). */
+struct debug_folders {
+	const struct place *place;
+	struct debug_dirs dirs;
+	open_debug_fn open;
+};
+
 /* Stores the cache of debuginfod's client, which need not exist; "" if there can be none. */
 void debug_dirs_fetched(char *dir, size_t size);
 

@@ -80,8 +80,10 @@ enum lines_lack {
 	LINES_COMPRESSED,	 /* all: see dwarf_unreadable() */
 	LINES_SHARED_ABSENT,	 /* what dwz has moved to a file that is not found */
 	LINES_SHARED_COMPRESSED, /* the same, in a file that can't be read */
-	LINES_SPLIT,		 /* what is in .dwo files */
-	LINES_GO,		 /* what is inlined: only Go's own table has lines */
+	LINES_SPLIT, /* what is in .dwo files: of a file, that there are some; of an address, that it is not
+		      * found
+		      */
+	LINES_GO,    /* what is inlined: only Go's own table has lines */
 	NR_LINES_LACK,
 };
 

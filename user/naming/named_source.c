@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "naming/demangle.h"
 #include "naming/foreign.h"
 
@@ -125,12 +126,27 @@ static const char *const lines_whys[NR_LINES_LACK] = {
 	[LINES_SHARED_ABSENT] = "dwz has moved debug information to a file that is not found "
 				"(.gnu_debugaltlink; the debug package may have it)",
 	[LINES_SHARED_COMPRESSED] = "the file to which dwz has moved debug information is " ZSTD,
-	[LINES_SPLIT] = "inlined functions are in .dwo files, which are not read (-gno-split-dwarf "
-			"leaves them in the program)",
+	[LINES_SPLIT] =
+		"inlined functions are in .dwo files that are not found, neither where the compiler "
+		"wrote them nor beside the program, nor in a .dwp file there (-gno-split-dwarf leaves "
+		"them in the program)",
 	[LINES_GO] = "what is inlined in Go's code without debug information has its own line and its "
 		     "caller's name "
 		     "(go build without -ldflags=-w keeps the names)",
 };
+
+static const char *lines_why_of(const struct answer *answer)
+{
+	return answer->lines_lack < NR_LINES_LACK ? lines_whys[answer->lines_lack] : NULL;
+}
+
+/* Files of split DWARF are opened when they are needed. */
+static void keep_place(struct source *source, const struct place *place, const char *debug_dir)
+{
+	source->place = xmalloc(sizeof(*source->place));
+	*source->place = *place;
+	source->debug_dir = debug_dir;
+}
 
 void source_load(struct source *source, const struct place *place, const struct naming_settings *settings)
 {
@@ -165,7 +181,10 @@ void source_load(struct source *source, const struct place *place, const struct 
 	source->generation = worker_generation(source->worker);
 	source->has_lines = answer->has_lines;
 	source->lines_bytes = answer->lines_bytes;
-	source->lines_why = answer->lines_lack < NR_LINES_LACK ? lines_whys[answer->lines_lack] : NULL;
+	if (answer->lines_lack == LINES_SPLIT)
+		keep_place(source, place, settings->debug_dir);
+	else
+		source->lines_why = lines_why_of(answer);
 	take_symbols(source, &sealed, answer);
 }
 
@@ -209,6 +228,8 @@ void source_empty(struct source *source)
 		worker_forget(source->worker, source->id);
 	source->has_lines = false;
 	source->lines_bytes = 0;
+	free(source->place);
+	source->place = NULL;
 	source_forget_names(source);
 	map_release(&source->shown);
 	map_release(&source->told);
@@ -220,7 +241,8 @@ size_t source_bytes(const struct source *source)
 	return sizeof(*source) + source->alias_bytes + symbols_bytes(&source->symbols) +
 	       symbols_bytes(&source->objects) + source->pool.bytes + source->texts.bytes +
 	       map_bytes(&source->names) + map_bytes(&source->shown) + map_bytes(&source->told) +
-	       (source->nr_segments + source->nr_loaded) * sizeof(*source->segments) + source->lines_bytes;
+	       (source->nr_segments + source->nr_loaded) * sizeof(*source->segments) + source->lines_bytes +
+	       (source->place ? sizeof(*source->place) : 0);
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -261,7 +283,10 @@ static const char *shown(struct source *source, const char *symbol)
 static const struct answer *ask_lines(struct source *source, enum ask_kind kind, __u64 address)
 {
 	struct question_of_worker question = {.ask = {.kind = kind, .id = source->id, .address = address},
-					      .fd = -1};
+					      .fd = -1,
+					      .place = source->place,
+					      .owner = source->owner,
+					      .debug_dir = source->debug_dir};
 	const struct answer *answer = worker_ask(source->worker, &question);
 
 	if (question.unsent)
@@ -339,7 +364,7 @@ struct name *source_name_at(struct source *source, __u64 address)
 	struct name *name = pool_take(&source->pool, sizeof(*name));
 
 	name->build_id = source->build_id[0] ? source->build_id : NULL;
-	name->lines_why = source->lines_why;
+	name->lines_why = answer && answer->lines_lack ? lines_why_of(answer) : source->lines_why;
 	if (answer && answer->nr_frames)
 		set_frames(source, name, answer, address);
 	if (symbol)

@@ -52,6 +52,8 @@ struct source {
 	bool types;	       /* names of data have types */
 	const char *lines_why; /* see struct name */
 	size_t lines_bytes;    /* in the worker */
+	struct place *place;   /* where the files of its split DWARF are searched; NULL: it has none */
+	const char *debug_dir; /* … and in this folder */
 	struct map names;      /* struct name by place */
 	struct pool pool;      /* memory of `names` */
 	struct map shown;      /* symbols as they are shown (demangled), by the address of the symbol's name;
