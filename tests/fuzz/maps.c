@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "confined/jit_lines.h"
 #include "naming/demangle.h"
 #include "naming/jitdump.h"
 #include "naming/maps.h"
@@ -53,6 +54,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	jitdump_symbols(&dumped, dup(fd), 1 << 20);
 	look(&dumped, 0x1000);
 	symbols_release(&dumped);
+	jit_lines_close(jit_lines_open(fd, 1 << 20));
 	jit_symbols(&jit, fd, 1 << 20); /* closes fd, whose offset is 0: pwrite() leaves it alone */
 	look(&jit, 0x1000);
 	symbols_release(&jit);

@@ -28,9 +28,17 @@ def move(index, source, target):
     return record(1, struct.pack("<IIQQQQQ", os.getpid(), os.getpid(), target, source, target, len(TOUCH), index))
 
 
+def debug(address, *rows):
+    """Lines of the code whose record follows: (offset, line, file), the file "\\xff" as in the row before."""
+    return record(2, struct.pack("<QQ", address, len(rows)) + b"".join(
+        struct.pack("<QII", address + offset, line, 0) + file + b"\0" for offset, line, file in rows))
+
+
 def dump(first, second):
     """`early` is loaded at the first address and moved to the second one; `late` takes its place."""
-    return [header(), load(first, 0, "early"), record(2, bytes(24)), move(0, first, second), load(first, 1, "late")]
+    return [header(), debug(first, (0, 7, b"/src/early.js"), (3, 8, b"\xff")), load(first, 0, "early"),
+            move(0, first, second), debug(first, (0, 60, b"/src/late.js"), (0, 70, b"\xff"), (3, 71, b"/src/other.js")),
+            load(first, 1, "late")]
 
 
 def main():

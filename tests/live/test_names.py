@@ -403,6 +403,18 @@ def dumped(nhmtap, tmp_path, wrong="nothing"):
     return found
 
 
+def test_lines_of_code_that_was_made_at_run_time_go_by_its_jitdump(nhmtap, tmp_path):
+    """The code faults at its first instruction. What is moved keeps its lines."""
+    made = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", "1", "--by", "line", "--",
+                       sys.executable, jitdump.__file__, tmp_path, "nothing", 200, 100)
+    assert made.status == 0, made.err
+    found = collections.Counter()
+    for entry in made.entries():
+        if entry["code"].get("module") == "[anon]":
+            found[tuple(entry["code"].get(member) for member in ("symbol", "file", "line"))] += entry["samples"]
+    assert found == {("late", "/src/late.js", 70): 200, ("early", "/src/early.js", 7): 100}
+
+
 def test_code_that_was_made_at_run_time_goes_by_its_jitdump(nhmtap, tmp_path):
     assert dumped(nhmtap, tmp_path) == {"late": 200, "early": 100}
 

@@ -50,8 +50,8 @@ struct lines {
 	struct unit *units;
 	size_t nr, room;
 	size_t bytes, most;
-	size_t steps;	    /* steps that are left: a walk ends when there are none */
-	Dwarf_Off furthest; /* the last entry in the file visited by the current walk */
+	size_t steps;		   /* steps that are left: a walk ends when there are none */
+	Dwarf_Off furthest;	   /* the last entry in the file visited by the current walk */
 	struct split_place *split; /* NULL: see lines_split() */
 	bool lacks_split;	   /* see lines_lack_split() */
 	const struct unit *within; /* whose ranges are being read */

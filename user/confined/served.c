@@ -25,6 +25,7 @@
 #include "confined/dwarf_image.h"
 #include "confined/filter.h"
 #include "confined/go_image.h"
+#include "confined/jit_lines.h"
 #include "confined/lines.h"
 #include "confined/read_file.h"
 #include "confined/types.h"
@@ -255,9 +256,10 @@ static bool is_open;
 static struct known {
 	struct known *next;
 	__u32 id;
-	struct lines *lines; /* one of both is NULL */
+	struct lines *lines; /* one of the three is set */
 	struct go_lines *go_lines;
 	struct code_bytes code;
+	struct jit_lines *jit_lines;
 } * all_lines;
 
 /* The pointer to the lines of a file in the list; it points to NULL if there are none. */
@@ -272,7 +274,9 @@ static struct known **known_at(__u32 id)
 
 static size_t bytes_of(const struct known *known)
 {
-	return known->lines ? lines_bytes(known->lines) + known->code.size : go_lines_bytes(known->go_lines);
+	return known->lines	 ? lines_bytes(known->lines) + known->code.size
+	       : known->go_lines ? go_lines_bytes(known->go_lines)
+				 : jit_lines_bytes(known->jit_lines);
 }
 
 static void answer_open(struct reply *reply, int fd)
@@ -286,6 +290,17 @@ static void answer_open(struct reply *reply, int fd)
 	put_why(reply, why);
 	if (!why)
 		image_build_id(&opened, reply->answer.build_id);
+}
+
+static void keep_lines(struct reply *reply, const struct known *found)
+{
+	struct known *known = xmalloc(sizeof(*known));
+
+	*known = *found;
+	known->next = all_lines;
+	all_lines = known;
+	reply->answer.has_lines = true;
+	reply->answer.lines_bytes = bytes_of(known);
 }
 
 static void answer_load(struct reply *reply, int fd)
@@ -308,12 +323,10 @@ static void answer_load(struct reply *reply, int fd)
 	reply->answer.lines_lack = file.lines_lack;
 	reply->answer.no_room |= file.left_out;
 	if ((file.lines || file.go_lines) && reply->fd >= 0) {
-		struct known *known = xmalloc(sizeof(*known));
-
-		*known = (struct known){all_lines, ask.id, file.lines, file.go_lines, file.code};
-		all_lines = known;
-		reply->answer.has_lines = true;
-		reply->answer.lines_bytes = bytes_of(known);
+		keep_lines(reply, &(struct known){.id = ask.id,
+						  .lines = file.lines,
+						  .go_lines = file.go_lines,
+						  .code = file.code});
 		file.lines = NULL;
 		file.go_lines = NULL;
 		file.code = (struct code_bytes){0};
@@ -323,12 +336,18 @@ static void answer_load(struct reply *reply, int fd)
 
 static void answer_map(struct reply *reply, int fd)
 {
+	const struct ask ask = asked.ask;
+	struct jit_lines *lines = ask.lines && jitdump_is(fd) ? jit_lines_open(fd, ask.most) : NULL;
 	struct read_file file = {0};
 
 	put_why(reply, jitdump_is(fd) ? jitdump_symbols(&file.symbols, fd, asked.ask.most)
 				      : jit_symbols(&file.symbols, fd, asked.ask.most));
 	if (!reply->answer.why[0])
 		put_symbols(reply, &file);
+	if (lines && reply->fd >= 0)
+		keep_lines(reply, &(struct known){.id = ask.id, .jit_lines = lines});
+	else
+		jit_lines_close(lines);
 	symbols_release(&file.symbols);
 }
 
@@ -421,8 +440,9 @@ static __u32 put_file(struct reply *reply, const struct source_place *place)
 
 static size_t find_places(const struct known *known, __u64 address, struct source_place *places)
 {
-	return known->lines ? lines_find(known->lines, address, places, FRAMES_MAX)
-			    : go_lines_find(known->go_lines, address, places);
+	return known->lines	 ? lines_find(known->lines, address, places, FRAMES_MAX)
+	       : known->go_lines ? go_lines_find(known->go_lines, address, places)
+				 : jit_lines_find(known->jit_lines, address, places);
 }
 
 static void answer_name(struct reply *reply, int fd)
@@ -473,6 +493,7 @@ static void forget(void)
 	lines_close(known->lines);
 	go_lines_close(known->go_lines);
 	code_bytes_release(&known->code);
+	jit_lines_close(known->jit_lines);
 	free(known);
 }
 

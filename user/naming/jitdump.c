@@ -8,33 +8,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
-
-#define MAGIC	0x4a695444 /* "JiTD" */
-#define SWAPPED 0x4454694a /* of a machine with the other order of bytes */
-
-/* Records by their ids. The others tell of lines, unwinding and the end. */
-enum { JIT_CODE_LOAD = 0, JIT_CODE_MOVE = 1 };
-
-struct dump_header {
-	__u32 magic, version, total_size, elf_mach, pad, pid;
-	__u64 timestamp, flags;
-};
-
-struct prefix {
-	__u32 id, total_size; /* the size of the whole record */
-	__u64 timestamp;
-};
-
-struct load {
-	__u32 pid, tid;
-	__u64 vma, address, size, index;
-	/* the name, which ends with 0, and the code follow */
-};
-
-struct move {
-	__u32 pid, tid;
-	__u64 vma, from, to, size, index;
-};
+#include "naming/jitdump_format.h"
 
 /* Longer names are cut. */
 #define NAME_MOST 4096
@@ -76,7 +50,8 @@ bool jitdump_is(int fd)
 {
 	__u32 magic;
 
-	return pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && (magic == MAGIC || magic == SWAPPED);
+	return pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
+	       (magic == JITDUMP_MAGIC || magic == JITDUMP_SWAPPED);
 }
 
 /* Where the names of loaded code are, by its index, for records of its moves. */
@@ -103,9 +78,9 @@ static void add(struct symbols *symbols, __u64 address, __u64 size, __u32 name, 
 static bool take_load(struct symbols *symbols, struct map *names, struct dump *dump, __u64 at, size_t size,
 		      __u32 order)
 {
-	const struct load *found = bytes_at(dump, at, sizeof(*found));
+	const struct jitdump_load *found = bytes_at(dump, at, sizeof(*found));
 	size_t room = size - sizeof(*found) < NAME_MOST ? size - sizeof(*found) : NAME_MOST;
-	struct load load;
+	struct jitdump_load load;
 	const char *text;
 	long long name;
 
@@ -126,8 +101,8 @@ static bool take_load(struct symbols *symbols, struct map *names, struct dump *d
 static void take_move(struct symbols *symbols, const struct map *names, struct dump *dump, __u64 at,
 		      __u32 order)
 {
-	const struct move *found = bytes_at(dump, at, sizeof(*found));
-	struct move move;
+	const struct jitdump_move *found = bytes_at(dump, at, sizeof(*found));
+	struct jitdump_move move;
 	uintptr_t name;
 
 	if (!found)
@@ -141,21 +116,21 @@ static void take_move(struct symbols *symbols, const struct map *names, struct d
 /* Takes all records. Returns false if they do not fit. The last one may be incomplete: the file grows. */
 static bool take_records(struct symbols *symbols, struct dump *dump, __u64 at, size_t most)
 {
-	const struct prefix *found;
+	const struct jitdump_prefix *found;
 	struct map names = {0};
 	bool fits = true;
 
 	for (__u32 order = 1; fits && (found = bytes_at(dump, at, sizeof(*found))); order++) {
-		struct prefix prefix;
+		struct jitdump_prefix prefix;
 		size_t size;
 
 		memcpy(&prefix, found, sizeof(prefix));
 		if (prefix.total_size < sizeof(prefix))
 			break;
 		size = prefix.total_size - sizeof(prefix);
-		if (prefix.id == JIT_CODE_LOAD && size > sizeof(struct load))
+		if (prefix.id == JIT_CODE_LOAD && size > sizeof(struct jitdump_load))
 			fits = take_load(symbols, &names, dump, at + sizeof(prefix), size, order);
-		else if (prefix.id == JIT_CODE_MOVE && size >= sizeof(struct move))
+		else if (prefix.id == JIT_CODE_MOVE && size >= sizeof(struct jitdump_move))
 			take_move(symbols, &names, dump, at + sizeof(prefix), order);
 		fits = fits && symbols->strings_size + symbols->nr_found * sizeof(*symbols->found) +
 					       map_bytes(&names) <=
@@ -169,7 +144,7 @@ static bool take_records(struct symbols *symbols, struct dump *dump, __u64 at, s
 const char *jitdump_symbols(struct symbols *symbols, int fd, size_t most)
 {
 	struct dump *dump = xmalloc(sizeof(*dump));
-	const struct dump_header *header;
+	const struct jitdump_header *header;
 	const char *why = NULL;
 
 	dump->fd = fd;
@@ -177,7 +152,7 @@ const char *jitdump_symbols(struct symbols *symbols, int fd, size_t most)
 	header = bytes_at(dump, 0, sizeof(*header));
 	if (!header)
 		why = "the dump of compiled code is not complete";
-	else if (header->magic != MAGIC || header->total_size < sizeof(*header))
+	else if (header->magic != JITDUMP_MAGIC || header->total_size < sizeof(*header))
 		why = "the dump of compiled code is not in this machine's format";
 	else if (!take_records(symbols, dump, header->total_size, most))
 		why = "the names in the dump of compiled code do not fit into the limit of memory";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reads the names of compiled code from a jitdump file, the binary form that V8, .NET, LLVM and Java's agents
- * write: tools/perf/Documentation/jitdump-specification.txt. */
+/* Reads the names of compiled code from a jitdump file (its lines: confined/jit_lines.h), the binary form
+ * that V8, .NET, LLVM and Java's agents write: tools/perf/Documentation/jitdump-specification.txt. */
 #ifndef NHMTAP_JITDUMP_H
 #define NHMTAP_JITDUMP_H
 

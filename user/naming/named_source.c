@@ -148,6 +148,16 @@ static void keep_place(struct source *source, const struct place *place, const c
 	source->debug_dir = debug_dir;
 }
 
+/* Notes under which number the worker has the lines. */
+static void take_lines(struct source *source, const struct question_of_worker *question,
+		       const struct answer *answer)
+{
+	source->id = question->ask.id;
+	source->generation = worker_generation(source->worker);
+	source->has_lines = answer->has_lines;
+	source->lines_bytes = answer->lines_bytes;
+}
+
 void source_load(struct source *source, const struct place *place, const struct naming_settings *settings)
 {
 	char text[sizeof(place->root) + sizeof(place->path) + 2 * PATH_MAX], fetched[PATH_MAX];
@@ -177,10 +187,7 @@ void source_load(struct source *source, const struct place *place, const struct 
 	if (!answer)
 		return;
 	source->types = settings->types;
-	source->id = question.ask.id;
-	source->generation = worker_generation(source->worker);
-	source->has_lines = answer->has_lines;
-	source->lines_bytes = answer->lines_bytes;
+	take_lines(source, &question, answer);
 	if (answer->lines_lack == LINES_SPLIT)
 		keep_place(source, place, settings->debug_dir);
 	else
@@ -188,15 +195,19 @@ void source_load(struct source *source, const struct place *place, const struct 
 	take_symbols(source, &sealed, answer);
 }
 
-void source_load_map(struct source *source, int fd, size_t most)
+void source_load_map(struct source *source, int fd, size_t most, bool lines)
 {
 	struct sealed sealed = {0};
 	struct question_of_worker question = {
-		.ask = {.kind = ASK_MAP, .most = most}, .fd = fd, .sealed = &sealed};
+		.ask = {.kind = ASK_MAP, .id = new_id(), .most = most, .lines = lines},
+		.fd = fd,
+		.sealed = &sealed};
 	const struct answer *answer = answered(source, worker_ask(source->worker, &question));
 
-	if (answer)
-		take_symbols(source, &sealed, answer);
+	if (!answer)
+		return;
+	take_lines(source, &question, answer);
+	take_symbols(source, &sealed, answer);
 }
 
 bool source_is_for_later(const struct source *source)

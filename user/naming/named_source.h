@@ -77,8 +77,9 @@ bool source_open(struct source *source, const struct place *place);
  * and its debug file. */
 void source_load(struct source *source, const struct place *place, const struct naming_settings *settings);
 
-/* Has the worker read the symbols of a perf-PID.map, of at most `most` bytes. The descriptor is closed. */
-void source_load_map(struct source *source, int fd, size_t most);
+/* Has the worker read the symbols of a perf-PID.map or a jitdump file, of at most `most` bytes, and with
+ * `lines` those that the latter has. The descriptor is closed. */
+void source_load_map(struct source *source, int fd, size_t most, bool lines);
 
 /* Whether there was no worker to read it, but there may be one later. */
 bool source_is_for_later(const struct source *source);

@@ -666,7 +666,7 @@ static void read_jit(struct naming *naming, struct source *source, const struct 
 		source->why = source_why(error);
 	} else {
 		source->identity = identity_of(&stat);
-		source_load_map(source, fd, naming->settings.memory / 4);
+		source_load_map(source, fd, naming->settings.memory / 4, naming->settings.lines);
 		if (source_is_for_later(source))
 			source->identity = no_identity;
 	}
@@ -695,7 +695,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 		changed = (!symbols_find(&source->symbols, address) || clock_seconds() != source->read_at) &&
 			  identify(&place, &identity, FOREIGN_PATIENT_MS) &&
 			  !same_identity(&identity, &source->identity);
-		if (changed)
+		if (changed || source_is_stale(source))
 			read_jit(naming, source, &place, owner);
 	}
 	use(naming, source);
