@@ -2,6 +2,7 @@
 """nhmtap stream: every sample as a record. The samples are page faults, each of which is one with -c 1."""
 import collections
 import json
+import shutil
 import signal
 
 import pytest
@@ -69,6 +70,19 @@ def test_stacks_are_no_deeper_than_asked_for(nhmtap, tmp_path):
     assert sum(r["samples"]["aggregated"] for r in result.of("stream")) == len(samples) >= 1000
     assert all(1 <= len(r["stack"]) <= 3 for r in samples)
     assert all(r["truncated"] for r in samples if len(r["stack"]) == 3)
+
+
+def test_a_line_leaves_out_outer_frames_that_it_has_no_room_for_and_other_formats_have_them(nhmtap, tmp_path):
+    """120 frames of a file whose path has more than 100 bytes take more than 12 KB."""
+    calls, lines, rows = tmp_path / ("long" * 25), tmp_path / "lines", tmp_path / "rows"
+    shutil.copy(program("calls"), calls)
+    result = nhmtap.into(lines, "stream", *FAULTS, "--fields", "stack", "-o", f"flat={rows}", "--", calls, "deep=118,50")
+    deep = [r for r in result.of("sample") if [f.get("symbol") for f in r["stack"][:3]] == ["touch", "middle", "down"]]
+    assert len(deep) == 50 and all(r["truncated"] and 30 < len(r["stack"]) < 100 for r in deep)
+    sizes = [len(line) for line in lines.read_bytes().splitlines(keepends=True) if b'"touch"' in line]
+    assert len(sizes) == 50 and all(7800 < size <= 8192 for size in sizes)
+    whole = [json.loads(line)["stack"] for line in rows.read_text().splitlines() if '"stack"' in line]
+    assert sum(stack.count(";down") == 118 and stack.endswith(";touch") for stack in whole) == 50
 
 
 def test_registers_are_those_of_the_fault(nhmtap, tmp_path):

@@ -4,9 +4,12 @@
 
 #include "output/output.h"
 #include "record/record.h"
+#include "record/shorter.h"
 
 /* Copies a string literal without its 0, and returns the end. */
 #define PUT(at, text) mempcpy(at, text, sizeof(text) - 1)
+
+#define LINE_TAIL 2 /* "}" and a newline */
 
 #define BEGIN_MOST 200 /* bytes of the members up to seq, without the type */
 
@@ -85,9 +88,20 @@ static int write_line(struct stream *stream, const json_t *record)
 
 static int write_fields(struct stream *stream, const char *type, const struct fields *fields)
 {
+	struct compact *line = &stream->line;
+	size_t begun;
+
 	begin(stream, type);
-	compact_add_fields(&stream->line, fields);
-	compact_add(&stream->line, "}", 1);
+	begun = line->used;
+	compact_add_fields(line, fields);
+	if (line->used + LINE_TAIL > RECORD_MAX) {
+		struct fields shorter = fields_shorter(fields, line->used + LINE_TAIL - RECORD_MAX);
+
+		line->used = begun;
+		compact_add_fields(line, &shorter);
+		fields_clear(&shorter);
+	}
+	compact_add(line, "}", 1);
 	return end(stream);
 }
 
