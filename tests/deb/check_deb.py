@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Debian packages. `make check-deb` runs this as root, with network access, and takes some minutes. The
 packages are built twice, checked by lintian, and installed, used and purged in a separate Debian system."""
-import contextlib
 import filecmp
 import hashlib
 import json

@@ -194,7 +194,7 @@ static void ask_names(struct source *source, bool map)
 		.lines = true, .memory = 1 << 20, .debug_dir = "/nonexistent"};
 
 	if (map)
-		source_load_map(source, -1, 1 << 20);
+		source_load_map(source, -1, 1 << 20, true);
 	else if (source_open(source, &place))
 		source_load(source, &place, &settings);
 	for (int i = 0; i < 4; i++)

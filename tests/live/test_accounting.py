@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import remarks
-from puppet import Puppet, command, pinned, profile_while_stopped, touched, wait_asleep
+from puppet import Puppet, command, pinned, profile_while_stopped, wait_asleep
 from records import held, parse, program
 
 SLOTS = 8192  # of each generation of a CPU's table: TABLE_SLOTS in bpf/shared.h

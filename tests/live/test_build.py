@@ -12,7 +12,7 @@ import jsonschema
 import hosts
 import pytest
 from puppet import command
-from trees import OURS, ROOT, Tree
+from trees import ROOT, Tree
 
 # One copy of the tree, which is built without sanitizers in CI.
 pytestmark = [pytest.mark.xdist_group("build"), pytest.mark.plain]

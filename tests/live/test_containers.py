@@ -13,7 +13,7 @@ import containers
 from cgroups import inside, remove
 from puppet import Puppet, wait_asleep
 from records import Result
-from running import FAULTS, MISSED, OTHERS, Running, enter, missed, total
+from running import MISSED, OTHERS, Running, enter, missed, total
 from sessions import until
 
 ID = "c0ffee" + "0123456789abcdef" * 3 + "0123456789"

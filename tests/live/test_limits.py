@@ -7,10 +7,10 @@ import subprocess
 import pytest
 
 import puppet
-import running
 from memory import LITTLE
 from puppet import Puppet
 from records import Result, program
+from sessions import until
 
 MIB = 1 << 20
 
@@ -115,7 +115,7 @@ def test_several_activities_without_end_of_new_addresses_take_64_mib_together(nh
     config.write_text(json.dumps({"outputs": [{"path": str(out)}], "activities": [
         {"name": by.replace(",", "-"), "command": "profile", "by": by, **sampled} for by in keys]}))
     process = nhmtap.start("run", config)
-    running.wait_for(lambda: out.exists() and out.read_text().count('"type":"start"') > len(keys))
+    until(lambda: out.exists() and out.read_text().count('"type":"start"') > len(keys))
     subprocess.run(["nice", "-n", "10", program("ips"), "100000"], check=True, stdout=subprocess.DEVNULL)
     done = nhmtap.interrupt(process)
     result = Result(done.status, out.read_text(), done.err)

@@ -10,7 +10,7 @@ import pprof
 import pytest
 from asked import ask
 from puppet import command
-from records import Result, parse, program
+from records import Result, program
 from sessions import DAY, Session, faults, write
 
 PAGE, COUNTS = "page", "counts"

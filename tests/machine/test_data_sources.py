@@ -52,7 +52,6 @@ def latency_samples(bench, command, site, tmp_path, threshold=3, **settings):
     found = []
     for row in rows:
         # addr weight data_src |words... ip, in perf script's own order
-        numbers = [w for w in row if not w.startswith("|")]
         address, source, weight, ip = pick(row)
         if ip == at:
             found.append((address, weight, source >> 5 & 0x7FFFF))

@@ -12,7 +12,6 @@ Exit status: 0 all were noticed; 1 some survived or do not compile (they are lis
 import collections
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
