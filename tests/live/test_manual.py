@@ -95,6 +95,14 @@ def test_help_shows_the_page_of_a_command(nhmtap):
     assert nhmtap("help", "events").out.startswith("NHMTAP-EVENTS(7)")
 
 
+def test_help_knows_all_pages_and_refuses_others(nhmtap, folder):
+    pages = {os.path.basename(path)[:-2].partition("-")[2] for path in glob.glob(f"{folder}/man*/*")} - {""}
+    said = {page: nhmtap("help", page) for page in sorted(pages)}
+    assert all(each.status == 0 and each.out.startswith(f"NHMTAP-{page.upper()}(") for page, each in said.items())
+    wrong = nhmtap("help", "profil")
+    assert (wrong.status, wrong.err) == (1, "nhmtap: 'profil': there is no such command. Next: did you mean profile?\n")
+
+
 def test_help_without_man_says_what_to_do(nhmtap, tmp_path):
     said = nhmtap("help", "stat", env={**os.environ, "PATH": str(tmp_path)})
     assert said.status == 2

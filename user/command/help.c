@@ -11,6 +11,7 @@
 
 #include "base/beside.h"
 #include "base/memory.h"
+#include "option/meant.h"
 #include "output/output.h"
 #include "output/text.h"
 
@@ -139,6 +140,17 @@ static void print_json(void)
 
 /* --- as pages ----------------------------------------------------------------------------------------- */
 
+/* Pages that are not about a command. */
+static const char *const other_pages[] = {"config", "container", "events", "python", "records", NULL};
+
+static bool has_page(const char *topic)
+{
+	for (size_t i = 0; other_pages[i]; i++)
+		if (!strcmp(other_pages[i], topic))
+			return true;
+	return command_find(topic);
+}
+
 /* Shows a page. It is where make or make install has put it; if it is not there, man(1) searches its usual
  * path. */
 static int show(const char *topic, struct refusal *refusal)
@@ -170,7 +182,8 @@ static int run(const struct options *options, struct refusal *refusal)
 		print_json();
 	else if (!options->nr_rest)
 		help_print(NULL, stdout);
-	else if (show(options->rest[0], refusal))
+	else if (!has_page(options->rest[0]) ? meant_command(options->rest[0], refusal)
+					     : show(options->rest[0], refusal))
 		return refusal->status;
 	return STATUS_DONE;
 }
