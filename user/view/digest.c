@@ -507,8 +507,32 @@ static size_t nodes_from(const struct digest_event *event, double least)
 	return nr;
 }
 
+/* Keeps the texts that nodes have. The nodes keep their numbers. */
+static void forget_texts(struct digest *digest)
+{
+	struct numbered_texts kept;
+
+	numbered_texts_init(&kept);
+	for (size_t e = 0; e < digest->nr_events; e++) {
+		struct digest_event *event = &digest->events[e];
+		struct interned keys;
+
+		interned_init(&keys, sizeof(struct digest_node_key));
+		for (size_t i = 0; i < event->keys.nr; i++) {
+			struct digest_node_key key = *node_key(event, i);
+
+			key.name = text_number(&kept, text_of_number(&digest->texts, key.name));
+			interned_number(&keys, &key);
+		}
+		interned_release(&event->keys);
+		event->keys = keys;
+	}
+	numbered_texts_release(&digest->texts);
+	digest->texts = kept;
+}
+
 /* Stacks can be new for ever, so the smallest half of too many nodes become parts of their parents. */
-static void bound_nodes(struct digest_event *event)
+static void bound_nodes(struct digest *digest, struct digest_event *event)
 {
 	double least = 0;
 
@@ -520,6 +544,7 @@ static void bound_nodes(struct digest_event *event)
 	fold_small(event, least);
 	renumber(event);
 	event->least = fmax(event->least, least);
+	forget_texts(digest);
 }
 
 static void digest_samples(struct digest *digest, const json_t *record)
@@ -530,7 +555,7 @@ static void digest_samples(struct digest *digest, const json_t *record)
 	struct stood_for others = stood_for_by(rest);
 	json_t *entry;
 
-	bound_nodes(event);
+	bound_nodes(digest, event);
 	if (!event->keys.nr)
 		digest_node(digest, event, NO_NODE, "all");
 	digest_account(event, record);
