@@ -89,7 +89,7 @@ def test_a_run_without_end_of_new_addresses_takes_64_mib_and_has_the_largest(nhm
     # While another test is in bpf(), the kernel delivers no samples on its CPU.
     lost = sum(result.one("end")["samples"]["lost"].values())
     # Its first stacks may have been walked before there was a table.
-    assert 3000 - lost <= sum(entry["samples"] for entry in result.entries() if entry["samples"] > 10) < 3200
+    assert 2990 - lost <= sum(entry["samples"] for entry in result.entries() if entry["samples"] > 10) < 3200
 
 
 @pytest.mark.plain

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Any value of any option, as --help lists them: it is taken, and all records fit their schemas, or it is
 refused with a sentence. NHMTAP_SEED (see `make search`) chooses other values."""
-import functools
 import json
 import os
 import random
-import re
 import subprocess
 import unicodedata
 
@@ -40,18 +38,14 @@ def fixture_environment(tmp_path_factory):
     return {**os.environ, "NHMTAP_MACHINE": str(idle_machine(tmp_path_factory.mktemp("machine") / "machine", 0))}
 
 
-@functools.cache
-def help_of(*words):
-    return subprocess.run([NHMTAP, *words, "--help"], capture_output=True, text=True, check=True).stdout
-
-
 def options():
-    """(command, option) of each row of --help that takes an argument; rows that commands share are one."""
+    """(command, option) of each option that takes an argument; rows that commands share are one."""
+    commands = json.loads(subprocess.run([NHMTAP, "help", "--json"], stdout=subprocess.PIPE, check=True).stdout)
     seen = {}
-    for command in re.findall(r"^  nhmtap (\w+)", help_of(), re.M):
-        for name, row in re.findall(r"^  (?:-\w, |    )--([a-z-]+)(?:\[=| )(\S.*)$", help_of(command), re.M):
-            if re.match(r"[A-Z]|\w\|\w|fifo", row):  # an argument, and not the beginning of a sentence
-                seen.setdefault((name, row), (command, name))
+    for command in commands:
+        for row in command["options"]:
+            if "argument" in row:
+                seen.setdefault((row["name"], row["argument"], row["help"]), (command["name"], row["name"]))
     return sorted(seen.values())
 
 
