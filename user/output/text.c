@@ -95,14 +95,95 @@ static const char *behind(const char *of, int wanted)
 	return of;
 }
 
+/* The content of a pair of brackets. */
+struct bracketed {
+	const char *begin, *end;
+	int columns;
+};
+
+/* Behind the name of an operator, whose characters are no brackets. */
+static const char *behind_operator(const char *at)
+{
+	at += strlen("operator");
+	return at + (strncmp(at, "()", 2) ? strspn(at, "<>=-!+*/%^&|~[],") : 2);
+}
+
+#define BRACKETS_MOST 64 /* within each other */
+
+/* Finds the outermost brackets of a C++ name with the most content. A bracket behind a blank is none of a
+ * name: "main (libc.so.6)". */
+static bool find_widest(const char *of, struct bracketed *widest)
+{
+	const char *open[BRACKETS_MOST];
+	size_t depth = 0;
+
+	*widest = (struct bracketed){.columns = 1}; /* what "…" takes */
+	for (const char *at = of; *at; at++) {
+		int width;
+
+		if (!strncmp(at, "operator", strlen("operator"))) {
+			at = behind_operator(at) - 1;
+			continue;
+		}
+		if ((*at == '<' || *at == '(') && !(at > of && at[-1] == ' ' && !depth)) {
+			if (depth == BRACKETS_MOST)
+				return false;
+			open[depth++] = at;
+			continue;
+		}
+		if (!depth || !(*at == ')' || (*at == '>' && at[-1] != '-')) ||
+		    *open[depth - 1] != (*at == ')' ? '(' : '<') || --depth)
+			continue;
+		width = columns(open[0] + 1, at);
+		if (width > widest->columns)
+			*widest = (struct bracketed){open[0] + 1, at, width};
+	}
+	return widest->begin;
+}
+
+static void add_without_middle(struct text *text, const char *of, int all, int width)
+{
+	int kept = width - 1, head = (kept + 1) / 2;
+	const char *tail = behind(of, all - (kept - head));
+
+	text_add(text, "%.*s…%.*s", (int)(behind(of, head) - of), of, (int)(behind(of, all) - tail), tail);
+}
+
+/* The text with so many columns fewer in these brackets, or as few as there can be. xmalloc()ed. */
+static char *with_less(const char *of, const struct bracketed *in, int fewer)
+{
+	struct text less = {0};
+	int most = in->columns - fewer;
+
+	text_add(&less, "%.*s", (int)(in->begin - of), of);
+	if (most < 3)
+		text_add(&less, "…");
+	else
+		add_without_middle(&less, in->begin, in->columns, most);
+	text_add(&less, "%s", in->end);
+	return less.bytes;
+}
+
+#define PAIRS_MOST 8 /* of brackets that are emptied: a name may have thousands */
+
+/* What is in the brackets of a name (arguments, parameters of templates) tells less than the rest. */
 void text_add_shortened(struct text *text, const char *of, int width)
 {
-	int all = text_columns(of), kept = width - 1, head = (kept + 1) / 2;
+	int all = text_columns(of);
+	char *shorter = NULL, *before;
+	struct bracketed widest;
 
+	for (int i = 0; all > width && width >= 3 && i < PAIRS_MOST && find_widest(of, &widest); i++) {
+		before = shorter;
+		of = shorter = with_less(of, &widest, all - width);
+		free(before);
+		all = text_columns(of);
+	}
 	if (all <= width || width < 3)
 		text_add(text, "%s", of);
 	else
-		text_add(text, "%.*s…%s", (int)(behind(of, head) - of), of, behind(of, all - (kept - head)));
+		add_without_middle(text, of, all, width);
+	free(shorter);
 }
 
 /* Adds the words of a line, which is changed. */

@@ -30,8 +30,8 @@ void text_wrap(struct text *text, int indent, const char *words);
 /* The number of columns that text takes, which has no line feed. */
 int text_columns(const char *of);
 
-/* Appends text, as it is, but in its middle shortened to this many columns: what names have in common is
- * often their beginning, and what tells them apart their end. */
+/* Appends text, as it is, but shortened to this many columns: in the brackets of a C++ name, and then in its
+ * middle, since what names have in common is often their beginning, and what tells them apart their end. */
 void text_add_shortened(struct text *text, const char *of, int width);
 
 /* Breaks lines that are wider than this at blanks, and shows characters as text_add_visible() does. Lines
