@@ -116,7 +116,7 @@ def again(folder, first):
         if entry["test"].endswith("[a b]"):
             entry["runs"][0] += 1
     (folder / "out/base.json").write_text(json.dumps(baselines), encoding="utf-8")
-    return run(folder, "-n2", "--nhmtap-compare=out/base.json", "--nhmtap-fail=instructions:0%", "--nhmtap-fail=page-faults:+-0%",
+    return run(folder, "-n2", "--nhmtap-compare=out/base.json", "--nhmtap-fail=instructions:1%", "--nhmtap-fail=page-faults:+-0%",
                "--nhmtap-fail=instructions:u:+-0%", "--nhmtap-json=out/again.jsonl", "-k", "counts or words or fixture")
 
 
@@ -153,9 +153,13 @@ def test_what_a_test_writes_stays_in_the_machine(first, folder):
 
 
 def test_counts_are_the_same_by_whomever_and_in_whatever_order_tests_are_run(first, again):
+    """The kernel's are so but for a few instructions, by what the kernel does at the time when a worker asks."""
+    with_kernel = ("test_counts", "nhmtap.instructions")
     counts = {key: value for key, value in again.properties.items() if not key[1].endswith(".change")}
-    assert counts and counts == {key: value for key, value in first.properties.items() if key[0] in again.told}, again.text
-    assert {"nhmtap.instructions", "nhmtap.page-faults"} <= {name for test, name in counts if test == "test_counts"}
+    before = {key: value for key, value in first.properties.items() if key[0] in again.told}
+    assert int(counts.pop(with_kernel)) == pytest.approx(int(before.pop(with_kernel)), rel=1e-3), again.text
+    assert counts and counts == before, again.text
+    assert "nhmtap.page-faults" in {name for test, name in counts if test == "test_counts"}
     failed = {name for name, told in again.told.items() if set(told) & {"failure", "error", "skipped"}}
     assert failed == {"test_words[a b]"}, again.text
 
