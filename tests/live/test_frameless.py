@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 
     before = leaf_before;
     after = leaf_after;
-    for (int i = 0; i < 10000; i++) {
+    for (int i = 0; i < 40000; i++) {
         x += by_call(x) + by_pointer_to_before(x) + by_pointer_to_after(x) + by_stub(x) + to_assembler(x) + to_framed(x);
         x += to_deeper(x) + to_jump(x);
     }

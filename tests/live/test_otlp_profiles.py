@@ -39,10 +39,11 @@ def without_ids(message):
 
 
 def test_a_cgroup_that_was_made_again_has_its_samples_in_one(nhmtap, tmp_path, cgroup):
-    """Stack and attributes tell a profile's samples apart, which the reader checks."""
+    """Stack and attributes tell a profile's samples apart, which the reader checks. Frame pointers,
+    since an unwind table may be loaded between the two, and an incomplete stack is another one."""
     path, folder = cgroup
     out, again = tmp_path / "x.json", f"{folder}/again"
-    activity = faults("faults", "profile", cgroup=path, all_cpus=True, by="cgroup,symbol")
+    activity = faults("faults", "profile", cgroup=path, all_cpus=True, by="cgroup,symbol", unwind="fp")
     with Session(nhmtap, tmp_path, [activity], outputs=[{}, {"format": "otlp-profiles-json", "path": str(out)}]) as session:
         for _ in range(2):
             os.mkdir(again)
