@@ -3,8 +3,9 @@ import json
 import subprocess
 
 import pytest
+from facts import perfmon, read_tsv
 
-from event_tables import CPUS, HERE, ROOT, WARNINGS, Compiled, compile_tables, read_tsv
+from event_tables import CPUS, HERE, ROOT, WARNINGS, Compiled, compile_tables
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +36,7 @@ def cpu(request):
 
 @pytest.fixture
 def facts():
-    return lambda cpu: read_tsv(f"{cpu}.tsv")
+    return perfmon
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How to compile and read the tables, and the facts to compare them with."""
+"""How to compile and read the tables."""
 
-import csv
 import os
 import subprocess
 from collections import defaultdict
@@ -75,8 +74,3 @@ class Compiled:
 
     def by_name(self, kind, cpu):
         return {row["name"]: row for row in self.rows[kind, cpu]}
-
-
-def read_tsv(name):
-    with open(HERE / "facts" / name, encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream, delimiter="\t"))

@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Names that a CPU's table has from another CPU's. Those that Intel lists for the other one alone must be true on
 this one as well: with several packages a response from "memory" comes from any of them."""
-import csv
 import json
 import os
 import re
 
 import hosts
 import pytest
+from facts import perfmon
 
-FACTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "facts")
 with open(os.path.join(hosts.EVENTS, "cpus.json"), encoding="utf-8") as stream:
     HEIRS = [(cpu["name"], cpu["inherits"]) for cpu in json.load(stream)
-             if "inherits" in cpu and all(os.path.exists(f"{FACTS}/{name}.tsv") for name in (cpu["name"], cpu["inherits"]))]
+             if "inherits" in cpu and perfmon(cpu["name"]) and perfmon(cpu["inherits"])]
 # These say of which package they are, or of which cache, on every CPU: their bits are its home's and L3's own.
 TRUE_ANYWHERE = {"sandybridge-ep": {"LLC_HIT_M.HITM", "LLC_MISS_LOCAL.ANY_LLC_HIT", "LLC_MISS_LOCAL.DRAM"}}
 
 
 def listed(cpu):
     """The responses, and the codes of the other events, of Intel's list."""
-    with open(f"{FACTS}/{cpu}.tsv", encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream, delimiter="\t"))
+    rows = perfmon(cpu)
     responses = {row["name"].split(".", 2)[2] for row in rows
                  if row["name"].startswith("OFFCORE_RESPONSE") and row["name"].count(".") >= 2}
     return responses, {row["name"]: (row["code"], row["umask"]) for row in rows

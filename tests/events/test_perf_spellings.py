@@ -5,14 +5,13 @@ attrs that perf makes of them. nhmtap makes the same ones, or refuses the text a
 In facts/perf-parse-events.tsv `attrs` has the events of a text, separated by ';'; a '+' marks a further member
 of the group of the event before. Members that aren't named are 0. `refused` is a part of nhmtap's refusal.
 tests/live/test_attr_as_perf.py compares the same attrs with those that perf opens."""
-import csv
 import itertools
 import json
 import subprocess
 
 import hosts
 import pytest
-from event_tables import HERE
+from facts import read_tsv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from records import NHMTAP
@@ -22,8 +21,7 @@ MEMBERS = ("type", "config", "config1", "config2", "exclude_user", "exclude_kern
 # Where perf takes the kernel's generic event of a hybrid CPU's core, nhmtap takes the driver's code for it.
 DRIVERS = {0x400000000: 0x3c, 0x400000001: 0xc0}
 
-with open(HERE / "facts" / "perf-parse-events.tsv", encoding="utf-8", newline="") as stream:
-    FACTS = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
+FACTS = read_tsv("perf-parse-events.tsv")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 """Events as libpfm4 and PAPI write them, against libpfm4 itself (Debian's libpfm4-dev): nhmtap
 encodes them as libpfm4 does, or says where it differs. `make test` tries 500 random spellings;
 `make check-spellings` tries each event of two CPUs with each kind of modifier."""
-import csv
 import glob
 import json
 import os
@@ -14,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import hosts
 import pytest
 from event_tables import HERE, WARNINGS
+from facts import read_tsv
 from records import NHMTAP
 
 # libpfm4's name of a CPU, ours, and its model.
@@ -387,8 +387,7 @@ USR, OS, INT, EN = 1 << 16, 1 << 17, 1 << 20, 1 << 22
 
 
 def cases():
-    with open(HERE / "facts" / "libpfm4-cases.tsv", encoding="utf-8", newline="") as stream:
-        return [(*row["event"].split("::"), row["codes"]) for row in csv.DictReader(stream, delimiter="\t")]
+    return [(*row["event"].split("::"), row["codes"]) for row in read_tsv("libpfm4-cases.tsv")]
 
 
 def wanted(codes):

@@ -4,7 +4,6 @@ both. Whether the kernel grants them does not matter here. perf sees a Nehalem b
 mounted over sysfs in a mount namespace and PERF_CPUID selects its tables. nhmtap sees it through --host-root.
 Where only the syntax matters, nhmtap knows the PMU and not the CPU, because it refuses some requests that
 perf lets through to a Nehalem."""
-import csv
 import json
 import os
 import random
@@ -13,6 +12,7 @@ import subprocess
 
 import hosts
 import pytest
+from facts import read_tsv
 from records import NHMTAP
 from straced import CALL, Call, opened
 
@@ -251,10 +251,7 @@ def explained(tmp_path, texts):
 
 
 def test_what_the_facts_say_of_perfs_own_texts_is_what_perf_opens(tmp_path):
-    with open(os.path.join(os.path.dirname(__file__), "..", "events", "facts", "perf-parse-events.tsv"),
-              encoding="utf-8", newline="") as stream:
-        facts = [fact for fact in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
-                 if not fact["refused"] and "cpu_core" not in fact["text"]]
+    facts = [fact for fact in read_tsv("perf-parse-events.tsv") if not fact["refused"] and "cpu_core" not in fact["text"]]
     events = [event for fact in facts for event in fact["attrs"].split("; ")]
     wanted = [({name: int(value, 0) for name, value in (pair.split("=") for pair in event.lstrip("+").split())
                 if int(value, 0)}, event.startswith("+")) for event in events]

@@ -1,22 +1,18 @@
 """Opens every event of each CPU's table on that CPU, without and with precise sampling. The kernel
 accepts what nhmtap plans, and nhmtap refuses in advance, with a reason, what the kernel refuses.
-The expected encodings come from tests/events/facts, not from nhmtap."""
-import csv
-import os
+The expected encodings come from perfmon's tables, not from nhmtap."""
 import subprocess
 
-import nehalem
 import pytest
+from facts import perfmon
 from guests import SANDYBRIDGES, TABLES, tool
 
-FACTS = os.path.join(nehalem.HERE, "../../tests/events/facts")
 # Fixed counters: the facts have Intel's code for them, 0x00, which perf_event_attr does not use.
 FIXED = {"0x00", "0x0", ""}
 
 
 def facts(table):
-    with open(f"{FACTS}/{table}.tsv", encoding="utf-8") as file:
-        return [row for row in csv.DictReader(file, delimiter="\t") if row["code"] not in FIXED]
+    return [row for row in perfmon(table) if row["code"] not in FIXED]
 
 
 def encoding(row):

@@ -4,15 +4,13 @@ of CPU with a table, and on CPUs that have architectural events only.
 
 nhmtap explains events in the guest; each is then opened on its CPU with the perf_event_attr that was
 explained, and the registers are read while it is enabled."""
-import csv
 import json
-import os
 import shlex
 import struct
 import subprocess
 
-import nehalem
 import pytest
+from facts import perfmon
 from guests import CORE2, FIRST, KERNELS, SANDYBRIDGES, SECOND, TABLES, THIRD, WESTMERES, XEONS, forks, tool
 
 # By facility: the options of explain, and the events.
@@ -311,11 +309,7 @@ def names_of(table):
     generic events."""
     rows = map(json.loads, of_table(table, "list", "--json").splitlines())
     names = {row["name"] for row in rows if "config" in row and not row["section"].startswith("hardware")}
-    facts = os.path.join(nehalem.HERE, f"../../tests/events/facts/{table}.tsv")
-    if os.path.exists(facts):
-        with open(facts, encoding="utf-8") as file:
-            names |= {row["name"] for row in csv.DictReader(file, delimiter="\t")}
-    return sorted(names)
+    return sorted(names | {row["name"] for row in perfmon(table)})
 
 
 # For each machine whose CPU has its own events, the name of their table.

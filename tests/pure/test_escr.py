@@ -2,11 +2,11 @@
 """NetBurst's events, which ESCRs and CCCRs select: the bits of their registers, worked out from SDM
 volume 3B and compared with libpfm4 and the kernel; which counters a list gets, and what is refused
 before anything is written."""
-import csv
 import json
 import pathlib
 
 import pytest
+from facts import read_tsv
 from records import parse
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -137,8 +137,7 @@ def test_all_four_groups_hold_as_many_events_as_they_have_counters(written):
 
 
 def facts():
-    with open(ROOT / "tests/events/facts/netburst.tsv", encoding="utf-8", newline="") as stream:
-        return {row["name"]: row for row in csv.DictReader(stream, delimiter="\t")}
+    return {row["name"]: row for row in read_tsv("netburst.tsv")}
 
 
 # Spellings of libpfm4 that are fields of several bits here, or have other names.
@@ -190,8 +189,7 @@ def test_libpfm4s_modifiers_are_terms(written, theirs, ours):
 
 
 def test_libpfm4s_own_cases_give_its_registers(nhmtap, written):
-    with open(ROOT / "tests/events/facts/libpfm4-cases.tsv", encoding="utf-8", newline="") as stream:
-        cases = [row.values() for row in csv.DictReader(stream, delimiter="\t") if row["event"].startswith("netburst")]
+    cases = [row.values() for row in read_tsv("libpfm4-cases.tsv") if row["event"].startswith("netburst")]
     assert len(cases) == 7
     for text, codes in cases:
         if codes == "refused":

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What list finds, and where. tests/events checks the encodings of the names."""
-import csv
 import json
-import os
 import pathlib
 
 import hosts
 import pytest
+from facts import perfmon
 from hosts import CPUS, NEHALEM, WITHOUT_PMU
-from records import HERE, parse
+from records import parse
 from trees import ROOT
 
 EP = "--cpu=nehalem-ep"
@@ -111,8 +110,7 @@ def test_only_one_pattern_is_taken(nhmtap):
 
 @pytest.mark.parametrize("cpu", CPUS)
 def test_every_event_that_intel_lists_for_a_cpu_is_there(listed, cpu):
-    with open(os.path.join(HERE, "events", "facts", f"{cpu}.tsv"), newline="") as file:
-        facts = {row["name"] for row in csv.DictReader(file, delimiter="\t")}
+    facts = {row["name"] for row in perfmon(cpu)}
     found = listed(f"--cpu={cpu}")
     spelled = {name for record in found for name in (record["name"], *record.get("aliases", ()))}
     # Off-core responses are listed by their parts.
