@@ -130,7 +130,7 @@ def groups(letters=""):
         lambda group: all((own + group[1]).count("p") <= 3 for own in group[0]))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=150, deadline=None)
 @given(group=groups("S"))
 def test_a_groups_modifiers_are_added_to_those_of_its_members(root, group):
     members, of_group = group

@@ -30,6 +30,9 @@ SEARCHES = {
     "keys": "NHMTAP_SEED={seed} NHMTAP_TOP_KEYS=3000 {make} test T='tests/pure/test_top.py tests/pure/test_top_model.py"
             " -k \"no_keys or any_keys\" --reruns 0'",
     "option_values": "NHMTAP_SEED={seed} {make} test T='tests/live/test_option_values.py --reruns 0'",
+    "properties": "{make} test T='tests/events/test_perf_spellings.py tests/live/test_equal_names.py tests/live/test_formats_agree.py"
+                  " tests/pure/test_formula.py tests/pure/test_grammar_properties.py tests/pure/test_grouping.py"
+                  " tests/pure/test_mapped.py tests/pure/test_share.py --hypothesis-seed={seed} --reruns 0'",
     "verdicts": "NHMTAP_SEED={seed} NHMTAP_RUNS=25 {make} test T='tests/machine/test_analyze_over_seeds.py --reruns 0'",
     "counts": "NHMTAP_SEED={seed} NHMTAP_RUNS=1000000 {make} test T='tests/pure/test_plausible.py -k exists --reruns 0'",
     "soak": "{make} soak S={seconds} SEED={seed}",

@@ -104,7 +104,7 @@ TREES = st.recursive(
     | st.builds("{} {} {}".format, inner, st.sampled_from("+-*/"), inner), max_leaves=12)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=150, deadline=None)
 @given(text=TREES, values=st.lists(st.integers(0, 2**48), min_size=3, max_size=3))
 def test_any_formula_has_the_value_that_python_gives_it(formula, text, values):
     names = list(dict.fromkeys(letter for letter in text if letter in "abc"))

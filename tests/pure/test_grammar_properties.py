@@ -43,7 +43,7 @@ def explain(root, *arguments):
                           timeout=240)
 
 
-@settings(max_examples=250, deadline=None, derandomize=True, database=None,
+@settings(max_examples=250, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS, force=st.booleans(), period=st.one_of(st.none(), st.integers(1, 100000)))
 def test_every_text_gives_a_justified_plan_or_a_refusal(nehalem, text, force, period):
@@ -60,7 +60,7 @@ def test_every_text_gives_a_justified_plan_or_a_refusal(nehalem, text, force, pe
 CODES = st.integers(0, (1 << 32) - 1)
 
 
-@settings(max_examples=250, deadline=None, derandomize=True, database=None)
+@settings(max_examples=250, deadline=None)
 @given(code=st.one_of(CODES, CODES.map(lambda code: code & 0x1fa4ffff)), extra=st.integers(0, (1 << 17) - 1))
 def test_every_raw_code_that_is_planned_keeps_its_bits(nehalem, code, extra):
     terms = f"cpu/config={code:#x}" + (f",config1={extra:#x}/" if extra else "/")

@@ -85,7 +85,7 @@ KINDS = [*GENERAL, "instructions", "cycles", "ref-cycles", "page-faults", "L1D.R
          "cpu/event=0xb,umask=0x10,ldlat=60/"]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None,
+@settings(max_examples=150, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(KINDS), min_size=1, max_size=40))
 def test_no_list_without_groups_is_refused_for_the_groups_that_are_made_of_it(planned, events):
