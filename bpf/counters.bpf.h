@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The counters that a program reads with bpf_perf_event_read_value(). User space sets the map's size to the
  * number of counters. */
-#ifndef NHMTAP_COUNTERS_BPF_H
-#define NHMTAP_COUNTERS_BPF_H
+#pragma once
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
@@ -10,5 +9,3 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } counters SEC(".maps");
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A file includes this after it has defined struct key. User space makes the map only if `stream` is set.
  */
-#ifndef NHMTAP_RING_BPF_H
-#define NHMTAP_RING_BPF_H
+#pragma once
 
 #include "wake.bpf.h"
 
@@ -126,5 +125,3 @@ static __always_inline void ring_put(struct bpf_perf_event_data *ctx, const stru
 	if (!(ring->head.written & FILLING(ring_mask)))
 		wake_reader();
 }
-
-#endif

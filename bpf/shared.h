@@ -8,8 +8,7 @@
  * BTF of the file: the names of members become the names in the records, and the typedefs below say how a
  * member is shown.
  */
-#ifndef NHMTAP_SHARED_H
-#define NHMTAP_SHARED_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -330,5 +329,3 @@ struct own_namespace {
 	__u32 upid_offset;   /* pid.numbers[level] */
 	__u32 padding;
 };
-
-#endif

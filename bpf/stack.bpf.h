@@ -7,8 +7,7 @@
  * Frames are written where the next new stack would be stored. Most stacks are already known: then that room
  * is simply not taken, and nothing had to be copied.
  */
-#ifndef NHMTAP_STACK_BPF_H
-#define NHMTAP_STACK_BPF_H
+#pragma once
 
 #include "task.bpf.h"
 #include "wake.bpf.h"
@@ -206,5 +205,3 @@ static __noinline __u32 stack_of(struct bpf_perf_event_data *ctx, __u32 which)
 		stacks->head.told = wake_reader();
 	return id;
 }
-
-#endif

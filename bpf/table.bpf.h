@@ -17,8 +17,7 @@
  * There are no separate totals. The total is the sum of all slots and of the samples without a slot. Each
  * cache line that a sample need not write saves an eighth of its cost.
  */
-#ifndef NHMTAP_TABLE_BPF_H
-#define NHMTAP_TABLE_BPF_H
+#pragma once
 
 #include "wake.bpf.h"
 #include "words.bpf.h"
@@ -231,5 +230,3 @@ table_add_further(struct table *table, __u32 which, const struct key *key, __u32
 	slot->value.samples++;
 	slot->value.period += period;
 }
-
-#endif

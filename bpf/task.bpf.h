@@ -7,8 +7,7 @@
  * used as they are. The offsets come from namespace.bpf.c: relocated accesses here would make every program
  * need the kernel's BTF.
  */
-#ifndef NHMTAP_TASK_BPF_H
-#define NHMTAP_TASK_BPF_H
+#pragma once
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -81,5 +80,3 @@ static __always_inline __u64 current_ids(void)
 {
 	return namespace_inode ? ids_in_namespace() : bpf_get_current_pid_tgid();
 }
-
-#endif

@@ -9,8 +9,7 @@
  * verified even if nothing calls them, so each first checks whether there are tables: without tables the maps
  * do not exist.
  */
-#ifndef NHMTAP_UNWIND_BPF_H
-#define NHMTAP_UNWIND_BPF_H
+#pragma once
 
 #include "task.bpf.h"
 #include "words.bpf.h"
@@ -693,5 +692,3 @@ static __always_inline _Bool unwind_begin(struct bpf_perf_event_data *ctx, struc
 	}
 	return unwind_registers(ctx, walk);
 }
-
-#endif

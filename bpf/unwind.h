@@ -8,8 +8,7 @@
  * addresses: where its rows begin and how many there are. The first row of a page is for its first address,
  * so no search leaves the page.
  */
-#ifndef NHMTAP_UNWIND_H
-#define NHMTAP_UNWIND_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -146,5 +145,3 @@ struct unwind_process {
 struct unwind_executions {
 	__u32 nr[UNWIND_EXECUTIONS];
 };
-
-#endif

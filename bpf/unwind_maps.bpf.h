@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The maps with the tables by which stacks are walked. User space makes them once, and all programs share
  * them. */
-#ifndef NHMTAP_UNWIND_MAPS_BPF_H
-#define NHMTAP_UNWIND_MAPS_BPF_H
+#pragma once
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -52,5 +51,3 @@ struct {
 	__type(key, __u32);
 	__type(value, struct unwind_kernel);
 } unwind_kernels SEC(".maps");
-
-#endif

@@ -5,8 +5,7 @@
  * make the kernel skip other programs, and it wakes from a hardware interrupt of its own (irq_work), so it
  * may be used in an NMI and in the scheduler.
  */
-#ifndef NHMTAP_WAKE_BPF_H
-#define NHMTAP_WAKE_BPF_H
+#pragma once
 
 #include "words.bpf.h"
 
@@ -22,5 +21,3 @@ __noinline int wake_reader(void)
 
 	return !bpf_ringbuf_output(&wakes, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A file includes this after table.bpf.h and task.bpf.h.
  */
-#ifndef NHMTAP_WHERE_BPF_H
-#define NHMTAP_WHERE_BPF_H
+#pragma once
 
 const volatile __u32 nr_where; /* 0: every sample is wanted */
 const volatile struct where_term where[WHERE_TERMS];
@@ -85,5 +84,3 @@ static __always_inline void where_count(struct generation_head *generation, __u6
 	generation->filtered++;
 	generation->period_of_filtered += period;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Operations on keys, which consist of 64-bit words. */
-#ifndef NHMTAP_WORDS_BPF_H
-#define NHMTAP_WORDS_BPF_H
+#pragma once
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -42,5 +41,3 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 			difference |= a[i] ^ b[i];
 	return !difference;
 }
-
-#endif

@@ -9,8 +9,7 @@
  * A program that touches a relocated type needs the kernel's BTF to load; one that does not, loads
  * without.
  */
-#ifndef NHMTAP_VMLINUX_H
-#define NHMTAP_VMLINUX_H
+#pragma once
 
 #include <linux/types.h>
 #include <linux/bpf.h>
@@ -122,5 +121,3 @@ struct super_block {
 };
 
 #pragma clang attribute pop
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Shared by both ends of the stream: a connection that reconnects, and the stream itself. */
-#ifndef STREAM_H
-#define STREAM_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,5 +60,3 @@ static inline void stream_make(jsCtx *stream)
 	while (js_AddStream(NULL, stream, &config, NULL, NULL) != NATS_OK)
 		nats_Sleep(WAIT_MS);
 }
-
-#endif

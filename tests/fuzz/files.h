@@ -3,8 +3,7 @@
  * An input of several files, with a line "=" between them. The first byte of each file picks its
  * place in the folder NHMTAP_FUZZ_FOLDER, counted from '0'.
  */
-#ifndef NHMTAP_FUZZ_FILES_H
-#define NHMTAP_FUZZ_FILES_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -70,5 +69,3 @@ static inline void files_remove(struct files *files)
 			unlink(files_path(files, files->places[i]));
 	files->written = 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What fuzz targets check of a table for unwinding, whatever it was made from. */
-#ifndef NHMTAP_FUZZ_UNWINDING_H
-#define NHMTAP_FUZZ_UNWINDING_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -42,5 +41,3 @@ static void finish_table(struct unwind_rows *rows, size_t most_rows)
 	unwind_rows_release(rows);
 	unwind_table_release(&table);
 }
-
-#endif

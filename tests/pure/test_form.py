@@ -2,6 +2,7 @@
 """The format of the C and the Python files, and of the list of thorough tests."""
 import configparser
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -29,6 +30,13 @@ def test_all_c_files_are_as_make_format_leaves_them():
     done = subprocess.run(["clang-format", "--dry-run", "-Werror", *c_files()], cwd=ROOT, capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
+
+
+def test_headers_are_told_apart_by_their_files_not_by_names_of_guards():
+    """Two headers with the same guard, in folders of their own, hid each other."""
+    guarded = [path for path in c_files() if path.endswith(".h")
+               and re.search(r"^#\s*ifndef (\w+)\n#\s*define \1$", pathlib.Path(path).read_text("utf-8"), re.M)]
+    assert guarded == [], "write #pragma once instead of #ifndef and #define"
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* An activity measures something: it has a plan, counters, an interval, and records. A session runs one or
  * several. Its operations implement what differs between counting, sampling and tracing. */
-#ifndef NHMTAP_ACTIVITY_H
-#define NHMTAP_ACTIVITY_H
+#pragma once
 
 #include <time.h>
 #include <jansson.h>
@@ -170,5 +169,3 @@ int activity_join_place(struct activity *activity, size_t place, struct refusal 
 
 /* Detaches from all events of a CPU and a cgroup; -1: of any CPU, of any cgroup. */
 void activity_detach_places(struct activity *activity, int cpu, int cgroup);
-
-#endif

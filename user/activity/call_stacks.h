@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Stacks as a key of sampling activities: -g, --by stack, and formats that need stacks. */
-#ifndef NHMTAP_CALL_STACKS_H
-#define NHMTAP_CALL_STACKS_H
+#pragma once
 
 #include "activity/activity.h"
 #include "naming/codes.h"
@@ -15,5 +14,3 @@ int call_stacks_choose(struct activity *activity, struct refusal *refusal);
 
 /* The details by which frames are distinguished: enum code_detail. */
 unsigned int call_stacks_detail(const struct activity *activity);
-
-#endif

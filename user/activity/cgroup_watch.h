@@ -5,8 +5,7 @@
  * created, they are opened there. This is reported in `target` records, and in the records of intervals that
  * lack a cgroup that was asked for by its path.
  */
-#ifndef NHMTAP_CGROUP_WATCH_H
-#define NHMTAP_CGROUP_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ bool cgroup_watch_wants(struct activity *activity, __u64 id);
 
 /* Must be called when the next interval begins. */
 void cgroup_watch_next(struct activity *activity);
-
-#endif

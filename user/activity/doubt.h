@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds counts that can't be true while they are taken, and warns of them. */
-#ifndef NHMTAP_DOUBT_H
-#define NHMTAP_DOUBT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ void doubt_begin(struct activity *activity);
 int doubt_counts(struct activity *activity, size_t row, const struct count *since, bool last);
 
 void doubts_release(struct doubts *doubts);
-
-#endif

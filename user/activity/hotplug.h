@@ -4,8 +4,7 @@
  * opened again. This is reported in records of their own, and in the records of intervals that lack these
  * CPUs.
  */
-#ifndef NHMTAP_HOTPLUG_H
-#define NHMTAP_HOTPLUG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ void hotplug_check(struct activity *activity, bool last);
 
 /* Must be called when the next interval begins. */
 void hotplug_next(struct activity *activity);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Supports keys of --by that are names of code. The kernel aggregates by address, and entries with the same
  * name are summed up when records are written. */
-#ifndef NHMTAP_ACTIVITY_KEYS_H
-#define NHMTAP_ACTIVITY_KEYS_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -48,5 +47,3 @@ int keys_open(struct aggregation **aggregation, const char *name, const struct c
 
 /* The start record's list of keys; a new reference. */
 json_t *keys_value(const struct chosen_keys *chosen, const struct layout *layout);
-
-#endif

@@ -4,8 +4,7 @@
  * both cases activity_close() must be called to close what was opened, and activity_release() to release the
  * rest.
  */
-#ifndef NHMTAP_LIFE_H
-#define NHMTAP_LIFE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -41,5 +40,3 @@ void activity_report(struct activity *activity, bool last);
 
 /* Switches counting on or off. Returns 0 or -errno. */
 int activity_switch(struct activity *activity, bool on);
-
-#endif

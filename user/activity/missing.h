@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which CPUs and cgroups of the target an interval lacks. */
-#ifndef NHMTAP_MISSING_H
-#define NHMTAP_MISSING_H
+#pragma once
 
 #include <jansson.h>
 
@@ -19,5 +18,3 @@ json_t *activity_cgroups_missing(const struct activity *activity, int of);
 
 /* Adds both. */
 void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of, int cgroup);
-
-#endif

@@ -9,8 +9,7 @@
  * Copies of an event that other tasks have inherited keep the period that was set when they were made: the
  * kernel changes only the event itself (PERF_EVENT_IOC_PERIOD).
  */
-#ifndef NHMTAP_PACING_H
-#define NHMTAP_PACING_H
+#pragma once
 
 #include <jansson.h>
 #include <linux/types.h>
@@ -49,5 +48,3 @@ struct paced pacing_of(const struct pacing *pacing, size_t event);
 
 /* Adds the member `share` to an interval's record: the share, what was used of it, and the current period. */
 void pacing_put(struct pacing *pacing, size_t event, json_t *record);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Whether counts of cycles and instructions can be true. Some virtual machines have a PMU that counts
  * nothing, stands still, or counts something else. Pure. */
-#ifndef NHMTAP_PLAUSIBLE_H
-#define NHMTAP_PLAUSIBLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool implausible(const struct suspect *one, char *why, size_t size);
 
 /* The same for two counts of the same stretch of time. */
 bool implausible_pair(const struct suspect *one, const struct suspect *other, char *why, size_t size);
-
-#endif

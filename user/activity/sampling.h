@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Sampling activities. Each event has an aggregation by a program of bpf/, which is reported in records of
  * one type, with an account of the samples. */
-#ifndef NHMTAP_SAMPLING_H
-#define NHMTAP_SAMPLING_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -131,5 +130,3 @@ void sampling_so_far(struct activity *activity, struct so_far *sum);
 int sampling_report(struct activity *activity, bool last);
 int sampling_finish(struct activity *activity, json_t *end);
 void sampling_release(struct activity *activity);
-
-#endif

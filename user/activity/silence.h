@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Why an event that was counted gave no sample: the same words in the records of all activities. What was not
  * counted has its reason from why.h. */
-#ifndef NHMTAP_SILENCE_H
-#define NHMTAP_SILENCE_H
+#pragma once
 
 #include "activity/activity.h"
 #include "base/count.h"
@@ -23,5 +22,3 @@ bool silence_is(const struct silence *silence);
 
 /* Writes why there is no sample. Returns `text`. */
 const char *silence_why(const struct silence *silence, char text[SILENCE_SIZE]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The start record, with which a stream begins: who measures what, where, and with which events exactly. */
-#ifndef NHMTAP_START_H
-#define NHMTAP_START_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@ void start_put_activity(json_t *start, struct activity *activity);
 
 /* An event with its full encoding, as the start record and `explain` show it. A new reference. */
 json_t *event_value(const struct event *event, const struct host *host);
-
-#endif

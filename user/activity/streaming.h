@@ -9,8 +9,7 @@
  * A sample whose code is to be named waits until its file has been read, and so do those behind it, at most
  * STREAM_WAIT_NS.
  */
-#ifndef NHMTAP_STREAMING_H
-#define NHMTAP_STREAMING_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -52,5 +51,3 @@ int streaming_drain(struct streaming *streaming, __u64 before, bool all);
 
 /* For the end record. A new reference. */
 json_t *streaming_value(const struct streaming *streaming);
-
-#endif

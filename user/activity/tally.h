@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Counts by the keys of --per: a row for each CPU, core, …, or a single row without --per. A row is added
  * when one of its CPUs is first open, and is kept. */
-#ifndef NHMTAP_TALLY_H
-#define NHMTAP_TALLY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ void tally_restart(struct tally *tally);
 /* Add the row's keys to a record: cpu, core, socket, node, tid, comm, cgroup. */
 void tally_add(struct fields *fields, const struct tally *tally, const struct tally_row *row);
 void tally_put(json_t *record, const struct tally *tally, const struct tally_row *row);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Watches the processes and threads that an activity measures until they have ended. */
-#ifndef NHMTAP_TARGETS_H
-#define NHMTAP_TARGETS_H
+#pragma once
 
 #include "collection/counters.h"
 #include "plan/target.h"
@@ -19,5 +18,3 @@ struct targets;
 struct targets *targets_watch(const struct target *target, struct loop *loop, struct counters *counters,
 			      due_fn gone, void *context);
 void targets_release(struct targets *targets);
-
-#endif

@@ -4,8 +4,7 @@
  * samples in a row one is kept, each with the same chance, so that what a program does in step with n is not
  * preferred. What was kept says n, so its sum estimates all.
  */
-#ifndef NHMTAP_THINNING_H
-#define NHMTAP_THINNING_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -30,5 +29,3 @@ void thinning_adapt(struct thinning *thinning, bool too_fast, __u64 now);
 
 /* Takes the next sample. Returns the n that it stands for; 0: it is left out. */
 unsigned int thinning_take(struct thinning *thinning, struct thinned_row *row);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Warnings for readers of the records, in a warning record and on stderr. */
-#ifndef NHMTAP_WARNING_H
-#define NHMTAP_WARNING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -58,5 +57,3 @@ int warn_of_taken(struct activity *activity);
 /* Warns, once, that cgroups that a pattern fits were found late, or were gone before. Returns 0 or -errno of
  * the sink. */
 int warn_of_late_cgroups(struct activity *activity);
-
-#endif

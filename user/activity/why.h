@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Why an event was not counted, or only part of the time: the same words in the records of all activities. */
-#ifndef NHMTAP_WHY_H
-#define NHMTAP_WHY_H
+#pragma once
 
 #include <jansson.h>
 
@@ -25,5 +24,3 @@ void why_put(const struct activity *activity, size_t i, const struct count *coun
 /* Says in a record that the kernel paused the event so often, of which so often because of another event of
  * its group, so that its count is what there is at least. */
 void why_put_pauses(__u64 pauses, __u64 by_group, json_t *record);
-
-#endif

@@ -3,8 +3,7 @@
  * An aggregation of bpf/ in use: a BPF program that is loaded once for each event and attached to its
  * descriptors. Its tables are mapped, and read by a table reader.
  */
-#ifndef NHMTAP_AGGREGATION_H
-#define NHMTAP_AGGREGATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -118,5 +117,3 @@ const struct stacks *aggregation_kept_stacks(const struct aggregation *aggregati
 void aggregation_take(struct aggregation *aggregation, bool (*take)(void *context, const struct entry *entry),
 		      void *context);
 void aggregation_so_far(struct aggregation *aggregation, __u64 *samples, __u64 *lost);
-
-#endif

@@ -3,8 +3,7 @@
  * The constants (const volatile) of a BPF object, which user space sets before the object is loaded. A
  * constant by_KEY switches the key KEY on.
  */
-#ifndef NHMTAP_CONSTANTS_H
-#define NHMTAP_CONSTANTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -27,5 +26,3 @@ void constants_copy(struct bpf_object *object, const char *name, const void *byt
  */
 int constants_tell_apart(struct bpf_object *object, struct layout *layout, const char *by,
 			 struct refusal *refusal);
-
-#endif

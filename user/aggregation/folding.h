@@ -4,12 +4,9 @@
  * map (.rodata). The kernel's verifier knows their values and drops the code that they switch off, but it
  * leaves the loads. A sample often finds neither this code nor the map in the cache.
  */
-#ifndef NHMTAP_FOLDING_H
-#define NHMTAP_FOLDING_H
+#pragma once
 
 /* From now on, has libbpf replace the loads of constants by their values when it loads a program for samples
  * (SEC("perf_event")). The values are those that the constants have then. Returns 0 or -errno; programs load
  * their constants then. */
 int folding_begin(void);
-
-#endif

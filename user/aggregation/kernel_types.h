@@ -4,8 +4,7 @@
  * they may read. libbpf would parse all of the kernel's 130,000 types and compare the name of each with every
  * type that a program reads, which took ten times as long as all else at the start.
  */
-#ifndef NHMTAP_KERNEL_TYPES_H
-#define NHMTAP_KERNEL_TYPES_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -22,5 +21,3 @@ const char *kernel_types_path(void);
 /* Returns the number of the kernel's function bpf_cast_to_kern_ctx(), as instructions that call it have it.
  * 0: the kernel has no such function (before Linux 6.2), or no extract has been made yet. */
 __u32 kernel_types_cast(void);
-
-#endif

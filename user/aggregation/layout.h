@@ -3,8 +3,7 @@
  * The members of an aggregation's keys and values, and how its tables lie in memory. Both are read from the
  * BTF of its BPF object, so that a new file in bpf/ needs no code here.
  */
-#ifndef NHMTAP_LAYOUT_H
-#define NHMTAP_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ struct member *layout_key_named(const struct layout *layout, const char *name);
 
 /* The key's first member of this type ("stack_id_t"); NULL if there is none. */
 const struct member *layout_key_of_type(const struct layout *layout, const char *type);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Keeps libbpf's warnings for the caller of libbpf, instead of writing them to stderr. */
-#ifndef NHMTAP_LIBBPF_WORDS_H
-#define NHMTAP_LIBBPF_WORDS_H
+#pragma once
 
 struct libbpf_words {
 	char last[512]; /* the last warning's first line; "" if there was none */
@@ -12,5 +11,3 @@ struct libbpf_words {
  * callback for the process, without a context; the first call replaces it for good. */
 void libbpf_words_begin(struct libbpf_words *words);
 void libbpf_words_end(struct libbpf_words *words);
-
-#endif

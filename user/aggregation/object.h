@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The BPF objects that the build has embedded into the program. */
-#ifndef NHMTAP_OBJECT_H
-#define NHMTAP_OBJECT_H
+#pragma once
 
 struct bpf_object;
 
@@ -12,5 +11,3 @@ struct bpf_object *object_open(const char *name);
 /* Loads the object. If the kernel refuses it, nothing is written to stderr, because the caller has an
  * alternative. Returns 0 or -errno. */
 int object_load_quietly(struct bpf_object *object);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Makes BPF programs number tasks like nhmtap's own pid namespace: bpf/task.bpf.h. */
-#ifndef NHMTAP_OWN_PIDS_H
-#define NHMTAP_OWN_PIDS_H
+#pragma once
 
 #include "shared.h"
 
@@ -19,5 +18,3 @@ int own_pids_find(struct own_namespace *own);
 /* Converts a device number of stat(2) to the kernel's own form, with 12 bits of major and 20 bits of minor
  * number: include/linux/kdev_t.h. */
 __u64 kernel_device(__u64 device);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Counts of pairs of addresses. A branch trace has tens of millions of branches a second, but few different
  * ones. */
-#ifndef NHMTAP_PAIRS_H
-#define NHMTAP_PAIRS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ static inline void pairs_add(struct pairs *pairs, __u64 from, __u64 to, bool sec
 	}
 	slot->counts[second]++;
 }
-
-#endif

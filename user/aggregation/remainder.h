@@ -4,8 +4,7 @@
  * the samples themselves also the first address, and the source of data (data_source_t). There are few of
  * these, whatever the keys are.
  */
-#ifndef NHMTAP_REMAINDER_H
-#define NHMTAP_REMAINDER_H
+#pragma once
 
 #include <stddef.h>
 #include <linux/types.h>
@@ -27,5 +26,3 @@ void remainder_release(struct remainder *remainder);
 void remainder_add(struct remainder *remainder, const void *key, const __u64 *values);
 
 void remainder_clear(struct remainder *remainder);
-
-#endif

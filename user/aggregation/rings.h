@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The stream of samples beside an aggregation's tables: one ring per CPU in mapped memory, which the program
  * overwrites without waiting; see bpf/shared.h. */
-#ifndef NHMTAP_RINGS_H
-#define NHMTAP_RINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ bool rings_are_behind(const struct rings *rings);
 /* Gives the next sample of all CPUs, in the order of their times, if it is older than `before`. Returns false
  * if there is none. What is found to be lost is added to *loss. */
 bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, struct ring_loss *loss);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The memory in which BPF programs store the stacks of their keys: one area for each generation of each CPU's
  * table; see bpf/stack.bpf.h. */
-#ifndef NHMTAP_STACK_AREAS_H
-#define NHMTAP_STACK_AREAS_H
+#pragma once
 
 #include <stddef.h>
 #include <linux/types.h>
@@ -30,5 +29,3 @@ const struct stored_stack *stack_areas_at(const struct stack_areas *areas, int c
 
 /* Empties the area. No program may be inside its generation. */
 void stack_areas_clear(struct stack_areas *areas, int cpu, unsigned int which);
-
-#endif

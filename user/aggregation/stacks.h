@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The stacks of an interval, copied from the areas that BPF programs write. Each different stack is stored
  * once, and has a number that is the same for all CPUs. */
-#ifndef NHMTAP_STACKS_H
-#define NHMTAP_STACKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -62,5 +61,3 @@ void stack_account_join(struct stack_account *account, const struct stack_accoun
 
 /* Forgets all stacks, and frees memory that they did not need. */
 void stacks_clear(struct stacks *stacks);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Keys with their values, summed over CPUs and over the readings of an interval, until they are cleared. */
-#ifndef NHMTAP_SUMS_H
-#define NHMTAP_SUMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void sums_shed(struct sums *sums, size_t most,
 
 /* Forgets all keys, and frees memory that they did not need. */
 void sums_clear(struct sums *sums);
-
-#endif

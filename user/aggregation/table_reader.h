@@ -4,8 +4,7 @@
  * Meanwhile, programs write the tables' other generation: see struct table_head in bpf/shared.h. No sample is
  * lost or read twice.
  */
-#ifndef NHMTAP_TABLE_READER_H
-#define NHMTAP_TABLE_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,5 +102,3 @@ void table_reader_take(struct table_reader *reader, bool (*take)(void *context, 
 /* Adds the samples since the beginning, and those that were lost, to *samples and *lost. Empties the tables
  * for this like table_reader_drain(). */
 void table_reader_so_far(struct table_reader *reader, __u64 *samples, __u64 *lost);
-
-#endif

@@ -4,8 +4,7 @@
  * all programs of a session, grows by 1 MiB, and is written while programs read it: memory that programs
  * could reach may be reused only after unwind_memory_wait(). May be shared by threads.
  */
-#ifndef NHMTAP_UNWIND_MEMORY_H
-#define NHMTAP_UNWIND_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ void unwind_memory_forget(const struct unwind_memory *memory, pid_t pid);
 /* How often programs have dropped the list of a process with a pid like this one because it executed a
  * program. */
 __u32 unwind_memory_executions(const struct unwind_memory *memory, pid_t pid);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Waits for BPF programs that wake user space because their memory is filling: see bpf/wake.bpf.h. */
-#ifndef NHMTAP_WAKES_H
-#define NHMTAP_WAKES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ int wakes_fd(const struct wakes *wakes);
 void wakes_take(struct wakes *wakes);
 
 void wakes_close(struct wakes *wakes);
-
-#endif

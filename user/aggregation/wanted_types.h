@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The kernel's types that BPF objects read by relocated accesses (CO-RE). */
-#ifndef NHMTAP_WANTED_TYPES_H
-#define NHMTAP_WANTED_TYPES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ void wanted_types_release(struct wanted_types *wanted);
 
 /* Whether one of the sets has a name. */
 bool wanted_types_have(const struct map *names, const char *name);
-
-#endif

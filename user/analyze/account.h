@@ -12,8 +12,7 @@
  * even all of them leave something, there are causes that are not counted, and they may take as much again
  * from any.
  */
-#ifndef NHMTAP_ACCOUNT_H
-#define NHMTAP_ACCOUNT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ bool account_is_leaf(const struct account *account, size_t i);
 
 /* The share of this name; NULL if there is none. */
 const struct accounted_share *account_find(const struct account *account, const char *name);
-
-#endif

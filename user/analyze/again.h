@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Runs nhmtap once more, with another of its commands: the target of an activity is sampled after it was
  * counted. What samples is that command, as the user would run it. */
-#ifndef NHMTAP_AGAIN_H
-#define NHMTAP_AGAIN_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,5 +12,3 @@
  * list of its records, a new reference; or NULL with the reason in `why`. A signal that ends the session is
  * passed on, and noted in session->ended_by. */
 json_t *again_run(struct activity *activity, const struct arguments *command, char *why, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* An account of where the cycles go, as a record. */
-#ifndef NHMTAP_ANALYSIS_RECORD_H
-#define NHMTAP_ANALYSIS_RECORD_H
+#pragma once
 
 #include <jansson.h>
 
@@ -18,5 +17,3 @@ json_t *analysis_record(const struct tree *tree, const struct account *account,
  * met, unless `quiet`. The finding is in percent. Returns a new reference. */
 json_t *share_expectation_record(const struct expectation *expectation,
 				 const struct expected_finding *finding, bool quiet, enum status *status);
-
-#endif

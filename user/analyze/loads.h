@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Loads that were sampled with their latency: what a load costs by where its data was, and which data it was.
  */
-#ifndef NHMTAP_LOADS_H
-#define NHMTAP_LOADS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -19,5 +18,3 @@ bool loads_cost(const json_t *records, const char *sources, struct cost_range *c
 
 /* The pages that most of these loads were from, the largest part first: a new reference; NULL: none. */
 json_t *loads_pages(const json_t *records, const char *sources);
-
-#endif

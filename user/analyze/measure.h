@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What was counted of a tree, as shares of the whole with bounds: by executions of a command, each of which
  * counts one group of events from beginning to end, or by turns within one run. */
-#ifndef NHMTAP_MEASURE_H
-#define NHMTAP_MEASURE_H
+#pragma once
 
 #include "analyze/account.h"
 #include "analyze/tree.h"
@@ -63,5 +62,3 @@ struct checked_identity {
  * for each share and each identity of the tree. */
 void measure_all(const struct measured_run *counted, struct measured_share *measured,
 		 struct checked_identity *checked);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Places that samples were taken at: code, or data. Equal ones are summed up. */
-#ifndef NHMTAP_SPOTS_H
-#define NHMTAP_SPOTS_H
+#pragma once
 
 #include <jansson.h>
 #include <linux/types.h>
@@ -25,5 +24,3 @@ json_t *spots_end(struct spots *spots, size_t most);
 /* A period that gives about so many samples of what occurs so often, but not below the least that the kernel
  * takes. It is a prime, so that the samples keep step with no loop, unless it is the least. */
 __u64 period_for(const struct host *host, double occurrences, double wanted);
-
-#endif

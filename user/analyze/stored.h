@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* nhmtap analyze of stored records, and of what differs between two. */
-#ifndef NHMTAP_ANALYZE_STORED_H
-#define NHMTAP_ANALYZE_STORED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ bool stored_asked(const struct options *options);
 /* Tells of the records where the cycles went and, of a second file, what is different. `expect` are limits
  * of shares. Returns the exit status. */
 int stored_analyze(const struct options *options, const struct texts *expect, struct refusal *refusal);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Where the cycles of a stored run went: by its analysis records, or by the counts of events that the tree of
  * its CPU has. */
-#ifndef NHMTAP_STORED_COUNTS_H
-#define NHMTAP_STORED_COUNTS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -24,5 +23,3 @@ void stored_counts_take(struct stored_counts *stored, const json_t *record);
  * tells them apart, and `start` may be missing; NULL with the refusal if there is none.
  */
 json_t *stored_counts_analyses(struct stored_counts *stored, struct refusal *refusal);
-
-#endif

@@ -2,8 +2,7 @@
 /* The tree of a CPU's shares, made ready to be counted: its formulas, and the events of these in groups that
  * fit the counters. Every group has the events of the whole, so that each count is a share of the same
  * cycles. */
-#ifndef NHMTAP_TREE_H
-#define NHMTAP_TREE_H
+#pragma once
 
 #include "analyze/account.h"
 #include "base/count.h"
@@ -63,5 +62,3 @@ int tree_ratio(const struct tree *tree, const struct counted_formula *counted, c
 /* Writes the places of all events that tree_ratio() uses, each once. Returns how many. There
  * must be room for those of the formula, each with those of the whole. */
 size_t tree_inputs(const struct tree *tree, const struct counted_formula *counted, size_t *places);
-
-#endif

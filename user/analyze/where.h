@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which code the largest shares of an account come from. For each, the target is run or watched again while
  * the command that the share names (its `locate`) samples it. */
-#ifndef NHMTAP_WHERE_H
-#define NHMTAP_WHERE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -35,5 +34,3 @@ json_t *share_in(const json_t *record, const char *name);
  * NULL. */
 void where_add(struct activity *activity, const struct account *account,
 	       const struct occurrences *occurrences, __u64 most, json_t *record, json_t *annotations);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The code of a function with its samples: instructions, source lines, and what was sampled at each. */
-#ifndef NHMTAP_ANNOTATION_H
-#define NHMTAP_ANNOTATION_H
+#pragma once
 
 #include <jansson.h>
 
@@ -27,5 +26,3 @@ json_t *annotate(struct annotator *annotator, const char *function, const json_t
 
 /* Appends an annotation record as people read it. */
 void annotation_print(struct text *text, const json_t *record);
-
-#endif

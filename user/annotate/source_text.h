@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Lines of source files, as far as they are there. */
-#ifndef NHMTAP_SOURCE_TEXT_H
-#define NHMTAP_SOURCE_TEXT_H
+#pragma once
 
 struct source_texts;
 
@@ -12,5 +11,3 @@ void source_texts_release(struct source_texts *texts);
  * as long as the texts. `*why` is also set if the text may be wrong: the file is newer than the program. */
 const char *source_text(struct source_texts *texts, const char *module, const char *file, unsigned int line,
 			const char **why);
-
-#endif

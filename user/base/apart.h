@@ -6,8 +6,7 @@
  *
  * Any thread may call these functions.
  */
-#ifndef NHMTAP_APART_H
-#define NHMTAP_APART_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -43,5 +42,3 @@ void apart_leave(struct apart *apart);
 /* CPU time of all these processes so far, and how many were started. */
 __u64 apart_cpu_ns(void);
 __u64 apart_started(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The words of a command line that is being made for a process. */
-#ifndef NHMTAP_ARGUMENTS_H
-#define NHMTAP_ARGUMENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <linux/types.h>
@@ -17,5 +16,3 @@ void arguments_add(struct arguments *arguments, const char *word);
 void arguments_add_option(struct arguments *arguments, const char *option, const char *value);
 void arguments_add_number(struct arguments *arguments, const char *option, __u64 value);
 void arguments_release(struct arguments *arguments);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef NHMTAP_ARRAY_H
-#define NHMTAP_ARRAY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@
 		}                                                                                            \
 		low_;                                                                                        \
 	})
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Lists as OpenTelemetry has them in environment variables: NAME=VALUE,NAME=VALUE with special characters as
  * %XX (W3C Baggage without properties). */
-#ifndef NHMTAP_BAGGAGE_H
-#define NHMTAP_BAGGAGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@
 const char *baggage_read(const char *text,
 			 const char *(*take)(void *context, const char *name, const char *value),
 			 void *context, char *member, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef NHMTAP_BASE64_H
-#define NHMTAP_BASE64_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ char *base64_text(const void *bytes, size_t size);
 /* The bytes that base64_text() made a text of; a text that it does not make ends at its first wrong letter.
  * The caller frees them. */
 unsigned char *base64_bytes(const char *text, size_t *size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Clocks in whole nanoseconds. */
-#ifndef NHMTAP_CLOCK_H
-#define NHMTAP_CLOCK_H
+#pragma once
 
 #include <time.h>
 #include <linux/types.h>
@@ -51,5 +50,3 @@ static inline struct clock_lead clock_lead(void)
 
 	return (struct clock_lead){now - before, clock_ns(CLOCK_BOOTTIME) - before};
 }
-
-#endif

@@ -2,8 +2,7 @@
 /* Reads files and folders that may be on a file system that does not answer: a process apart copies what they
  * hold. All functions have the calling thread's rights. They fail with ETIMEDOUT if there is no answer for
  * `wait_ns`; soon after such a failure they hardly wait. */
-#ifndef NHMTAP_COPIED_H
-#define NHMTAP_COPIED_H
+#pragma once
 
 #include <sys/stat.h>
 #include <linux/types.h>
@@ -21,5 +20,3 @@ int copied_stat(const char *path, struct stat *stat, __u64 wait_ns);
 /* Lists a folder in the order of names, without . and .. , as texts that follow each other. The last one is
  * empty. The caller frees it. Returns NULL with errno. */
 char *copied_list(const char *path, __u64 wait_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A reading of an event: its count, and for how long it was counted. */
-#ifndef NHMTAP_COUNT_H
-#define NHMTAP_COUNT_H
+#pragma once
 
 #include <stdbool.h>
 #include <string.h>
@@ -56,5 +55,3 @@ static inline struct count count_beyond(const struct count *now, const struct co
 	return (struct count){BEYOND(value), BEYOND(enabled_ns), BEYOND(running_ns)};
 #undef BEYOND
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A set of CPU numbers as the kernel writes one: "0-3,8". */
-#ifndef NHMTAP_CPUS_H
-#define NHMTAP_CPUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ int cpus_next(const struct cpus *cpus, int from);
 int cpus_missing(const struct cpus *a, const struct cpus *b);
 /* Writes the list form, cut off at the size; returns buffer. */
 char *cpus_print(const struct cpus *cpus, char *buffer, size_t size);
-
-#endif

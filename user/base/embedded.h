@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Files that the build puts into the program: the BPF objects and the JSON Schemas. */
-#ifndef NHMTAP_EMBEDDED_H
-#define NHMTAP_EMBEDDED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ struct embedded embedded_at(size_t i);
 
 /* The file of this name. */
 struct embedded embedded_find(const char *name);
-
-#endif

@@ -3,8 +3,7 @@
  * Opens files whose path or content another user may control. Opening a device or a FIFO can have effects,
  * so a file is looked up first (O_PATH), then checked, and only then opened, as the same file.
  */
-#ifndef NHMTAP_GUARDED_H
-#define NHMTAP_GUARDED_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -46,5 +45,3 @@ const char *guarded_why(int error);
 /* Whether an errno of guarded_open() means that the file was refused; otherwise it does not exist, or may not
  * be read. */
 bool guarded_refused(int error);
-
-#endif

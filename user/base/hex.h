@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef NHMTAP_HEX_H
-#define NHMTAP_HEX_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ static inline void hex_text(char *text, const void *bytes, size_t size)
 	}
 	*text = '\0';
 }
-
-#endif

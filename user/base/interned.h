@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Numbers for items of equal size, in the order in which they were first seen. */
-#ifndef NHMTAP_INTERNED_H
-#define NHMTAP_INTERNED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void interned_clear(struct interned *interned);
 
 /* Whether `nr` items use so few slots of a hash table that it should be freed. */
 bool interned_is_sparse(size_t nr, size_t nr_slots);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads JSON files. */
-#ifndef NHMTAP_JSON_FILE_H
-#define NHMTAP_JSON_FILE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -9,5 +8,3 @@
  * `flags`: jansson's. The caller owns the result. Returns NULL on failure, with that errno, or with errno 0
  * and `error` if the file is not JSON. */
 json_t *json_fd_read(int fd, size_t flags, json_error_t *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Validates what users write, the tables in events/ and CONFIG, by the JSON Schemas that are built into the
  * program. Of JSON Schema (2020-12) it supports the keywords that these use. */
-#ifndef NHMTAP_JSON_SCHEMA_H
-#define NHMTAP_JSON_SCHEMA_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -45,5 +44,3 @@ const char *json_pointer_below(char *buffer, size_t size, const char *pointer, c
 
 /* Takes the first name of a pointer, and moves the pointer behind it. Returns whether there was one. */
 bool json_pointer_next(const char **pointer, char *name, size_t size);
-
-#endif

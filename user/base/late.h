@@ -5,8 +5,7 @@
  * file calls such a library, and registers it. Once it is loaded, its functions are called by their own
  * names.
  */
-#ifndef NHMTAP_LATE_H
-#define NHMTAP_LATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ const char *late_load(struct late *library);
 
 /* Loads the library that `option` with this value needs. Returns 0, or -1 with the refusal. */
 int late_need(struct late *library, const char *option, const char *value, struct refusal *refusal);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Comma-separated lists: those of options, where NULL is the empty list, and those of messages. */
-#ifndef NHMTAP_LIST_H
-#define NHMTAP_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ const char *list_next(const char *list, const char *at, size_t *length);
 /* Appends a word, after ", ", to the terminated text in a buffer of `size` bytes. The first word for which
  * there is no room is shown as "...", and what follows is left out. */
 void list_append(char *buffer, size_t size, const char *word);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A map from numbers to pointers. Initialized with {0}. */
-#ifndef NHMTAP_MAP_H
-#define NHMTAP_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <linux/types.h>
@@ -30,5 +29,3 @@ void map_remove(struct map *map, __u64 key, const void *value);
 void *map_next(const struct map *map, size_t *at);
 void map_release(struct map *map);
 size_t map_bytes(const struct map *map);
-
-#endif

@@ -3,8 +3,7 @@
  * The program's own memory. A failed allocation ends the program with a message and status 2, so no caller
  * has to check. Libraries that accept an allocator get this one.
  */
-#ifndef NHMTAP_MEMORY_H
-#define NHMTAP_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -48,5 +47,3 @@ void memory_last_words(void (*say)(void *context), void *context);
 
 /* Prints that there is no memory, and ends the program. */
 void memory_is_out(void) __attribute__((noreturn));
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What may have been meant by a name that there is not. */
-#ifndef NHMTAP_NEAREST_H
-#define NHMTAP_NEAREST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ void nearest_begin(struct nearest *nearest, const char *wanted, int most);
 void nearest_offer(struct nearest *nearest, const char *candidate);
 /* Writes the names, closest first, separated by ", ". Returns their number. */
 int nearest_print(const struct nearest *nearest, char *text, size_t size);
-
-#endif

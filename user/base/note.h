@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Notes for --verbose: what nhmtap does, a line each on stderr, for bug reports. */
-#ifndef NHMTAP_NOTE_H
-#define NHMTAP_NOTE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ void note_begin(bool verbose);
 
 /* Writes a note like "nhmtap: 0.012 s: opened …", with the time since note_begin(). */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Numbers in texts that people write. strtoull(3) and strtod(3) also take blanks, signs, " -1" as 2^64-1,
  * "nan" and "0x1p3"; here such a text is no number. */
-#ifndef NHMTAP_NUMBER_H
-#define NHMTAP_NUMBER_H
+#pragma once
 
 #include <ctype.h>
 #include <errno.h>
@@ -35,5 +34,3 @@ static inline bool number_decimal(const char *text, double *value, const char **
 	*end = behind;
 	return isfinite(*value);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Messages between processes, each with at most one descriptor: packets of a socket (SOCK_SEQPACKET). */
-#ifndef NHMTAP_PACKET_H
-#define NHMTAP_PACKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ bool packet_send(int socket, struct iovec *parts, size_t nr, int fd);
  */
 #define FD_CUT (-2)
 size_t packet_receive(int socket, void *bytes, size_t most, int *fd);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef NHMTAP_PATH_H
-#define NHMTAP_PATH_H
+#pragma once
 
 #include <string.h>
 
@@ -11,5 +10,3 @@ static inline const char *path_last(const char *path)
 
 	return slash && slash[1] ? slash + 1 : path;
 }
-
-#endif

@@ -2,8 +2,7 @@
 /* Reads a file from its beginning to its end that may be on a file system that does not answer: a process
  * apart opens and reads it, and writes what it reads into a pipe. So whoever waits for the file waits for the
  * pipe, and a signal ends that. The process also unpacks a file FILE.zst. */
-#ifndef NHMTAP_PIPED_H
-#define NHMTAP_PIPED_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -20,5 +19,3 @@ int piped_open(struct piped *piped, const char *path, struct stat *stat);
 
 /* Closes it. Returns the errno of a read that failed in the other process, or 0. */
 int piped_close(struct piped *piped);
-
-#endif

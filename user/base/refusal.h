@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The reason why something can't be done: what was asked for, what refuses it, and what to do next. Functions
  * below the commands fail by filling in a refusal; only main() prints it. */
-#ifndef NHMTAP_REFUSAL_H
-#define NHMTAP_REFUSAL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ int at_place(struct refusal *refusal, const char *text, size_t at);
 
 /* The name of an error number ("EACCES", see errno(3)), as a constant; "" for 0. */
 const char *error_name(int error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* nhmtap's exit status, unless it returns that of a command. */
-#ifndef NHMTAP_STATUS_H
-#define NHMTAP_STATUS_H
+#pragma once
 
 enum status {
 	STATUS_DONE = 0,
@@ -14,5 +13,3 @@ enum status {
 	STATUS_NOT_FOUND = 127,
 	STATUS_SIGNAL = 128, /* + the signal's number */
 };
-
-#endif

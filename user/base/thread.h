@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Threads in addition to the session's main thread. */
-#ifndef NHMTAP_THREAD_H
-#define NHMTAP_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -41,5 +40,3 @@ static inline bool condition_wait(pthread_cond_t *condition, pthread_mutex_t *lo
 	return !(deadline ? pthread_cond_timedwait(condition, lock, &end)
 			  : pthread_cond_wait(condition, lock));
 }
-
-#endif

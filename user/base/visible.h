@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Makes texts safe for a terminal. Names of programs, functions, events and files may contain any bytes.
  * Those that control a terminal, or reorder or hide the text around them, are shown as escapes. */
-#ifndef NHMTAP_VISIBLE_H
-#define NHMTAP_VISIBLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ void say_refusal(const struct refusal *refusal);
 
 /* Sets a function that every say() calls before it prints, to clear the terminal's line. */
 void say_behind(void (*make_room)(void));
-
-#endif

@@ -3,8 +3,7 @@
  * Files of records that are compressed with zstd, by their name: FILE.zst. They are a series of frames (RFC
  * 8878), each of which has whole records, so a file that was cut is readable up to its last whole frame.
  */
-#ifndef NHMTAP_ZSTD_H
-#define NHMTAP_ZSTD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ char *zstd_frame(const char *bytes, size_t size, size_t *frame_size);
 /* Reads a compressed file and writes its text to a pipe. Of a file that was cut, the text ends with the last
  * whole line. Returns 0, also if nobody reads the pipe any more, or an errno; EBADMSG: it is damaged. */
 int zstd_pass(int from, int to);
-
-#endif

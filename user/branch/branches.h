@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The result of bpf/branch.bpf.c as members of a record. Addresses are turned into places in files, and equal
  * places of several processes are merged. */
-#ifndef NHMTAP_BRANCHES_H
-#define NHMTAP_BRANCHES_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -46,5 +45,3 @@ size_t branches_count(const struct branches *branches);
 /* Adds stacks, branches, entries (those with the highest counts first, at most `top`) and, if there are more,
  * their rest to a record; if calls are a key, also call_stacks and frames. */
 void branches_put(struct branches *branches, json_t *record, size_t top);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The plan of branch: sampled events, with the branches that led to each sample. */
-#ifndef NHMTAP_BRANCH_PLAN_H
-#define NHMTAP_BRANCH_PLAN_H
+#pragma once
 
 #include "plan/plan.h"
 
@@ -20,5 +19,3 @@ int branch_check_record(struct host *host, struct refusal *refusal);
 
 /* Refuses keys if none of them is about branches. */
 int branch_check_by(const struct options *options, struct refusal *refusal);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Traces: every branch of the target's threads is transferred to user space. There they are either
  * aggregated, with the same result as the samples of bpf/branch.bpf.c, or written one by one. */
-#ifndef NHMTAP_TRACING_H
-#define NHMTAP_TRACING_H
+#pragma once
 
 #include "activity/activity.h"
 #include "activity/sampling.h"
@@ -23,5 +22,3 @@ extern const struct activity_ops tracing_ops;
 /* Plans to trace every branch of the target's threads, and a clock that measures how long they ran. Returns
  * 0, or -1 with the refusal. */
 int plan_trace(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
-
-#endif

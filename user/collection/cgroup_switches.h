@@ -6,8 +6,7 @@
  * switch is added to the new cgroup, unless the task moves itself, and it is the first in the new cgroup or
  * the last in the old one.
  */
-#ifndef NHMTAP_CGROUP_SWITCHES_H
-#define NHMTAP_CGROUP_SWITCHES_H
+#pragma once
 
 #include <stddef.h>
 #include <linux/types.h>
@@ -47,5 +46,3 @@ void cgroup_switches_release(struct cgroup_switches *switches, __u64 id);
 /* Gives the number of switches up to the last gathering, and how many of them the program missed. What was
  * counted up to a missed switch is in CGROUP_MISSED. */
 void cgroup_switches_account(const struct cgroup_switches *switches, __u64 *all, __u64 *missed);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The command that is measured: a child that waits, before exec, until everything is attached. */
-#ifndef NHMTAP_CHILD_H
-#define NHMTAP_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <signal.h>
@@ -72,5 +71,3 @@ int child_status(const struct child *child);
 /* Ends a child that was never allowed to exec, and closes the descriptors. A running command keeps
  * running. */
 void child_release(struct child *child);
-
-#endif

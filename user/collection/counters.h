@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The events of a plan, opened on its target through libperf, so that they can be enabled, disabled and
  * read. */
-#ifndef NHMTAP_COUNTERS_H
-#define NHMTAP_COUNTERS_H
+#pragma once
 
 #include <linux/types.h>
 #include <sys/types.h>
@@ -162,5 +161,3 @@ pid_t counters_process(const struct counters *counters, pid_t id);
 
 /* The id that the thread has got whose id was this one: its process's. 0: it has ended. */
 pid_t counters_go_on(struct counters *counters, pid_t was);
-
-#endif

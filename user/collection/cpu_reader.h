@@ -3,8 +3,7 @@
  * Reads any number of counters of a CPU together, on that CPU, by bpf/counters.bpf.c: one system call, and
  * one interrupt if it is another CPU. Needs CAP_BPF and CAP_PERFMON.
  */
-#ifndef NHMTAP_CPU_READER_H
-#define NHMTAP_CPU_READER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -28,5 +27,3 @@ int cpu_reader_read(struct cpu_reader *reader, int cpu, size_t first, size_t nr)
 
 /* The last reading at a place. */
 const struct counter_reading *cpu_reader_at(const struct cpu_reader *reader, size_t place);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Whether the kernel stopped counting a command because of the program that it executed. */
-#ifndef NHMTAP_EXEC_WATCH_H
-#define NHMTAP_EXEC_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -25,5 +24,3 @@ __u64 exec_watch_time_ns(struct exec_watch *watch);
 
 /* NULL is allowed. */
 void exec_watch_close(struct exec_watch *watch);
-
-#endif

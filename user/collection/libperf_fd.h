@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Functions that libperf's public interface lacks. */
-#ifndef NHMTAP_LIBPERF_FD_H
-#define NHMTAP_LIBPERF_FD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ void libperf_follow(struct perf_evsel *evsel, struct perf_evsel *leader);
 
 /* The bytes in a ring that were not consumed yet; 0 if it is not mapped. */
 size_t libperf_unread(struct perf_mmap *map);
-
-#endif

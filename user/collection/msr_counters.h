@@ -10,8 +10,7 @@
  * Counts are not read by RDPMC, even if CR4.PCE allows it: RDPMC gives the count without the register that
  * selects the event, so a count of another program would not be recognized.
  */
-#ifndef NHMTAP_MSR_COUNTERS_H
-#define NHMTAP_MSR_COUNTERS_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -59,5 +58,3 @@ const char *msr_counters_lost(struct msr_counters *counters, size_t event);
 /* Restores the registers that this process has taken. May be called from signal handlers and at exit: it
  * allocates nothing. */
 void msr_counters_put_back(void);
-
-#endif

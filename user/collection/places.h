@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The places at which a plan's events are counted. Each is a CPU, a thread, or a cgroup on a CPU. */
-#ifndef NHMTAP_PLACES_H
-#define NHMTAP_PLACES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ bool place_online(const struct place *place, const struct cpus *online);
 size_t places_online(const struct places *places, const struct cpus *online);
 
 void places_release(struct places *places);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a sample costs the kernel in addition to the BPF program: the interrupt, and perf's handling of it. */
-#ifndef NHMTAP_SAMPLE_COST_H
-#define NHMTAP_SAMPLE_COST_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -14,5 +13,3 @@
  * measured, a cautious estimate is returned. Takes a few ms; each kind is measured once.
  */
 __u64 sample_cost(const struct event *event);
-
-#endif

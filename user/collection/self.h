@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* nhmtap's own instructions, which it reports as part of its cost. */
-#ifndef NHMTAP_SELF_H
-#define NHMTAP_SELF_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -21,5 +20,3 @@ bool self_instructions(struct self *self, __u64 *instructions);
 bool self_has_kernel(const struct self *self);
 
 void self_end(struct self *self);
-
-#endif

@@ -3,8 +3,7 @@
  * The kernel's notes (perf's side-band records) of processes that map files with code, execute programs, fork
  * and exit. A dummy event on each CPU writes them into a ring of its own, separate from samples.
  */
-#ifndef NHMTAP_SIDEBAND_H
-#define NHMTAP_SIDEBAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -99,5 +98,3 @@ __u64 sideband_lost(const struct sideband *sideband);
 /* The most processes and threads that those to which it listens have made, by the notes read so far. Returns
  * false if there may be more. */
 bool sideband_forks(const struct sideband *sideband, __u64 *forks);
-
-#endif

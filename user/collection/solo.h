@@ -10,8 +10,7 @@
  * The kernel doesn't take the time during which a group is disabled for enabled time. It is added here: the
  * group that is alone is enabled for exactly as long as the others would have been.
  */
-#ifndef NHMTAP_SOLO_H
-#define NHMTAP_SOLO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ void solo_switch(struct solo *solo, size_t place, const int *fds, __u64 now_ns);
 /* The enabled time that the silent groups of a place have missed since the previous call. One must be alone
  * there. */
 __u64 solo_missed_ns(struct solo *solo, size_t place, __u64 now_ns);
-
-#endif

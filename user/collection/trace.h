@@ -4,8 +4,7 @@
  * thread, and the kernel's notices about them. libperf maps rings of records, but not the AUX area that a
  * trace needs, so both are mapped and read here.
  */
-#ifndef NHMTAP_TRACE_H
-#define NHMTAP_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ struct trace_loss {
 			     */
 };
 struct trace_loss trace_loss(const struct trace *trace);
-
-#endif

@@ -4,8 +4,7 @@
  * run, a few milliseconds of work are measured, and everything is closed again. The target is nhmtap itself,
  * or whole CPUs.
  */
-#ifndef NHMTAP_TRIAL_H
-#define NHMTAP_TRIAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/perf_event.h>
@@ -71,5 +70,3 @@ int trial_cycles(struct host *host);
 
 /* Whether perf_event_open(2) is refused for every event, as by a seccomp filter. */
 bool trial_perf_filtered(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef NHMTAP_COMMAND_HELP_H
-#define NHMTAP_COMMAND_HELP_H
+#pragma once
 
 #include <stdio.h>
 
@@ -8,5 +7,3 @@
 
 /* Prints the text of --help: a command's options and formats; if command is NULL, the list of commands. */
 void help_print(const struct command *command, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The emulated machine: where its driver and what was built of it are, and what it can be. */
-#ifndef NHMTAP_MACHINE_PLACE_H
-#define NHMTAP_MACHINE_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -62,5 +61,3 @@ void driver_line_add_kind(struct arguments *line, const struct machine_kind *kin
 
 /* Replaces this process by the driver. Returns only if that fails: -1 with the refusal. */
 int machine_execute(const struct machine_place *place, const struct arguments *line, struct refusal *refusal);
-
-#endif

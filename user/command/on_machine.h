@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* --machine: the command line of nhmtap is executed again on the emulated machine. */
-#ifndef NHMTAP_ON_MACHINE_H
-#define NHMTAP_ON_MACHINE_H
+#pragma once
 
 #include "base/refusal.h"
 #include "option/options.h"
@@ -11,5 +10,3 @@
  * What can't work there is refused before it boots. Returns only with a refusal: its status.
  */
 int on_machine(const struct options *options, int argc, char **argv, struct refusal *refusal);
-
-#endif

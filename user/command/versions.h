@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Prints versions, for bug reports. */
-#ifndef NHMTAP_VERSIONS_H
-#define NHMTAP_VERSIONS_H
+#pragma once
 
 /* Prints on stdout, one per line, the build id, the versions of the libraries in use, and features of this
  * kernel. */
@@ -9,5 +8,3 @@ void versions_print(void);
 
 /* Prints the same, and nhmtap's version, as a `version` record. */
 void versions_print_json(void);
-
-#endif

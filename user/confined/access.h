@@ -4,8 +4,7 @@
  * that the address is made from, and so to what it points. Where it tells none, copies and loads of pointers
  * in the straight code before are followed, as far as debug information tells where they begin.
  */
-#ifndef NHMTAP_ACCESS_H
-#define NHMTAP_ACCESS_H
+#pragma once
 
 #include "confined/code_bytes.h"
 #include "confined/lines.h"
@@ -15,5 +14,3 @@
  * is not known: TYPE_… of naming/untyped.h. */
 const char *type_of_access(struct lines *lines, const struct code_bytes *code, __u64 address,
 			   struct typed *typed);
-
-#endif

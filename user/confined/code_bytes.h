@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The code of a file. */
-#ifndef NHMTAP_CODE_BYTES_H
-#define NHMTAP_CODE_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <linux/types.h>
@@ -14,5 +13,3 @@ struct code_bytes {
 	size_t nr;
 	__u64 size; /* of all parts */
 };
-
-#endif

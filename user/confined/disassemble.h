@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Instructions as text, by libcapstone. */
-#ifndef NHMTAP_DISASSEMBLE_H
-#define NHMTAP_DISASSEMBLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ const char *disassemble_load_library(void);
  * "(bad)" or ".byte". Returns NULL, or why there are none. The caller frees the list. */
 const char *disassemble(const __u8 *code, size_t size, __u64 address, bool wide,
 			struct told_instruction **list, size_t *nr);
-
-#endif

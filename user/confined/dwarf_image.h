@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The DWARF of an image: its size, its alternate file, and libdw's handle. */
-#ifndef NHMTAP_DWARF_IMAGE_H
-#define NHMTAP_DWARF_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <elfutils/libdw.h>
@@ -26,5 +25,3 @@ const char *dwarf_alternate(const struct image *image, char build_id[2 * BUILD_I
 /* Reads all DWARF, and closes the image's file, which is not needed any more. Returns NULL if libdw rejects
  * it. dwarf_end() must be called before image_close(). */
 Dwarf *dwarf_open(struct image *image);
-
-#endif

@@ -3,8 +3,7 @@
  * Reads what a file's .eh_frame or .debug_frame says about its functions. Whatever the section contains,
  * nothing beyond it is read, and the table has at most two rows for each of its bytes.
  */
-#ifndef NHMTAP_EH_FRAME_H
-#define NHMTAP_EH_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ struct frame_section {
 };
 
 void eh_frame_read(struct unwind_rows *rows, const struct frame_section *section);
-
-#endif

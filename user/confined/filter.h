@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The system calls that are left to the worker process, by seccomp. */
-#ifndef NHMTAP_FILTER_H
-#define NHMTAP_FILTER_H
+#pragma once
 
 #include <sys/mman.h>
 
@@ -13,5 +12,3 @@ const char *filter_load_library(void);
 
 /* From now on other system calls fail. Returns 0, or an error. */
 int filter_system_calls(void);
-
-#endif

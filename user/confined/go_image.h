@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds Go's table of functions (.gopclntab) in an ELF file. Every Go program has it, even if it is stripped,
  * because the runtime needs it for its own tracebacks. */
-#ifndef NHMTAP_GO_IMAGE_H
-#define NHMTAP_GO_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ size_t go_lines_bytes(const struct go_lines *lines);
 
 /* Finds the file and line of an address; the name isn't set. Returns whether there is one. */
 bool go_lines_find(const struct go_lines *lines, __u64 address, struct source_place *place);
-
-#endif

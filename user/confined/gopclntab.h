@@ -4,8 +4,7 @@
  * names, frames and lines. Go's programs have no .eh_frame, and their innermost functions no frame pointer.
  * Whatever the section contains, nothing beyond it is read.
  */
-#ifndef NHMTAP_GOPCLNTAB_H
-#define NHMTAP_GOPCLNTAB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool gopclntab_line(const struct gopclntab *table, __u64 address, struct go_line
 
 /* Adds the rows of all functions. */
 void gopclntab_read(struct unwind_rows *rows, const struct gopclntab *table);
-
-#endif

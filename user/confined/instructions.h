@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Instructions as far as they say where an address comes from. Registers have DWARF's numbers for x86-64. */
-#ifndef NHMTAP_INSTRUCTIONS_H
-#define NHMTAP_INSTRUCTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ struct instruction {
 /* Reads 64-bit code that begins at this address, up to what is no instruction. The list is empty without
  * libcapstone. The caller frees it. */
 void instructions_read(const __u8 *code, size_t size, __u64 address, struct instruction **list, size_t *nr);
-
-#endif

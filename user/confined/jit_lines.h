@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Source lines of code that was made at run time, by the debug records of its jitdump file. */
-#ifndef NHMTAP_JIT_LINES_H
-#define NHMTAP_JIT_LINES_H
+#pragma once
 
 #include "confined/lines.h"
 
@@ -18,5 +17,3 @@ size_t jit_lines_find(const struct jit_lines *lines, __u64 address, struct sourc
 
 /* The memory in use, approximately. */
 size_t jit_lines_bytes(const struct jit_lines *lines);
-
-#endif

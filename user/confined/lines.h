@@ -3,8 +3,7 @@
  * Source files, lines and inlined functions, from DWARF by libdw. The number of steps is bounded by the
  * size of the file, whatever the DWARF contains.
  */
-#ifndef NHMTAP_LINES_H
-#define NHMTAP_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ size_t lines_find(struct lines *lines, __u64 address, struct source_place *place
 
 /* The memory in use, approximately. */
 size_t lines_bytes(const struct lines *lines);
-
-#endif

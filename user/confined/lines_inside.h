@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What lines are made of, for what else reads the same DWARF: types. */
-#ifndef NHMTAP_LINES_INSIDE_H
-#define NHMTAP_LINES_INSIDE_H
+#pragma once
 
 #include <stdbool.h>
 #include <elfutils/libdw.h>
@@ -78,5 +77,3 @@ bool lines_follow(const struct lines *lines, Dwarf_Die *die, unsigned int name);
 
 /* Finds the function, not an inlined one, that contains the address. */
 bool lines_function(struct lines *lines, __u64 address, Dwarf_Die *die);
-
-#endif

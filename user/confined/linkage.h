@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef NHMTAP_LINKAGE_H
-#define NHMTAP_LINKAGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ struct symbols;
  * that the entry jumps through, so for whatever linker and kind of table. Must be called after the file's own
  * symbols were added, and before symbols_finish(). Sections larger than `most` bytes are left out. */
 void linkage_add_symbols(const struct image *image, struct symbols *symbols, size_t most);
-
-#endif

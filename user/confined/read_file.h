@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads the symbols and lines of an ELF file and its debug file. */
-#ifndef NHMTAP_READ_FILE_H
-#define NHMTAP_READ_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void read_file(struct read_file *file, struct image *image, const struct read_wh
 	       const struct debug_folders *folders);
 void read_file_release(struct read_file *file);
 void code_bytes_release(struct code_bytes *code);
-
-#endif

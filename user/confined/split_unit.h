@@ -5,8 +5,7 @@
  * would open the file by itself, which the process may not, and reads no .dwp files. So it is given an image
  * of one unit, made of that unit's parts and the program's table of addresses.
  */
-#ifndef NHMTAP_SPLIT_UNIT_H
-#define NHMTAP_SPLIT_UNIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ bool split_unit_open(struct split_unit *unit, const struct image *of, Dwarf_Die 
 void split_unit_close(struct split_unit *unit);
 
 void split_place_release(struct split_place *where);
-
-#endif

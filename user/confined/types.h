@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Types of data, and the fields in them, from the DWARF that lines have opened. */
-#ifndef NHMTAP_TYPES_H
-#define NHMTAP_TYPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ bool type_of_entry(const struct lines *lines, Dwarf_Die *die);
 
 /* Goes through typedefs and qualifiers to the type itself. Returns false if there is none, as for void. */
 bool type_peel(const struct lines *lines, Dwarf_Die *type);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Makes the unwind table of a file from the sections that it has: .eh_frame, Go's .gopclntab, .debug_frame.
  */
-#ifndef NHMTAP_UNWIND_IMAGE_H
-#define NHMTAP_UNWIND_IMAGE_H
+#pragma once
 
 #include "unwind/table.h"
 
@@ -11,5 +10,3 @@ struct image;
 /* 64-bit files only. Returns NULL, or why there is no table: a constant sentence. The caller must call
  * unwind_table_release(). */
 const char *unwind_table_of_image(struct unwind_table *table, const struct image *image);
-
-#endif

@@ -3,8 +3,7 @@
  * Collects what the sections of a file say about its functions, each row by row, and makes the file's unwind
  * table of it. If several sections know a function, the one that is read first counts.
  */
-#ifndef NHMTAP_UNWIND_ROWS_H
-#define NHMTAP_UNWIND_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ void unwind_rows_cut(struct unwind_rows *rows, __u64 end);
 /* Makes the table. `entry`: the program's entry point, which has no caller; 0: none. Returns NULL, or why
  * there is no table: a constant sentence. The caller must call unwind_table_release(). */
 const char *unwind_rows_finish(struct unwind_rows *rows, __u64 entry, struct unwind_table *table);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The filter of branches that the LBR records: perf record's -j, perf_event_attr.branch_sample_type. */
-#ifndef NHMTAP_BRANCH_FILTER_H
-#define NHMTAP_BRANCH_FILTER_H
+#pragma once
 
 #include "base/refusal.h"
 #include "event/event.h"
@@ -24,5 +23,3 @@ __u64 branch_kind_bits(const char *word);
  * all. Returns 0, or -1 with the refusal.
  */
 int branch_filter_sides(const char *text, char sides[4], struct refusal *refusal);
-
-#endif

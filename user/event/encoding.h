@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The raw encoding that the kernel's driver uses for an event, before it applies its rules. */
-#ifndef NHMTAP_ENCODING_H
-#define NHMTAP_ENCODING_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -62,5 +61,3 @@ int generic_missing(struct host *host, const struct generic_event *event);
 
 /* The kernel's rule for an event: the first of the list that matches, or NULL. */
 const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config);
-
-#endif

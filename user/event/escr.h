@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Events of units whose counters share ESCRs (NetBurst): their terms, counters and registers. */
-#ifndef NHMTAP_ESCR_H
-#define NHMTAP_ESCR_H
+#pragma once
 
 #include "event/event.h"
 #include "event/registers.h"
@@ -35,5 +34,3 @@ __u64 escr_start(const struct event *event);
 
 /* The registers that are written to count the event, in this order. */
 void escr_registers(const struct event *event, struct registers *registers);
-
-#endif

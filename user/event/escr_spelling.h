@@ -5,8 +5,7 @@
  *     global_power_events:RUNNING:cmpl:thr=8:u   global_power_events,running,t0=usr,complement,threshold=8
  *     IOQ_allocation:TYPE_BIT0:TYPE_BIT2         ioq_allocation,type=0x5
  */
-#ifndef NHMTAP_ESCR_SPELLING_H
-#define NHMTAP_ESCR_SPELLING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@
  * event of this unit, or the terms would be too long. */
 bool escr_spelled(const struct known_unit *unit, bool two_threads, const char *text, size_t length,
 		  char *terms, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* An event: a request to perf_event_open(2), with the reason for each field that is set. It is made from text
  * and facts about the host. Nothing here makes a system call. */
-#ifndef NHMTAP_EVENT_H
-#define NHMTAP_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ bool event_stops_throttled(const struct event *event);
 /* The ns from tick to tick of a clock. The kernel converts a frequency to a period:
  * perf_swevent_init_hrtimer(), kernel/events/core.c. */
 __u64 event_clock_period(const struct event *event);
-
-#endif

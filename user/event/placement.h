@@ -4,8 +4,7 @@
  * table of its own (x86_schedule_events(), arch/x86/events/core.c), which is kernel.json in events/. The
  * functions here find out whether an assignment exists, and give one.
  */
-#ifndef NHMTAP_PLACEMENT_H
-#define NHMTAP_PLACEMENT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ int placement_find(struct host *host, const struct event *events, size_t nr, uns
 /* The set of counters that an event can use: bit i is general counter i, bit 32 + i fixed counter i. 0 if it
  * needs no counter. */
 unsigned long long placement_choices(struct host *host, const struct event *event);
-
-#endif

@@ -5,8 +5,7 @@
  * 5, 8-10, 12, 14, 17 and 19). Their values are the kernel's choice, by the functions of Linux 6.1 that
  * registers.c names.
  */
-#ifndef NHMTAP_EVENT_REGISTERS_H
-#define NHMTAP_EVENT_REGISTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ void registers_of(const struct perf_event_attr *attr, const struct host *host,
 /* Whether the LBR records branches while the event runs: either branch_sample_type asks for it, or precise_ip
  * is 2 and uses the LBR to find the precise instruction. */
 bool event_uses_lbr(const struct perf_event_attr *attr);
-
-#endif

@@ -11,8 +11,7 @@
  * only perf has modifiers (behind a '/' or a '}'), it is perf's; as a piece of its own libpfm4's, and `bare`
  * says so.
  */
-#ifndef NHMTAP_SPELLING_H
-#define NHMTAP_SPELLING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ int spelling_mode(const struct spelling *spelling, char letter);
 #define MODIFIERS_KNOWN                                                                                      \
 	"perf's " PERF_MODIFIERS "; libpfm4's e i t u k h (=0, =1), c=N, ldlat=N, precise=N, period=N, "     \
 	"freq=N"
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Events of counters that Linux has no driver for: UNIT/KIND,FIELD=VALUE,…/. */
-#ifndef NHMTAP_UNIT_H
-#define NHMTAP_UNIT_H
+#pragma once
 
 #include "event/event.h"
 #include "event/registers.h"
@@ -51,5 +50,3 @@ void unit_registers(const struct event *event, struct registers *registers);
 /* The value to write to the unit's control in order to give a command, by the number of the command's bit, to
  * these counters. */
 __u64 unit_command(const struct known_unit *unit, int command, __u32 counters);
-
-#endif

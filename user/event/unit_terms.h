@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Terms and registers of units, as events with and without ESCRs have them. */
-#ifndef NHMTAP_UNIT_TERMS_H
-#define NHMTAP_UNIT_TERMS_H
+#pragma once
 
 #include "base/refusal.h"
 #include "event/event.h"
@@ -16,5 +15,3 @@ void unit_add_field(struct register_value *reg, const char *name, const char *me
 
 /* The name of a field's value; if it has none, the description of the field. */
 const char *unit_meaning(const struct unit_field *field, __u64 value);
-
-#endif

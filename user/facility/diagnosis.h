@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The records of nhmtap doctor: what the machine is, what the process is allowed to do, and what works. */
-#ifndef NHMTAP_DIAGNOSIS_H
-#define NHMTAP_DIAGNOSIS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -17,5 +16,3 @@ json_t *permission_record(const struct permission *permission);
 json_t *counters_record(const struct free_counters *counters, const struct processor *processor,
 			struct host *host);
 json_t *facility_record(const struct finding *finding);
-
-#endif

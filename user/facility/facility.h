@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The facilities of the PMU and of the kernel that nhmtap depends on, one row each. Whether a facility works
  * is found out by using it. */
-#ifndef NHMTAP_FACILITY_H
-#define NHMTAP_FACILITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ struct free_counters {
 /* Opens groups of increasing size until one does not run. It is not enough that a group can be opened: the
  * kernel opens any group that would fit an idle PMU. At most `general` and `fixed` counters are tried. */
 void free_counters_count(struct free_counters *counters, struct host *host, int general, int fixed);
-
-#endif

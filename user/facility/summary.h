@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The summary of the findings of nhmtap doctor: what works, each reason why something does not, and what
  * mends it. */
-#ifndef NHMTAP_SUMMARY_H
-#define NHMTAP_SUMMARY_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,5 +12,3 @@
  * Returns a new reference.
  */
 json_t *diagnosis_record(const json_t *findings);
-
-#endif

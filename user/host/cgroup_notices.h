@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Tells when cgroups are made in folders of a cgroup file system, by inotify(7). */
-#ifndef NHMTAP_CGROUP_NOTICES_H
-#define NHMTAP_CGROUP_NOTICES_H
+#pragma once
 
 struct cgroup_notices;
 
@@ -23,5 +22,3 @@ void cgroup_notices_keep(struct cgroup_notices *notices);
 /* Calls `made` for each cgroup that was made in a watched folder since the last call. */
 void cgroup_notices_take(struct cgroup_notices *notices, void (*made)(void *context, const char *folder),
 			 void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The owner of a cgroup, by its path: a container, a pod, or a unit of systemd. */
-#ifndef NHMTAP_CGROUP_OWNER_H
-#define NHMTAP_CGROUP_OWNER_H
+#pragma once
 
 #define CONTAINER_ID_LENGTH 64 /* hexadecimal digits */
 
@@ -18,5 +17,3 @@ struct cgroup_owner {
  * src/basic/cgroup-util.c: the first below the slices.
  */
 struct cgroup_owner cgroup_owner(const char *path);
-
-#endif

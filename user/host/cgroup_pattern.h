@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Patterns of cgroup paths. '*', '?' and [a-z] match within one part of the path. A part '**' matches any
  * number of parts; at the end of the pattern it matches at least one. */
-#ifndef NHMTAP_CGROUP_PATTERN_H
-#define NHMTAP_CGROUP_PATTERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ bool cgroup_may_fit_below(const char *pattern, const char *path);
 /* The length of the part of the pattern that is the path of a cgroup below which all matching cgroups are; 0
  * for the root. */
 size_t cgroup_pattern_root(const char *pattern);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Paths of cgroups by the id that BPF programs see. */
-#ifndef NHMTAP_CGROUPS_H
-#define NHMTAP_CGROUPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ void cgroups_made(struct cgroups *cgroups, __u64 id, const char *path);
 /* Paths of cgroups that no longer exist are kept for `ns`, so that they are known until the interval ends. If
  * called several times, the longest time counts. Without a call, they are dropped once there are many. */
 void cgroups_keep(struct cgroups *cgroups, __u64 ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Small text files below the host's root. */
-#ifndef NHMTAP_FILES_H
-#define NHMTAP_FILES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ long slurp_number(const struct host *host, const char *path, long otherwise);
 /* Copies the value after "NAME :" from a text of such lines, up to the end of the line. Returns NULL if there
  * is no such line. */
 char *line_value(char *text, const char *name, char *value, size_t size);
-
-#endif

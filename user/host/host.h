@@ -16,8 +16,7 @@
  * - Never, because they can't change while a process lives: processor, kernel, BTF, boot, container.
  * - Never, because a session keeps what it began with: capabilities, limits, lockdown, tables of events.
  */
-#ifndef NHMTAP_HOST_H
-#define NHMTAP_HOST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -208,5 +207,3 @@ bool host_capable(const struct host *host, int capability);
 
 /* Whether perf_event_open(2) may measure the kernel: perf_allow_kernel(), perf_event.h. */
 bool host_may_count_kernel(const struct host *host);
-
-#endif

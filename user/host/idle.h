@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The time in which CPUs were idle, as the kernel accounts for it (/proc/stat). */
-#ifndef NHMTAP_IDLE_H
-#define NHMTAP_IDLE_H
+#pragma once
 
 #include "base/cpus.h"
 
@@ -17,5 +16,3 @@ void idle_release(struct idle *idle);
 
 /* The idle time of these CPUs since the reading, in seconds. CPUs that were not there then have none. */
 double idle_beyond(const struct idle *before, const struct cpus *cpus);
-
-#endif

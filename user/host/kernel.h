@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The configuration and the settings of the kernel on which measuring depends. */
-#ifndef NHMTAP_KERNEL_H
-#define NHMTAP_KERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -42,5 +41,3 @@ bool kernel_miscounts(const struct host *host);
 /* Explains why the machine may lack the PMU of this name, and what may provide it. The caller fills in the
  * refusal's status and `asked`. Always returns -1. */
 int kernel_lacks_pmu(struct host *host, const char *name, struct refusal *refusal);
-
-#endif

@@ -20,8 +20,7 @@
  * - CAP_SYS_RAWIO: only with --msr, to open /dev/cpu/N/msr.
  * - CAP_KILL: only with COMMAND, which may have changed its user and must be told to end.
  */
-#ifndef NHMTAP_PRIVILEGES_H
-#define NHMTAP_PRIVILEGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ __u64 privileges_held(void);
 /* The name of the next capability of the table above that is in the set: "CAP_PERFMON"; NULL if there are no
  * more. Starts at *at and advances it. */
 const char *privileges_name(__u64 set, size_t *at);
-
-#endif

@@ -4,8 +4,7 @@
  * nhmtap's own pid namespace. /proc has those of the namespace in which it was mounted, which may be another
  * one.
  */
-#ifndef NHMTAP_PROCESSES_H
-#define NHMTAP_PROCESSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ bool proc_is_there(pid_t id, bool thread);
 /* Copies what follows the name of a line ("Tgid:") in /proc/NUMBER/status of a process or thread of nhmtap's
  * namespace. Returns false if the process has ended, or there is no such line. */
 bool proc_status(pid_t pid, const char *name, char *value, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * The processor's identification: CPUID and the two MSRs that describe its PMU. Sources: the guide, 3.1.1,
  * 4.1 to 4.3; SDM volume 2A, CPUID; volume 4 for the MSRs' bits.
  */
-#ifndef NHMTAP_PROCESSOR_H
-#define NHMTAP_PROCESSOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -92,5 +91,3 @@ bool processor_third_level_cache(const struct host *host);
 struct signature signature_of(__u32 eax);
 struct perfmon perfmon_of(const struct cpuid *leaf);
 __u64 msr_field_value(const struct msr *msr, const struct msr_field *field);
-
-#endif

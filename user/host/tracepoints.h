@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The kernel's tracepoints, by their numbers in perf_event_attr. */
-#ifndef NHMTAP_TRACEPOINTS_H
-#define NHMTAP_TRACEPOINTS_H
+#pragma once
 
 #include "host/host.h"
 
@@ -13,5 +12,3 @@ struct tracepoint {
 /* Looks up a tracepoint in tracefs. Returns false if there is none of this number, or if this user may not
  * read tracefs; then `tracepoint` is unchanged. */
 bool tracepoint_find(const struct host *host, __u64 id, struct tracepoint *tracepoint);
-
-#endif

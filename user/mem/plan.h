@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The plan of mem: samples of loads with their addresses, latencies and sources, and of stores. */
-#ifndef NHMTAP_MEM_PLAN_H
-#define NHMTAP_MEM_PLAN_H
+#pragma once
 
 #include "plan/plan.h"
 
@@ -26,5 +25,3 @@ int check_physical(const char *option, const struct options *options, const stru
  * the threshold of --ldlat, mem-stores); or samples of the events that were asked for. Returns 0, or -1 with
  * the refusal. */
 int plan_mem(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
-
-#endif

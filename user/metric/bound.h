@@ -24,8 +24,7 @@
  * would show the same part of itself in each turn, which no reading reveals; so the order of the turns is
  * mixed (collection/solo.h).
  */
-#ifndef NHMTAP_BOUND_H
-#define NHMTAP_BOUND_H
+#pragma once
 
 #include <stddef.h>
 
@@ -80,5 +79,3 @@ int bound_of(const struct turns *turns, const struct count *counts, const size_t
  * paces never above what the core is capable of in the time without a counter: the only upper bound if there
  * are too few readings. */
 void bound_of_count(const struct turns *turns, const struct count *counts, size_t event, struct bound *bound);
-
-#endif

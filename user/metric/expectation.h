@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Expectations of counts and metrics: "ipc>0.8", "page-faults<=10k", "task-clock<20ms". Pure. */
-#ifndef NHMTAP_EXPECTATION_H
-#define NHMTAP_EXPECTATION_H
+#pragma once
 
 #include "base/refusal.h"
 #include "metric/bound.h"
@@ -34,5 +33,3 @@ const char *expectation_operator(const struct expectation *expectation);
 
 /* MET if it holds everywhere within the bound, FAILED if it holds nowhere, else CANNOT_TELL. */
 enum outcome expectation_outcome(const struct expectation *expectation, const struct bound *bound);
-
-#endif

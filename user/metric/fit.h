@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Whether the core has enough counters to count events at the same time, by the rules of its tables. */
-#ifndef NHMTAP_FIT_H
-#define NHMTAP_FIT_H
+#pragma once
 
 #include "event/event.h"
 #include "host/host.h"
@@ -12,5 +11,3 @@ bool events_fit(const struct events *events, struct host *host);
 
 /* The counters that the kernel uses itself, in placement_find()'s form of `taken`: the NMI watchdog's. */
 unsigned long long counters_held(struct host *host);
-
-#endif

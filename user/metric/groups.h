@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Groups of event names, as few as possible, each of which fits the counters. A group is counted at the same
  * time, and has no event twice. Pure, except for what the event parser asks of the host. */
-#ifndef NHMTAP_GROUPS_H
-#define NHMTAP_GROUPS_H
+#pragma once
 
 #include "base/refusal.h"
 #include "event/event.h"
@@ -32,5 +31,3 @@ char *groups_text(const struct groups *groups);
 size_t groups_place(const struct groups *groups, size_t group, const char *name);
 
 void groups_release(struct groups *groups);
-
-#endif

@@ -4,8 +4,7 @@
  * metrics. Those of one metric are in one group if they fit the counters, so that they are counted during the
  * same time.
  */
-#ifndef NHMTAP_METRIC_H
-#define NHMTAP_METRIC_H
+#pragma once
 
 #include "base/refusal.h"
 #include "event/event.h"
@@ -62,5 +61,3 @@ struct metric_input {
  * there is no value. */
 int metric_value(const struct metric *metric, const struct metric_input *inputs, double *value, char *why,
 		 size_t size);
-
-#endif

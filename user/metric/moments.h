@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Running mean and sum of squared differences of values: Welford's method, which does not lose precision with
  * large values. A zeroed struct has no values yet. */
-#ifndef NHMTAP_MOMENTS_H
-#define NHMTAP_MOMENTS_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -15,5 +14,3 @@ void moments_add(struct moments *moments, double value);
 
 /* The variance of the values, not of their mean. NAN for fewer than two values. */
 double moments_variance(const struct moments *moments);
-
-#endif

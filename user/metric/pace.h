@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The highest pace at which events can occur. It limits what may have happened while an event had no counter.
  */
-#ifndef NHMTAP_PACE_H
-#define NHMTAP_PACE_H
+#pragma once
 
 #include "event/event.h"
 #include "host/host.h"
@@ -19,5 +18,3 @@ double cycles_per_ns(__u64 stamp_before, __u64 stamp_after, __u64 ns);
 
 /* The time stamp counter. */
 __u64 time_stamp(void);
-
-#endif

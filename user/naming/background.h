@@ -4,8 +4,7 @@
  * longer than the caller can wait, the thread continues, and the name is known at a later call. Only one
  * thread may call these functions, and nothing else may use the naming meanwhile.
  */
-#ifndef NHMTAP_BACKGROUND_H
-#define NHMTAP_BACKGROUND_H
+#pragma once
 
 #include "naming/naming.h"
 
@@ -42,5 +41,3 @@ const struct name *background_known(struct background *background, const char *b
 
 /* Calls naming_forget(), but only if no file is being read at the moment. */
 void background_forget(struct background *background, __u64 since);
-
-#endif

@@ -4,8 +4,7 @@
  * looked up, as far as they were asked for. What has no name is described by its place, so that the name can
  * be looked up later. Addresses with equal descriptions share one code, which has a number.
  */
-#ifndef NHMTAP_CODES_H
-#define NHMTAP_CODES_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -152,5 +151,3 @@ void codes_keep(struct codes *codes, const bool *used, __u32 *numbers);
 const struct code *codes_at(const struct codes *codes, __u32 number);
 
 bool address_is_kernel(__u64 address);
-
-#endif

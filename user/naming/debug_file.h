@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Opens files by a path as a process or another system sees it, which may be below another root, and finds
  * their debug files. */
-#ifndef NHMTAP_DEBUG_FILE_H
-#define NHMTAP_DEBUG_FILE_H
+#pragma once
 
 #include <limits.h>
 #include <sys/stat.h>
@@ -67,5 +66,3 @@ bool debug_file_open(struct image *debug, const struct image *of, const struct p
  * Returns whether it was found. */
 bool alternate_open(struct image *alternate, const char *name, const char *build_id,
 		    const struct place *place, const struct debug_dirs *dirs, open_debug_fn open);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Demangles C++ and Rust symbols. */
-#ifndef NHMTAP_DEMANGLE_H
-#define NHMTAP_DEMANGLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ size_t unversioned(const char *symbol);
  * that are not UTF-8 are kept. Returns the length.
  */
 size_t demangle(const char *symbol, char *text, size_t size);
-
-#endif

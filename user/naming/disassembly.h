@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Instructions of a file's code as text. A worker of its own reads the file: see worker.h. */
-#ifndef NHMTAP_DISASSEMBLY_H
-#define NHMTAP_DISASSEMBLY_H
+#pragma once
 
 #include <stddef.h>
 #include <linux/types.h>
@@ -25,5 +24,3 @@ struct worker *disassembly_worker(void);
  * this process can open the file: see naming_file(). The caller calls disassembly_release() in any case. */
 void disassembly_read(struct disassembly *disassembly, struct worker *worker, const char *path, __u64 offset);
 void disassembly_release(struct disassembly *disassembly);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Any thread may call these functions.
  */
-#ifndef NHMTAP_FOREIGN_H
-#define NHMTAP_FOREIGN_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -79,5 +78,3 @@ bool foreign_stat(const char *path, dev_t device, unsigned int wait_ms, struct s
 bool foreign_is_stuck(dev_t device);
 
 #define FOREIGN_STUCK "its file system does not answer"
-
-#endif

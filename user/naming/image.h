@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* An ELF file. It is read, never mapped: if it is truncated meanwhile, a read fails, whereas access to a
  * mapping would kill the program with SIGBUS. 32-bit and 64-bit files are accepted, little endian only. */
-#ifndef NHMTAP_IMAGE_H
-#define NHMTAP_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ __u64 image_end_of_code(const void *image, __u64 address);
 
 /* Opens the image in .gnu_debugdata, which has symbols that .dynsym lacks. Returns whether there is one. */
 bool image_mini(const struct image *image, struct image *mini, size_t most);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads the names of compiled code from a jitdump file (its lines: confined/jit_lines.h), the binary form
  * that V8, .NET, LLVM and Java's agents write: tools/perf/Documentation/jitdump-specification.txt. */
-#ifndef NHMTAP_JITDUMP_H
-#define NHMTAP_JITDUMP_H
+#pragma once
 
 #include "naming/symbols.h"
 
@@ -16,5 +15,3 @@ bool jitdump_is(int fd);
  * takes the place of what was there. They take at most `most` bytes. Returns NULL, or why there are no
  * symbols: a constant sentence. */
 const char *jitdump_symbols(struct symbols *symbols, int fd, size_t most);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The records of a jitdump file: tools/perf/Documentation/jitdump-specification.txt. */
-#ifndef NHMTAP_JITDUMP_FORMAT_H
-#define NHMTAP_JITDUMP_FORMAT_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -43,5 +42,3 @@ struct jitdump_row {
 	__u32 line, discriminator;
 	/* the file's path, which ends with 0, follows; "\xff": that of the row before */
 };
-
-#endif

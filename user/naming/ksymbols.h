@@ -4,8 +4,7 @@
  * comes and goes, and its addresses are used again, so each piece has a lifetime. /proc/kallsyms, which is
  * read once, has what was there before.
  */
-#ifndef NHMTAP_KSYMBOLS_H
-#define NHMTAP_KSYMBOLS_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -36,5 +35,3 @@ const struct ksymbol *ksymbols_find(const struct ksymbols *ksymbols, __u64 addre
 /* Forgets code that was gone before `since`. */
 void ksymbols_forget(struct ksymbols *ksymbols, __u64 since);
 void ksymbols_release(struct ksymbols *ksymbols);
-
-#endif

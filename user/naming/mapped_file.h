@@ -4,8 +4,7 @@
  * long as a process has them mapped, so that a file can still be read after it was deleted or replaced, or
  * after its container has gone.
  */
-#ifndef NHMTAP_MAPPED_FILE_H
-#define NHMTAP_MAPPED_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ const char *mapped_file_path(const struct mapped_file *file, char *text, size_t 
 /* The same for a path within a root ("/tmp/perf-7.map"), which need not exist. NULL if the root
  * is unknown. */
 const char *root_path(const struct root *root, const char *path, char *text, size_t size);
-
-#endif

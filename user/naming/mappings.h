@@ -9,8 +9,7 @@
  * Memory is limited to MAPPINGS_MOST mappings. Beyond that, those that have ended are dropped first.
  * Processes and mappings that have ended take at most 16 MiB, with the files that only they had mapped.
  */
-#ifndef NHMTAP_MAPPINGS_H
-#define NHMTAP_MAPPINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -126,5 +125,3 @@ bool mappings_replaced(struct mappings *mappings);
 
 /* Number of mappings that were dropped for lack of room so far. */
 __u64 mappings_dropped(const struct mappings *mappings);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads symbols from text files: /proc/kallsyms, and the perf-PID.map that a JIT writes. */
-#ifndef NHMTAP_MAPS_H
-#define NHMTAP_MAPS_H
+#pragma once
 
 #include "naming/symbols.h"
 
@@ -20,5 +19,3 @@ __u64 kernel_modules_version(const char *modules);
 /* Reads symbols from lines "START SIZE name" of a descriptor, which is closed; of at most `most` bytes. If
  * two symbols overlap, the one on the later line is used. */
 const char *jit_symbols(struct symbols *symbols, int fd, size_t most);
-
-#endif

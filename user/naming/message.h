@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The messages between a process and its worker. Each is one packet of a socket. See worker.h. */
-#ifndef NHMTAP_MESSAGE_H
-#define NHMTAP_MESSAGE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -112,5 +111,3 @@ struct answer {
 	__u32 no_room;	  /* symbols of the file were left out, because they take too much memory */
 	__u32 unused;
 };
-
-#endif

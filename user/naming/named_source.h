@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A file, the kernel, or a map of compiled code, with the names made from it. It is kept and forgotten as a
  * whole. */
-#ifndef NHMTAP_NAMED_SOURCE_H
-#define NHMTAP_NAMED_SOURCE_H
+#pragma once
 
 #include <time.h>
 #include <sys/stat.h>
@@ -101,5 +100,3 @@ struct name *source_datum_at(struct source *source, __u64 address);
 
 /* The same for what the instruction at an address accesses: only its type. */
 struct name *source_access_at(struct source *source, __u64 address);
-
-#endif

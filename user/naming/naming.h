@@ -7,8 +7,7 @@
  * These functions open and read files, so they must not be called while samples are being read. Only one
  * thread may call them at a time.
  */
-#ifndef NHMTAP_NAMING_H
-#define NHMTAP_NAMING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,5 +121,3 @@ void naming_forget(struct naming *naming, __u64 since);
 
 /* Bytes in use, as counted against the limit. */
 size_t naming_memory(const struct naming *naming);
-
-#endif

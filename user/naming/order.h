@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef NHMTAP_ORDER_H
-#define NHMTAP_ORDER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
  * of reading them.
  */
 void order_by_address(void *list, size_t nr, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Memory that is freed as a whole. */
-#ifndef NHMTAP_POOL_H
-#define NHMTAP_POOL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@ struct pool {
 void *pool_take(struct pool *pool, size_t size);
 char *pool_text(struct pool *pool, const char *text, size_t length);
 void pool_release(struct pool *pool);
-
-#endif

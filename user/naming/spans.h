@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds the range that applies to an address, among many that may be nested or overlap. */
-#ifndef NHMTAP_SPANS_H
-#define NHMTAP_SPANS_H
+#pragma once
 
 #include <stddef.h>
 #include <linux/types.h>
@@ -32,5 +31,3 @@ __u32 spans_find(const struct spans *spans, __u64 address);
 
 void spans_release(struct spans *spans);
 size_t spans_bytes(const struct spans *spans);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Function symbols, by address. */
-#ifndef NHMTAP_SYMBOLS_H
-#define NHMTAP_SYMBOLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ static inline const char *symbol_name(const struct symbols *symbols, const struc
 
 void symbols_release(struct symbols *symbols);
 size_t symbols_bytes(const struct symbols *symbols);
-
-#endif

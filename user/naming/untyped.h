@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Why data has no type: words as they are in records. */
-#ifndef NHMTAP_UNTYPED_H
-#define NHMTAP_UNTYPED_H
+#pragma once
 
 #define TYPE_NO_DWARF	 "no_dwarf"    /* the file has no debug information */
 #define TYPE_UNDESCRIBED "undescribed" /* debug information does not say what is there */
@@ -19,5 +18,3 @@
 #define TYPE_KERNEL	 "kernel"
 #define TYPE_UNKNOWN	 "unknown"
 #define TYPE_NO_TIME	 "no_time"
-
-#endif

@@ -15,8 +15,7 @@
  * A worker that an attacker has taken over can return wrong names, also of other files, and read the files
  * that were passed to it. If there can be no worker, because fork or seccomp is refused, nothing is read.
  */
-#ifndef NHMTAP_WORKER_H
-#define NHMTAP_WORKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ struct told_symbols {
 	size_t nr_segments, nr_loaded;
 };
 bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct told_symbols *told);
-
-#endif

@@ -9,8 +9,7 @@
  * include it, or nothing. A cell's upper bound is also limited by that of a sum that includes it. With too
  * few turns nothing is known.
  */
-#ifndef NHMTAP_OFFCORE_CELLS_H
-#define NHMTAP_OFFCORE_CELLS_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -46,5 +45,3 @@ void cells_measure(const struct looks *looks, struct measured_cells *cells);
  * possible: nothing is known.
  */
 int cells_share(const struct looks *looks, __u64 kind, __u64 unclear, double *share, struct bound *bound);
-
-#endif

@@ -4,8 +4,7 @@
  * off-core registers. Instructions are counted as well; their spread shows whether the command behaves the
  * same each time.
  */
-#ifndef NHMTAP_OFFCORE_EXECUTIONS_H
-#define NHMTAP_OFFCORE_EXECUTIONS_H
+#pragma once
 
 #include <time.h>
 
@@ -50,5 +49,3 @@ struct count executions_count(const struct executions *executions, size_t row, i
 /* Add members to the record, and to a cell. */
 void executions_put(const struct executions *executions, size_t row, __u64 repeats, json_t *record);
 void executions_put_spread(json_t *value, const struct moments *moments);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A matrix of off-core requests: rows for kinds of requests, columns for responses, and a cell for each pair,
  * with its value of the off-core register (guide, Table 12). Pure. */
-#ifndef NHMTAP_MATRIX_H
-#define NHMTAP_MATRIX_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -48,5 +47,3 @@ char *matrix_events(const struct matrix *matrix, const struct host *host, const 
 /* The name of a cell's request or response; "all" for MATRIX_ALL. */
 const char *matrix_request(const struct matrix *matrix, const struct matrix_cell *cell);
 const char *matrix_response(const struct matrix *matrix, const struct matrix_cell *cell);
-
-#endif

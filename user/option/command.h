@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The subcommands. Each is a struct that registers itself: the linker gathers them from all object files into
  * one section, so a new command is a new file and needs no change elsewhere. */
-#ifndef NHMTAP_COMMAND_H
-#define NHMTAP_COMMAND_H
+#pragma once
 
 #include "base/refusal.h"
 #include "option/option.h"
@@ -41,5 +40,3 @@ const struct command *command_find(const char *name);
 /* Calls `each` with every row of a command's options. */
 void command_each_option(const struct command *command,
 			 void (*each)(const struct option_row *row, void *context), void *context);
-
-#endif

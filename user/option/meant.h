@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a user may have meant by a command or an option that does not exist: a similar name, or one of perf's.
  */
-#ifndef NHMTAP_MEANT_H
-#define NHMTAP_MEANT_H
+#pragma once
 
 #include "base/refusal.h"
 #include "option/command.h"
@@ -18,5 +17,3 @@ int meant_option(const struct command *command, const char *text, struct refusal
  * would be taken for COMMAND. words[at] is the first word behind the options; NULL ends the words. Returns 0
  * or -1. */
 int meant_values(char *const *words, int at, struct refusal *refusal);
-
-#endif

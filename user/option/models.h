@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The models of the emulated machine, from the table that it is built with. */
-#ifndef NHMTAP_MODELS_H
-#define NHMTAP_MODELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ bool machine_counts(size_t i, const struct machine_event *event);
 /* The name of the first model whose processor is of this family and model, as CPUID has them; NULL if none
  * is. */
 const char *machine_model_of(unsigned int family, unsigned int model);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Options as rows. A row gives an option's name, its argument, and where its value is stored. The same rows
  * define the command line, --help, the members of CONFIG, and CONFIG's schema. */
-#ifndef NHMTAP_OPTION_H
-#define NHMTAP_OPTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ json_t *option_schema(const struct option_row *row);
 
 /* Prints the help on a command's options. */
 void options_help(const struct command *command, FILE *out);
-
-#endif

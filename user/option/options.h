@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The options that the user gave. Those that several commands share are members here. */
-#ifndef NHMTAP_OPTIONS_H
-#define NHMTAP_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ void options_release(struct options *options);
 
 /* Appends to a list separated by ','; NULL is the empty list. The options own the result. */
 void options_join(struct options *options, const char **list, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * What a server of HTTP is shown, and what it has to show: certificates and headers, such as Authorization.
  * They come from files or the environment, never from the command line, and are in no record.
  */
-#ifndef NHMTAP_ACCESS_H
-#define NHMTAP_ACCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -38,5 +37,3 @@ bool access_is_same(const struct push_access *one, const struct push_access *oth
 int credentials_read(struct credentials *credentials, const struct push_access *access, const char *url,
 		     bool otlp, struct refusal *refusal);
 void credentials_release(struct credentials *credentials);
-
-#endif

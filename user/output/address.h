@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Addresses of sockets to connect to or to listen on: "unix:PATH" or "tcp:HOST:PORT". */
-#ifndef NHMTAP_ADDRESS_H
-#define NHMTAP_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -46,5 +45,3 @@ int address_join(const struct address *address, struct joining **joining, unsign
 
 /* Gives up what is under way; NULL: nothing. */
 void address_part(struct joining *joining);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Stacks as the formats write them: the frames of records, by name. */
-#ifndef NHMTAP_CALLS_H
-#define NHMTAP_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ const char *step_file(const struct step *step);
  * outermost to the innermost, and the branch that the stack led to. */
 void calls_walk(const struct calls *calls, const json_t *entry,
 		void (*visit)(void *of, const struct step *step), void *of);
-
-#endif

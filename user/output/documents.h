@@ -4,8 +4,7 @@
  * under their name only once they are complete, and HTTP requests. The number of bytes that may wait is
  * bounded: beyond the bound the oldest documents are dropped and their records counted.
  */
-#ifndef NHMTAP_DOCUMENTS_H
-#define NHMTAP_DOCUMENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ void documents_taken(struct documents *documents);
 /* Writes the first document into its file, and renames the file once it is complete. Documents that the next
  * one would replace at once are dropped. Returns 0 or -errno. */
 int documents_write(struct documents *documents);
-
-#endif

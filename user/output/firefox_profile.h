@@ -5,8 +5,7 @@
  * two neighbouring spans become one, and what is equal in them is summed up. So sums stay, and the time
  * becomes coarser. Stacks that are new when there are too many go to "[others]".
  */
-#ifndef NHMTAP_FIREFOX_PROFILE_H
-#define NHMTAP_FIREFOX_PROFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -52,5 +51,3 @@ void fox_remark(struct fox *fox, const char *title, const char *text);
 
 /* The profile as a value, a new reference. `interval_ms` is the distance of two samples. */
 json_t *fox_value(const struct fox *fox, const char *title, double interval_ms);
-
-#endif

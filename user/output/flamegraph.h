@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Makes one HTML page that draws the stacks of a stored stream of records, or the difference of two streams.
  * The page's template is flamegraph.html. */
-#ifndef NHMTAP_FLAMEGRAPH_H
-#define NHMTAP_FLAMEGRAPH_H
+#pragma once
 
 #include <stddef.h>
 #include <jansson.h>
@@ -38,5 +37,3 @@ size_t flamegraph_events(const struct flamegraph *flamegraph);
 
 /* Appends the page to `page`, with `title` as its heading. */
 void flamegraph_page(const struct flamegraph *flamegraph, const char *title, struct text *page);
-
-#endif

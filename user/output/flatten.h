@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Turns a record into rows without nested values: one row for each entry, or one for the record itself. */
-#ifndef NHMTAP_FLATTEN_H
-#define NHMTAP_FLATTEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -22,5 +21,3 @@ struct row {
  */
 int flatten(const json_t *record, const struct calls *calls, bool stacks,
 	    int (*take)(void *context, const struct row *row), void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Compression in the format of gzip. */
-#ifndef NHMTAP_GZIP_H
-#define NHMTAP_GZIP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ char *gunzip(const void *bytes, size_t size, size_t *unzipped_size);
 
 /* Whether the bytes are in the format of gzip already. */
 bool gzip_is(const void *bytes, size_t size);
-
-#endif

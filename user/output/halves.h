@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Documents that are too large for a server: each format makes two smaller ones of them. */
-#ifndef NHMTAP_HALVES_H
-#define NHMTAP_HALVES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ struct half {
 typedef bool halve_t(const char *bytes, size_t size, struct half halves[2]);
 
 halve_t lines_halve, otlp_halve, otlp_profiles_halve, otlp_profiles_json_halve, pprof_halve;
-
-#endif

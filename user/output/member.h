@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Access to members of a record, with a default for those that are missing. */
-#ifndef NHMTAP_MEMBER_H
-#define NHMTAP_MEMBER_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -82,5 +81,3 @@ static inline const char *measured_program(const json_t *start)
 		return NULL;
 	return json_string_value(json_array_get(json_object_get(target, "process.command_args"), 0));
 }
-
-#endif

@@ -4,8 +4,7 @@
  * of series is limited for labels without a natural limit (functions, pids, addresses, cgroups): once the
  * limit is reached, series that had no value for an hour are dropped.
  */
-#ifndef NHMTAP_METERS_H
-#define NHMTAP_METERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ void meters_begin_anew(struct meters *meters);
 
 /* The same for gauges alone: counters go on. */
 void meters_clear_gauges(struct meters *meters);
-
-#endif

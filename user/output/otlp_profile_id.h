@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef NHMTAP_OTLP_PROFILE_ID_H
-#define NHMTAP_OTLP_PROFILE_ID_H
+#pragma once
 
 #include <protobuf-c/protobuf-c.h>
 
 /* A new id for a profile of OpenTelemetry: 16 bytes, which the profile's holder frees. */
 ProtobufCBinaryData otlp_profile_id(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef NHMTAP_OTLP_RESOURCE_H
-#define NHMTAP_OTLP_RESOURCE_H
+#pragma once
 
 #include "output/output.h"
 
@@ -26,4 +25,3 @@ void otlp_contexts_release(struct otlp_contexts *contexts);
 
 /* The attributes that a process of this number has published; NULL: none. */
 const json_t *otlp_context_of(const struct otlp_contexts *contexts, json_int_t pid);
-#endif

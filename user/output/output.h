@@ -4,8 +4,7 @@
  * have (schema_version, time, run_id, seq, activity). Where the format asks for it, a record with a long list
  * is cut into parts, so that no line is longer than RECORD_MAX.
  */
-#ifndef NHMTAP_OUTPUT_H
-#define NHMTAP_OUTPUT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -259,5 +258,3 @@ void stream_release(struct stream *stream);
 /* Opens a stream as --output and --format say, for commands that do not measure. Returns 0, or -1 with the
  * refusal. */
 int stream_open_options(struct stream *stream, const struct options *options, struct refusal *refusal);
-
-#endif

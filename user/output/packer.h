@@ -4,8 +4,7 @@
  * of it becomes frames of whole records. A frame is written when it is large, or a fifth of a second after
  * its first record.
  */
-#ifndef NHMTAP_PACKER_H
-#define NHMTAP_PACKER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ int packer_error(const struct packer *packer);
 /* Writes what is in the pipe, which nobody may write to any more, and closes the file. Returns 0, or an
  * errno: ETIMEDOUT if that takes longer than some seconds. NULL: does nothing. */
 int packer_end(struct packer *packer);
-
-#endif

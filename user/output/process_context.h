@@ -3,8 +3,7 @@
  * The process context of OpenTelemetry (OTEP 4719, version 2): a process publishes the attributes of its
  * resource (service.name, service.instance.id, …) in a mapping of its own, where others find them.
  */
-#ifndef NHMTAP_PROCESS_CONTEXT_H
-#define NHMTAP_PROCESS_CONTEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -32,5 +31,3 @@ json_t *process_context_read(pid_t pid, __u64 address, __u64 *published);
 
 /* Parses the payload of a context. Returns as process_context_read(). Used by it, and by its fuzzer. */
 json_t *process_context_parse(const void *payload, size_t size);
-
-#endif

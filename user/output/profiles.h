@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the formats share that write a whole profile for another tool's viewer. */
-#ifndef NHMTAP_PROFILES_H
-#define NHMTAP_PROFILES_H
+#pragma once
 
 #include <stdint.h>
 #include <jansson.h>
@@ -76,5 +75,3 @@ int profile_check_intervals(const struct stream *stream, const struct options *o
 /* Both of these. */
 int profile_check(const struct stream *stream, const struct options *options, size_t nr_events,
 		  struct refusal *refusal);
-
-#endif

@@ -4,8 +4,7 @@
  * process has one stderr. Nothing is shown where stderr is not a terminal, or where records are written to a
  * terminal.
  */
-#ifndef NHMTAP_PROGRESS_H
-#define NHMTAP_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void progress_show_read(int fd, __u64 bytes);
 
 /* 3250586 as "3.1 MiB"; returns buffer. */
 const char *progress_size(__u64 bytes, char *buffer, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Making messages of protobuf-c, which free_unpacked() then frees as a whole. */
-#ifndef NHMTAP_PROTOBUF_H
-#define NHMTAP_PROTOBUF_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -16,5 +15,3 @@
 
 /* Appends to a repeated field. */
 #define PROTOBUF_APPEND(list, number, item) (*xappend(list, number) = (item))
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef NHMTAP_PROTOBUF_JSON_H
-#define NHMTAP_PROTOBUF_JSON_H
+#pragma once
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -14,5 +13,3 @@ void protobuf_json(struct compact *out, const ProtobufCMessage *message);
 /* Makes the message of this type that protobuf_json() has written. What it would not write is left out. The
  * caller frees it as an unpacked one. */
 ProtobufCMessage *protobuf_of_json(const ProtobufCMessageDescriptor *descriptor, const json_t *object);
-
-#endif

@@ -3,8 +3,7 @@
  * Messages that keep what several of their parts share in tables, and name an item by its number. If parts
  * are taken out of a message, items are left that nothing names any more.
  */
-#ifndef NHMTAP_PROTOBUF_TABLES_H
-#define NHMTAP_PROTOBUF_TABLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ struct protobuf_form {
  * false if a number names nothing; the message is then as it was. Both may be the same message. */
 bool protobuf_prune(ProtobufCMessage *message, ProtobufCMessage *dictionary,
 		    const struct protobuf_form *form);
-
-#endif

@@ -4,8 +4,7 @@
  * form of the request, as the server at such a path documents it. A request that an overloaded server refuses
  * is repeated after the pause that the server asks for, or after increasing pauses.
  */
-#ifndef NHMTAP_PUSH_H
-#define NHMTAP_PUSH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -59,5 +58,3 @@ extern const struct pusher {
 	/* Takes what was rejected since the last call. Returns whether there is anything. */
 	bool (*take_rejected)(struct push *push, struct push_rejected *rejected);
 } pusher;
-
-#endif

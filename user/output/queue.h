@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Records that wait to be written, as one text, with the offset at which each ends. */
-#ifndef NHMTAP_QUEUE_H
-#define NHMTAP_QUEUE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -56,5 +55,3 @@ void queue_rewind(struct queue *queue);
 
 /* Drops all records that wait. */
 void queue_clear(struct queue *queue);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What of a record of samples can't be trusted or is missing, in words: each format has a place for them. */
-#ifndef NHMTAP_REMARKS_H
-#define NHMTAP_REMARKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -25,5 +24,3 @@ void remarks_of(const json_t *record, remark_fn take, void *to);
 
 /* Adds a line for each remark on the status, as tables have them. */
 void lines_of_status(struct text *text, const json_t *record);
-
-#endif

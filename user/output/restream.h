@@ -4,8 +4,7 @@
  * parts is cut anew, so that no record exceeds RECORD_MAX, and the members that number records (seq, part,
  * parts, and `records` of the end record) are corrected. A stream may be a mix of several runs, line by line.
  */
-#ifndef NHMTAP_RESTREAM_H
-#define NHMTAP_RESTREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -29,5 +28,3 @@ int restream_record(struct restream *restream, json_t *record, const char *line,
 
 /* Writes the records that still wait for further parts, unchanged. Returns 0, or -errno of the sink. */
 int restream_end(struct restream *restream);
-
-#endif

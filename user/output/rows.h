@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Cells and rows of entries, which the tables of several record types share. */
-#ifndef NHMTAP_ROWS_H
-#define NHMTAP_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -70,5 +69,3 @@ json_int_t names_total(const json_t *names);
 #define NAMES_AMBIGUOUS                                                                                      \
 	"code addresses had several files there, one after the other: each goes by the one that was there "  \
 	"longest"
-
-#endif

@@ -4,8 +4,7 @@
  * (base/local.h). It does one job at a time, and the caller waits for none of them. What is not known to be
  * written stays with the caller.
  */
-#ifndef NHMTAP_SCRIBE_H
-#define NHMTAP_SCRIBE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ int scribe_write(struct scribe *scribe, const struct document *document);
 /* Waits until `deadline` (CLOCK_MONOTONIC, ns) for the end of the job. Returns 0; ETIMEDOUT; ECHILD if the
  * process has ended. *fd: the descriptor that came with it, owned by the caller, or -1. */
 int scribe_take(struct scribe *scribe, struct scribe_done *done, int *fd, unsigned long long deadline);
-
-#endif

@@ -4,8 +4,7 @@
  * session a sink never blocks: what its reader does not take stays in a queue. In other commands it blocks,
  * because they have nothing else to do.
  */
-#ifndef NHMTAP_SINK_H
-#define NHMTAP_SINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -196,5 +195,3 @@ int sink_close(struct sink *sink);
 
 /* Fills in the refusal for a failed write (exit status 3). Returns -1. */
 int sink_refusal(const struct sink *sink, struct refusal *refusal);
-
-#endif

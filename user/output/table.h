@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The format for people. Each type of record has a function that prints it as a block of text; these
  * functions register themselves. */
-#ifndef NHMTAP_TABLE_H
-#define NHMTAP_TABLE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -24,5 +23,3 @@ struct table {
 	static const struct table *const registered_table_of_##record_type                                   \
 		__attribute__((section("tables"), used)) = &table_of_##record_type
 #define REGISTER_TABLE(record_type, function) REGISTER_TABLE_IN(record_type, function, NULL)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A growing buffer of text. */
-#ifndef NHMTAP_TEXT_H
-#define NHMTAP_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ bool text_takes_utf8(void);
 
 /* Replaces characters outside of ASCII by similar ones, or by '?'. */
 void text_to_ascii(struct text *text);
-
-#endif

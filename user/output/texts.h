@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Numbers for texts, and the texts of numbers. */
-#ifndef NHMTAP_TEXTS_H
-#define NHMTAP_TEXTS_H
+#pragma once
 
 #include <jansson.h>
 #include <linux/types.h>
@@ -19,5 +18,3 @@ __u32 text_number(struct numbered_texts *texts, const char *text);
 
 /* Valid until numbered_texts_release(). */
 const char *text_of_number(const struct numbered_texts *texts, __u32 number);
-
-#endif

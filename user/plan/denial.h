@@ -4,8 +4,7 @@
  * mends it. Pure: it depends on the arguments alone. Sources: perf_event_open(2), bpf(2),
  * kernel/events/core.c and arch/x86/events/ of Linux 6.1.
  */
-#ifndef NHMTAP_DENIAL_H
-#define NHMTAP_DENIAL_H
+#pragma once
 
 #include "base/refusal.h"
 #include "host/host.h"
@@ -47,5 +46,3 @@ int silent_denied(struct refusal *refusal, const struct host *host, const char *
 
 /* A register could not be read (msr->error). Always returns -1. */
 int msr_denied(struct refusal *refusal, struct host *host, const struct msr *msr);
-
-#endif

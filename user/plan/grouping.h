@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Forms groups from lists of events that need more counters than there are. The kernel schedules the groups
  * in turns, and the events of a group are counted at the same time. Pure. */
-#ifndef NHMTAP_GROUPING_H
-#define NHMTAP_GROUPING_H
+#pragma once
 
 #include "event/event.h"
 #include "host/host.h"
@@ -17,5 +16,3 @@ void grouping_form(struct events *events, struct host *host);
 /* Notes in each event the counter that it gets when its group is scheduled (or always, if everything fits).
  * It is one possible assignment; the kernel may choose another. */
 void grouping_place(struct events *events, struct host *host);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Events that the emulated machine does not model: it counts nothing for them. */
-#ifndef NHMTAP_MODELLED_H
-#define NHMTAP_MODELLED_H
+#pragma once
 
 #include "event/event.h"
 #include "host/host.h"
@@ -9,5 +8,3 @@
 /* Sets `never` of events that this machine does not model, and a note on those of whose umask it models a
  * part. Does nothing on any other machine. */
 void modelled_settle(struct events *events, struct host *host);
-
-#endif

@@ -5,8 +5,7 @@
  * CPU that counts for all of them. Such a counter counts what happens in its part of the machine, whichever
  * process caused it.
  */
-#ifndef NHMTAP_NEIGHBOURS_H
-#define NHMTAP_NEIGHBOURS_H
+#pragma once
 
 #include "base/refusal.h"
 #include "event/event.h"
@@ -26,5 +25,3 @@ const struct neighbour *neighbour_of(const struct event *event, const struct hos
  * the others, groups with events of other PMUs, and samples. Returns 0, or -1 with the refusal. */
 int neighbours_check(const struct events *events, const struct target *target, const struct host *host,
 		     struct refusal *refusal);
-
-#endif

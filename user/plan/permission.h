@@ -2,8 +2,7 @@
 /* What a process needs from its machine to be allowed to measure, item by item, and whether it has it. Pure:
  * it depends on facts about the host alone. Sources: sysctl/kernel.rst, capabilities(7),
  * perf-security.rst. */
-#ifndef NHMTAP_PERMISSION_H
-#define NHMTAP_PERMISSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ struct permission {
 
 /* Fills in all permissions, in a fixed order. */
 void permissions_judge(struct permission list[NR_PERMISSIONS], struct host *host);
-
-#endif

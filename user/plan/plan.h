@@ -3,8 +3,7 @@
  * A plan: the target and the events, each with a complete perf_event_attr. It follows from the options and
  * the facts about the host alone; nothing is opened. Each activity makes its plan with the functions below.
  */
-#ifndef NHMTAP_PLAN_H
-#define NHMTAP_PLAN_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -69,5 +68,3 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 		 struct refusal *refusal);
 
 void plan_release(struct plan *plan);
-
-#endif

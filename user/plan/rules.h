@@ -4,8 +4,7 @@
  * count nothing, that the kernel drops silently, or that it refuses without a reason. There is one row per
  * rule, with its source. Pure.
  */
-#ifndef NHMTAP_RULES_H
-#define NHMTAP_RULES_H
+#pragma once
 
 #include "base/refusal.h"
 #include "event/event.h"
@@ -21,5 +20,3 @@ int rules_check(const struct events *events, const struct target *target, struct
  * that a core's threads share: "off-core register", "load-latency threshold", "branch filter". Returns 0 if
  * the event needs none. */
 size_t rules_register(const struct event *event, const char *name, struct host *host, __u64 *value);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Events that count nothing on the side (user's, kernel's, guests') that is asked for, or that count the same
  * on any side. The sides of the kernel's own events are in tables/names.c. Reads tracefs for tracepoints. */
-#ifndef NHMTAP_SIDES_H
-#define NHMTAP_SIDES_H
+#pragma once
 
 #include "event/event.h"
 #include "host/host.h"
@@ -36,5 +35,3 @@ bool sides_any_excluded(const struct event *event);
 
 /* How an unprivileged user gets to count in the kernel: "sysctl …, or …". */
 const char *sides_remedy(const struct host *host);
-
-#endif

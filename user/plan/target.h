@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The target: what is measured. */
-#ifndef NHMTAP_TARGET_H
-#define NHMTAP_TARGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,5 +100,3 @@ void target_release(struct target *target);
 
 /* Whether the target includes one of these CPUs, the cpumask of an event's PMU. */
 bool target_counts(const struct target *target, const struct cpus *cpus);
-
-#endif

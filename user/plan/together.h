@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Conflicts between the plans of activities that run at the same time: resources of a core that they must
  * share in turns, or that only one of them can have. Pure. */
-#ifndef NHMTAP_TOGETHER_H
-#define NHMTAP_TOGETHER_H
+#pragma once
 
 #include "plan/plan.h"
 
@@ -33,5 +32,3 @@ size_t together_turns(const struct party *parties, size_t nr, size_t which, stru
 /* Refuses a plan that the kernel would refuse because of another one. Returns 0, or -1 with the refusal. */
 int together_check(const struct party *parties, size_t nr, size_t which, struct host *host,
 		   struct refusal *refusal);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Events of counters for which Linux has no driver. They are counted by writing model-specific registers. */
-#ifndef NHMTAP_PLAN_UNITS_H
-#define NHMTAP_PLAN_UNITS_H
+#pragma once
 
 #include "base/refusal.h"
 #include "event/event.h"
@@ -12,5 +11,3 @@ int units_fit(const struct events *events, struct refusal *refusal);
 
 /* The same; without --msr refuses all such events. */
 int units_check(const struct events *events, const struct options *options, struct refusal *refusal);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Decides whether the stacks of samples are walked by tables: see unwind/unwinding.h. */
-#ifndef NHMTAP_PLAN_UNWIND_H
-#define NHMTAP_PLAN_UNWIND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ const char *unwind_forbidden(const struct host *host);
  * choice open, else to NULL. Returns 0, or -1 with the refusal. */
 int plan_unwind(const struct options *options, const struct host *host, bool *tables, const char **why,
 		struct refusal *refusal);
-
-#endif

@@ -8,8 +8,7 @@
  * Compiled, it is a list of comparisons that says where to go on after each: to a later one, or to the
  *result.
  */
-#ifndef NHMTAP_WHERE_H
-#define NHMTAP_WHERE_H
+#pragma once
 
 #include "base/refusal.h"
 #include "host/host.h"
@@ -25,5 +24,3 @@ struct where {
  * the column. */
 int where_compile(struct where *condition, const char *text, const char *fields, const struct host *host,
 		  struct refusal *refusal);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Counts with the bounds of their error, as members of records. */
-#ifndef NHMTAP_RECORD_BOUND_H
-#define NHMTAP_RECORD_BOUND_H
+#pragma once
 
 #include <jansson.h>
 
@@ -14,5 +13,3 @@ json_t *bound_value(const struct bound *bound);
 /* Adds the count of one event to a record: status, times, the count scaled to the whole time, and the bound
  * of that. */
 void add_count(struct fields *fields, const struct turns *turns, const struct count *counts, size_t event);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Entries with stacks, as members of a record: see record/chains.h. Entries of several processes with equal
  * stacks are summed up, unless pid is one of the keys. */
-#ifndef NHMTAP_RECORD_CALLED_H
-#define NHMTAP_RECORD_CALLED_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -39,5 +38,3 @@ size_t called_count(const struct called *called);
 /* Adds to the record the account of the stacks, the list "frames" with the frames of the entries that are
  * written, the `top` largest "entries", and the sum of the others as "rest". */
 void called_put(struct called *called, json_t *record, size_t top);
-
-#endif

@@ -4,8 +4,7 @@
  * into it. Addresses in processes become places in files where these are known. Stacks of several processes
  * that are equal then become one chain.
  */
-#ifndef NHMTAP_RECORD_CHAINS_H
-#define NHMTAP_RECORD_CHAINS_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -58,5 +57,3 @@ void chains_count_others(struct chains *chains, const struct stack_account *othe
  */
 void chains_count(struct chains *chains, __u32 number, __u64 samples);
 json_t *chains_account(const struct chains *chains, bool by_tables);
-
-#endif

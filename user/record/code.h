@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Code as a value of a record, the same in all types of records. */
-#ifndef NHMTAP_CODE_H
-#define NHMTAP_CODE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -21,5 +20,3 @@ json_t *code_value(const struct code *code);
 
 /* The account of names in the end record. Returns a new reference. */
 json_t *code_account_value(const struct code_account *account);
-
-#endif

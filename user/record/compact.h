@@ -5,8 +5,7 @@
  * which takes about a thousand instructions each. The values here are made by nhmtap or read from JSON, and
  * have no loops.
  */
-#ifndef NHMTAP_COMPACT_H
-#define NHMTAP_COMPACT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ static inline void compact_close(struct compact *compact, size_t begun)
 
 /* The number of bytes of a value in this form. */
 size_t compact_bytes(const json_t *value);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Digits, written two at a time, because numbers and times are half of the cost of writing a count
  * record. */
-#ifndef NHMTAP_DIGITS_H
-#define NHMTAP_DIGITS_H
+#pragma once
 
 #include <string.h>
 
@@ -87,5 +86,3 @@ static inline char *put_hex(char *at, unsigned long long number)
 	*--first = '"';
 	return move_digits(at, &digits, first);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Entries of an aggregation, as values of a record. */
-#ifndef NHMTAP_ENTRY_H
-#define NHMTAP_ENTRY_H
+#pragma once
 
 #include <jansson.h>
 
@@ -66,5 +65,3 @@ json_t *rest_value(const struct host *host, const struct layout *layout, const s
 /* The number in an entry's key that the member of this name holds, in 4 or 8 bytes; 0 if there is no such
  * member. */
 __u64 key_number(const struct layout *layout, const struct entry *entry, const char *name);
-
-#endif

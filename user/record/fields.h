@@ -4,8 +4,7 @@
  * formats make a tree of it. To make and free a tree of fifteen members would be most of the cost of an
  * interval's record.
  */
-#ifndef NHMTAP_FIELDS_H
-#define NHMTAP_FIELDS_H
+#pragma once
 
 #include <string.h>
 #include <jansson.h>
@@ -134,5 +133,3 @@ void fields_put(const struct fields *fields, json_t *record);
 
 /* Empties the list and releases its references. */
 void fields_clear(struct fields *fields);
-
-#endif

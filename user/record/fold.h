@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Turns the addresses in entries into code and into data, and sums up the entries of equal ones. */
-#ifndef NHMTAP_FOLD_H
-#define NHMTAP_FOLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -55,5 +54,3 @@ void folded_append(struct compact *text, const struct folded *folded, const stru
 
 /* The data that an entry's address is, from the keys `cacheline` and `offset`. */
 struct datum entry_datum(const struct layout *layout, const struct entry *entry, unsigned int detail);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Members of an aggregation's keys and values, as values of a record. How a member is written follows from
  * its type's name in BTF. */
-#ifndef NHMTAP_KEY_H
-#define NHMTAP_KEY_H
+#pragma once
 
 #include <jansson.h>
 
@@ -41,5 +40,3 @@ __u64 member_number(const struct member *member, const void *key);
 
 /* The comm in an entry's key, of 16 bytes; NULL if it is not one of this run's keys. */
 const char *key_comm(const struct layout *layout, const void *key);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The owner of a cgroup, as members of records: container.id, container.runtime, k8s.pod.uid, systemd.unit.
  */
-#ifndef NHMTAP_RECORD_OWNER_H
-#define NHMTAP_RECORD_OWNER_H
+#pragma once
 
 #include <jansson.h>
 
@@ -12,5 +11,3 @@
 /* Add the members that follow from the cgroup's path. Those that do not are left out. */
 void owner_add(struct fields *fields, const char *path);
 void owner_put(json_t *record, const char *path);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Records as trees of names and values. They are jansson's trees, which have text, integers, reals and lists.
  * How a record looks as a line or on a screen is decided by the output formats. */
-#ifndef NHMTAP_RECORD_H
-#define NHMTAP_RECORD_H
+#pragma once
 
 #include <stddef.h>
 #include <time.h>
@@ -32,5 +31,3 @@ void put_text(json_t *record, const char *name, const char *text);
 
 /* The refusal as an error record. Returns a new reference. */
 json_t *record_error(const struct refusal *refusal);
-
-#endif

@@ -6,8 +6,7 @@
  * In the record the list is a JSON string, which no list is otherwise: the number of elements, their sizes,
  * and their text with commas between them. rows_open() makes a list of it, for whoever reads its elements.
  */
-#ifndef NHMTAP_ROWS_H
-#define NHMTAP_ROWS_H
+#pragma once
 
 #include <jansson.h>
 #include <linux/types.h>
@@ -45,5 +44,3 @@ bool rows_text(const json_t *value, struct rows_text *rows);
 
 /* If the record's member of this name is such a list, makes it a list of jansson's. */
 void rows_open(json_t *record, const char *name);
-
-#endif

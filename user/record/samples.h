@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The account of an event's samples: how many there should be, how many are in the tables, and where the
  * others were lost. Pure arithmetic on what was read. */
-#ifndef NHMTAP_SAMPLES_H
-#define NHMTAP_SAMPLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -89,5 +88,3 @@ const char *missed_cause(const struct samples_read *read);
 
 /* The account as a value of a record. Returns a new reference. */
 json_t *samples_value(const struct samples *samples, const char *cause);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef NHMTAP_SHORTER_H
-#define NHMTAP_SHORTER_H
+#pragma once
 
 #include <stddef.h>
 #include <jansson.h>
@@ -18,5 +17,3 @@ json_t *value_shorter(const json_t *value, size_t most);
  * texts are those of `fields`.
  */
 struct fields fields_shorter(const struct fields *fields, size_t excess);
-
-#endif

@@ -4,8 +4,7 @@
  * values that its driver makes of the codes in PEBS records. Other values are named by the kernel's words for
  * their fields.
  */
-#ifndef NHMTAP_SOURCE_H
-#define NHMTAP_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -44,5 +43,3 @@ bool source_store(__u64 data_src);
  * state, source_other_core(): in any state. */
 bool source_modified(__u64 data_src);
 bool source_other_core(__u64 data_src);
-
-#endif

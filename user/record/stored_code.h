@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Code in stored records: names are added to code for which the record has only a place. */
-#ifndef NHMTAP_STORED_CODE_H
-#define NHMTAP_STORED_CODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -34,5 +33,3 @@ bool stored_name_single(json_t *record, struct naming *naming, bool kernel, stru
 /* The most bytes of a code value, so that two of them fit into a record with everything else. If there is not
  * enough room, inlined functions are left out, and then the name. */
 #define STORED_NAME_MAX 2900
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads a stored stream of records line by line, in bounded memory. */
-#ifndef NHMTAP_STORED_LINES_H
-#define NHMTAP_STORED_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ ssize_t stored_lines_next(struct stored_lines *lines, const char **line, bool *w
 bool stored_lines_would_wait(const struct stored_lines *lines);
 
 void stored_lines_close(struct stored_lines *lines);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What is known of each type of record: the list at which it may be cut, the members that every part keeps,
  * and where it has code. Types register themselves, in the file that makes their records. */
-#ifndef NHMTAP_RECORD_TYPE_H
-#define NHMTAP_RECORD_TYPE_H
+#pragma once
 
 #include <stddef.h>
 #include <jansson.h>
@@ -25,5 +24,3 @@ struct record_type {
 
 /* The type of a record; NULL if it is never cut and has no code. */
 const struct record_type *record_type_of(const json_t *record);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads CONFIG, a session as a JSON file. Its activities have members with the names and values of the
  * command line's options. */
-#ifndef NHMTAP_CONFIG_H
-#define NHMTAP_CONFIG_H
+#pragma once
 
 #include "base/refusal.h"
 #include "run/run.h"
@@ -32,5 +31,3 @@ json_t *config_filled(const struct request *request);
 
 /* Completes the JSON Schema of CONFIG: adds the members for options to `frame`, the rest of it. */
 void config_complete_schema(json_t *frame);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the files of this folder share: the state of a running session. */
-#ifndef NHMTAP_RUN_PARTS_H
-#define NHMTAP_RUN_PARTS_H
+#pragma once
 
 #include "activity/activity.h"
 #include "base/apart.h"
@@ -229,5 +228,3 @@ bool has_command(const struct session *session);
 /* Reads the request again. Activities whose entry is unchanged continue. The others end, and
  * new ones begin. */
 void reload(struct run *run);
-
-#endif

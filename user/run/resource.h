@@ -4,8 +4,7 @@
  * (Resource SDK, "Specifying resource information via an environment variable", and General SDK
  * Configuration).
  */
-#ifndef NHMTAP_RUN_RESOURCE_H
-#define NHMTAP_RUN_RESOURCE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@
  * reference.
  */
 json_t *resource_attributes(const json_t *configured);
-
-#endif

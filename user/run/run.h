@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Runs a session: opens and attaches everything, starts the command, reports intervals, ends, and writes the
  * end to the streams. An activity from the command line and several from CONFIG are run by the same code. */
-#ifndef NHMTAP_RUN_H
-#define NHMTAP_RUN_H
+#pragma once
 
 #include <jansson.h>
 
@@ -72,5 +71,3 @@ void asked_release(struct asked *entry);
 
 /* Releases what the request still owns. */
 void request_release(struct request *request);
-
-#endif

@@ -2,8 +2,7 @@
 /* Notices that CONFIG has changed: a process of its own looks once a second, since the file system may not
  * answer. inotify(7) would have to know each symbolic link on the way (a ConfigMap of Kubernetes has two),
  * and tells nothing of what other machines change in a file system of a network. */
-#ifndef NHMTAP_WATCH_H
-#define NHMTAP_WATCH_H
+#pragma once
 
 #include "base/apart.h"
 
@@ -14,5 +13,3 @@ bool watch_begin(struct apart *watcher, const char *path);
 /* To be called when the process's socket can be read. Returns 1 if the file has changed since the last call
  * and was then the same for a second, 0 if not, -1 if the process has ended. */
 int watch_take(const struct apart *watcher);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Addresses of symbols in the known-answer program. */
-#ifndef NHMTAP_SELFTEST_LANDMARKS_H
-#define NHMTAP_SELFTEST_LANDMARKS_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -15,5 +14,3 @@ void landmarks_release(struct landmarks *landmarks);
 /* The address of a symbol, and its offset in the file; 0 if there is no such symbol. */
 __u64 landmark_address(const struct landmarks *landmarks, const char *name);
 __u64 landmark_offset(const struct landmarks *landmarks, const char *name);
-
-#endif

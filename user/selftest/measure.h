@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A run of nhmtap on the known-answer program, and the records that it wrote. */
-#ifndef NHMTAP_SELFTEST_MEASURE_H
-#define NHMTAP_SELFTEST_MEASURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ const json_t *run_record(const struct test_run *run, const char *type);
 /* Calls `each` for every entry of all records of a type. */
 void run_each_entry(struct test_run *run, const char *type,
 		    void (*each)(struct test_run *, const json_t *, void *), void *context);
-
-#endif

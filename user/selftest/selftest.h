@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Tests whether what nhmtap says about this machine is true: nhmtap measures a program about which everything
  * is known, in the same way as a user would, and the results are compared with what is known. */
-#ifndef NHMTAP_SELFTEST_H
-#define NHMTAP_SELFTEST_H
+#pragma once
 
 #include <stddef.h>
 #include <jansson.h>
@@ -28,5 +27,3 @@ const char *selftest_name(size_t i);
 /* Runs the i-th test. Returns its record, a new reference. Its verdict is "passed", "failed", or "left_out"
  * if this machine does not support it. */
 json_t *selftest_run(const struct selftest *selftest, size_t i);
-
-#endif

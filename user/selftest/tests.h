@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The rows of the selftest: what is run, and what the result must be. */
-#ifndef NHMTAP_SELFTEST_TESTS_H
-#define NHMTAP_SELFTEST_TESTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ bool judge_threshold(struct test_run *run);
 bool judge_walked(struct test_run *run);
 bool judge_stores(struct test_run *run);
 bool judge_responses(struct test_run *run);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Commands to a running session: lines from a FIFO, as with perf's --control. */
-#ifndef NHMTAP_CONTROL_H
-#define NHMTAP_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ enum control_command control_next(struct control *control, const char **activity
 
 /* Acknowledges a command: writes "ack" if there is a descriptor for it. */
 void control_acknowledge(const struct control *control);
-
-#endif

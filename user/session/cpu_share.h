@@ -6,8 +6,7 @@
  * The cost is the CPU time of nhmtap's own threads, and of the kernel for samples, since the first activity
  * began. The cost of counting itself, for example at task switches, can't be measured and is not included.
  */
-#ifndef NHMTAP_CPU_SHARE_H
-#define NHMTAP_CPU_SHARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -46,5 +45,3 @@ bool cpu_share_exceeded(struct cpu_share *share);
 
 /* The current state of the controller. */
 const struct share_control *cpu_share_control(const struct cpu_share *share);
-
-#endif

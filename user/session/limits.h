@@ -4,8 +4,7 @@
  * divided into parts. Some have a fixed size; if these alone exceed the limit, the session is refused. The
  * others share what is left.
  */
-#ifndef NHMTAP_LIMITS_H
-#define NHMTAP_LIMITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void limits_share(struct limits *limits);
 
 /* The start record's member: the sizes of the parts, and which of them were made smaller than wanted. */
 json_t *limits_value(const struct limits *limits);
-
-#endif

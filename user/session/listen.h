@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The session's HTTP server: pages, each at a path. It has no authentication and no encryption, so it listens
  * only at a unix socket or a loopback address, unless told otherwise. */
-#ifndef NHMTAP_LISTEN_H
-#define NHMTAP_LISTEN_H
+#pragma once
 
 #include "base/refusal.h"
 #include "output/text.h"
@@ -42,5 +41,3 @@ int listen_open(struct listen **listen, const char *place, struct session *sessi
 
 /* Closes all connections, and removes the socket's file if it is still this one's. NULL is allowed. */
 void listen_close(struct listen *listen);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The event loop. It calls functions when descriptors become ready and when deadlines pass. Each source is
  * registered by its user; there is no central list. */
-#ifndef NHMTAP_LOOP_H
-#define NHMTAP_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -52,5 +51,3 @@ void loop_remove(struct loop *loop, struct source **source);
  * Returns 0, or -errno if waiting failed. */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
-
-#endif

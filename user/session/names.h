@@ -4,8 +4,7 @@
  * and names are looked up after the tables have been read. Each activity has a reader with its own interval.
  * A mapping is kept as long as the slowest reader needs it.
  */
-#ifndef NHMTAP_NAMES_H
-#define NHMTAP_NAMES_H
+#pragma once
 
 #include <jansson.h>
 
@@ -99,5 +98,3 @@ void reader_named(struct reader *reader, __u64 until);
 /* For the end record: how many addresses have names, why others have none, and how many notes were lost. A
  * new reference. */
 json_t *reader_value(const struct reader *reader);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The kernel's notices of CPUs that go offline and come online, for all activities of a session. */
-#ifndef NHMTAP_NOTICES_H
-#define NHMTAP_NOTICES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ void notices_take(struct notices *notices, void *context);
 
 /* Reads which CPUs are online now. Returns false on failure. */
 bool notices_online(const struct notices *notices, struct cpus *online);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A session is the process, and everything that its activities share: the facts about the host, the loop, the
  * command that is measured, the names of code, and the streams that records are written to. */
-#ifndef NHMTAP_SESSION_H
-#define NHMTAP_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <signal.h>
@@ -113,5 +112,3 @@ bool session_shows_linkage_names(const struct session *session);
 const char *session_keys(const struct session *session, const char *command, const char *key);
 
 struct timespec now_of(clockid_t clock);
-
-#endif

@@ -8,8 +8,7 @@
  * the records of an interval are written: its mean over a window is subtracted from what is allowed, and the
  * rest is for samples.
  */
-#ifndef NHMTAP_SHARE_CONTROL_H
-#define NHMTAP_SHARE_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ bool share_exceeded(const struct share_control *control);
 /* Parses a share of one CPU, "1%" or "0.5%": 0.01 is 1 %. Returns 0 if it is invalid, less than 0.01 % or
  * more than 1000 %. */
 double share_of_text(const char *text);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Expectations in a plan: the events and metrics that they name are counted, even if they were not asked for
  * separately. */
-#ifndef NHMTAP_EXPECT_H
-#define NHMTAP_EXPECT_H
+#pragma once
 
 #include "option/option.h"
 #include "plan/plan.h"
@@ -19,5 +18,3 @@ char *expect_metrics(const struct plan *plan, const struct options *options);
 /* Finds the events and metrics of the expectations in the plan, and adds events that are missing. Returns 0,
  * or -1 with the refusal. */
 int expect_bind(struct plan *plan, struct host *host, struct refusal *refusal);
-
-#endif

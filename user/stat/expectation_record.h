@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The result of an expectation, as a record. */
-#ifndef NHMTAP_EXPECTATION_RECORD_H
-#define NHMTAP_EXPECTATION_RECORD_H
+#pragma once
 
 #include <jansson.h>
 
@@ -23,5 +22,3 @@ enum status expectation_status(enum outcome outcome);
 /* Makes the record, except for its time, and sets the outcome. Returns a new reference. */
 json_t *expectation_record(const struct expectation *expectation, const struct expected_finding *finding,
 			   enum outcome *outcome);
-
-#endif

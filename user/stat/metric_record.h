@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A metric in an interval, as a record. */
-#ifndef NHMTAP_METRIC_RECORD_H
-#define NHMTAP_METRIC_RECORD_H
+#pragma once
 
 #include <jansson.h>
 #include <linux/types.h>
@@ -29,5 +28,3 @@ int metric_bound(const struct metric *metric, const struct events *events, const
 /* Makes the record, except for its time. If there is no value, it tells why. Returns a new reference. */
 json_t *metric_record(const struct metric *metric, const struct events *events,
 		      const struct metric_sums *sums);
-
-#endif

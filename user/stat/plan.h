@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The plan of stat: events, metrics, and expectations of them. */
-#ifndef NHMTAP_STAT_PLAN_H
-#define NHMTAP_STAT_PLAN_H
+#pragma once
 
 #include "option/option.h"
 #include "plan/plan.h"
@@ -13,5 +12,3 @@ struct stat_options {
 
 /* Plans counting. Returns 0, or -1 with the refusal; see plan_counting(). */
 int plan_stat(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
-
-#endif

@@ -11,8 +11,7 @@
  * requests and responses in any order; a kind that is left out is taken whole, as libpfm4 does it: requests,
  * responses, the snoops of a supplier
  */
-#ifndef NHMTAP_COMPOSE_H
-#define NHMTAP_COMPOSE_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -36,5 +35,3 @@ int compose_event(const struct cpu_events *cpu, const char *name, struct compose
  * off-core register, the number is its value. */
 int compose_umask(const struct cpu_events *cpu, const char *name, __u64 umask, struct composed *composed,
 		  struct refusal *refusal);
-
-#endif

@@ -3,8 +3,7 @@
  * The fields of perf_event_attr.config for a core event. Bits: guide, IA32_PERFEVTSELx; the kernel keeps
  * those of X86_RAW_EVENT_MASK and AnyThread (asm/perf_event.h).
  */
-#ifndef NHMTAP_TABLES_CONFIG_H
-#define NHMTAP_TABLES_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -61,5 +60,3 @@ static inline __u64 offcore_bits_of_kind(const struct known_offcore *offcore, un
 	return offcore_bits(offcore->requests, offcore->nr_requests, kinds) |
 	       offcore_bits(offcore->responses, offcore->nr_responses, kinds);
 }
-
-#endif

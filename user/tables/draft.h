@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A CPU's tables under construction: rows can be added, replaced and removed by name. When sealed, it is a
  * struct cpu_events. */
-#ifndef NHMTAP_DRAFT_H
-#define NHMTAP_DRAFT_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -68,5 +67,3 @@ void draft_clear(struct draft *draft, enum draft_kind kind);
 
 /* Sorts the rows, as lookups require, and makes `cpu` point to them. */
 void draft_seal(struct draft *draft);
-
-#endif

@@ -9,8 +9,7 @@
  * A name is an event's, modifiers included: INST_RETIRED.ANY, page-faults, cycles:k. A '-' inside a
  * word belongs to the name, as in page-faults; a difference has spaces around it.
  */
-#ifndef NHMTAP_FORMULA_H
-#define NHMTAP_FORMULA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ void formula_release(struct formula *formula);
 /* Computes the value. The inputs are in the order of formula->inputs. Returns 0, or -1 with the reason in
  * `why`: a division by zero, or a result that is not finite. */
 int formula_value(const struct formula *formula, const double *inputs, double *value, char *why, size_t size);
-
-#endif

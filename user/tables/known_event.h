@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the tables in events/ say about a CPU, in the form in which events/compile.c writes it as C. All of it
  * is constant data: nothing is owned, nothing must be freed. */
-#ifndef NHMTAP_KNOWN_EVENT_H
-#define NHMTAP_KNOWN_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -379,5 +378,3 @@ static inline __u64 unit_field_most(const struct unit_field *field)
 {
 	return ~0ULL >> (63 - (field->high - field->low));
 }
-
-#endif

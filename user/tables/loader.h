@@ -5,8 +5,7 @@
  *     tables.c   folders and CPUs    rows.c    the rows of one CPU's tables
  *     loader.c   files and faults    checks.c  consistency of the rows
  */
-#ifndef NHMTAP_LOADER_H
-#define NHMTAP_LOADER_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ int draft_load_table(struct loader *loader, struct draft *draft, const char *ste
 
 /* Checks the rows of a sealed draft against each other. */
 int draft_check(struct loader *loader, struct draft *draft);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Events by name: perf's own names, and those of the tables in events/. */
-#ifndef NHMTAP_TABLES_NAMES_H
-#define NHMTAP_TABLES_NAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <linux/types.h>
@@ -54,5 +53,3 @@ unsigned char name_letter(char letter);
 /* The names closest to an unknown one, as by nearest_print(), of perf's own names, and the names and aliases
  * of `cpu`, which may be NULL. */
 int nearest_names(const struct cpu_events *cpu, const char *name, int most, char *text, size_t size);
-
-#endif

@@ -9,8 +9,7 @@
  * These files have encodings only, which are not checked in any way. They tell nothing about counters,
  * errata, or what the kernel accepts.
  */
-#ifndef NHMTAP_PMU_EVENTS_H
-#define NHMTAP_PMU_EVENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <jansson.h>
@@ -43,5 +42,3 @@ void pmu_events_release(struct pmu_events *events);
 
 /* The event of this name, ignoring case, for the PMU `pmu`; NULL means any PMU. NULL if there is none. */
 const struct pmu_event *pmu_event_find(const struct pmu_events *events, const char *name, const char *pmu);
-
-#endif

@@ -7,8 +7,7 @@
  * DIR/cpus.json defines a new CPU: from scratch, or on the basis of another one ("inherits").
  * DIR/generic/metrics.json adds metrics over perf's own events. DIR/sources.json adds sources.
  */
-#ifndef NHMTAP_TABLES_H
-#define NHMTAP_TABLES_H
+#pragma once
 
 #include "base/refusal.h"
 #include "tables/known_event.h"
@@ -26,5 +25,3 @@ struct tables {
  * of the first fault. */
 int tables_load(struct tables *tables, const char *folder, struct refusal *refusal);
 void tables_release(struct tables *tables);
-
-#endif

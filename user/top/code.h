@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The samples of stored records in the code of one function, and its instructions and lines with them. */
-#ifndef NHMTAP_TOP_CODE_H
-#define NHMTAP_TOP_CODE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -19,5 +18,3 @@ void code_take(struct sampled_code *code, const json_t *record);
 
 /* Appends the code, or why there is none; nothing if no sample was in the function. */
 void code_print(struct sampled_code *code, struct annotator *annotator, struct text *text);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Where nhmtap top gets its records from: another process of nhmtap, which measures and writes them into a
  * FIFO, or stdin. */
-#ifndef NHMTAP_TOP_FEED_H
-#define NHMTAP_TOP_FEED_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -47,5 +46,3 @@ void feed_look(struct feed *feed);
 
 /* Ends the process, lets it write what it has, and removes what was made. */
 void feed_end(struct feed *feed);
-
-#endif

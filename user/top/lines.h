@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Lines of a screen, before they are cut to its size. */
-#ifndef NHMTAP_TOP_LINES_H
-#define NHMTAP_TOP_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void lines_release(struct screen_lines *lines);
  * the terminal takes other characters than ASCII, as the locale of LC_CTYPE says. The caller frees the text.
  */
 char *line_fitting(const char *text, int width, bool utf8);
-
-#endif

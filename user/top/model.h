@@ -3,8 +3,7 @@
  * What nhmtap top shows, without a terminal: it takes records, keys and the time, and makes lines. Records
  * that were taken in are kept, so what is frozen, or was some time ago, is made from the records up to there.
  */
-#ifndef NHMTAP_TOP_MODEL_H
-#define NHMTAP_TOP_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ bool top_tick(struct top_model *top, __u64 now_ns);
 /* Makes the screen: as many lines as it has rows, each as wide as it is. They are valid until the next call.
  */
 const struct screen_lines *top_draw(struct top_model *top);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The terminal of nhmtap top, by ncurses: it draws lines and reads keys, and knows nothing else. */
-#ifndef NHMTAP_TOP_SCREEN_H
-#define NHMTAP_TOP_SCREEN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ extern const struct terminal_screen {
 	int (*key)(void);
 	void (*close)(void); /* gives the terminal back */
 } terminal_screen;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The records of a stream in memory, as their text: what a live view shows can be shown again as it was. */
-#ifndef NHMTAP_TOP_TAPE_H
-#define NHMTAP_TOP_TAPE_H
+#pragma once
 
 #include <stddef.h>
 #include <jansson.h>
@@ -42,5 +41,3 @@ size_t tape_seek(const struct tape *tape, __u64 until_ns);
 size_t tape_step(const struct tape *tape, size_t number, int direction);
 
 void tape_release(struct tape *tape);
-
-#endif

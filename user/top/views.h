@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The views of nhmtap top: tables that records are summed up in, and their lines. */
-#ifndef NHMTAP_TOP_VIEWS_H
-#define NHMTAP_TOP_VIEWS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -48,5 +47,3 @@ void view_take(struct view_tables *tables, const json_t *record);
 
 /* Adds the lines. Rows of tables without `text` are left out; "": none is. */
 void view_lines(const struct view_tables *tables, struct screen_lines *lines, int width, const char *text);
-
-#endif

@@ -4,8 +4,7 @@
  * smallest files first. Each can be used by programs as soon as it is done. If there is no room for a table,
  * the one that programs have not used for longest is removed; otherwise the file has no table.
  */
-#ifndef NHMTAP_UNWIND_CACHE_H
-#define NHMTAP_UNWIND_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ struct unwind_tables_account {
 	__u64 ns;	/* time spent on making tables, so far */
 };
 struct unwind_tables_account unwind_tables_account(struct unwind_tables *tables);
-
-#endif

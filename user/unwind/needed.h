@@ -5,13 +5,10 @@
  * programs, because commands such as taskset execute them. Nothing is executed here. Files that can't be
  * determined are left out.
  */
-#ifndef NHMTAP_UNWIND_NEEDED_H
-#define NHMTAP_UNWIND_NEEDED_H
+#pragma once
 
 #include <sys/stat.h>
 
 /* Calls `each` with what stat(2) tells of each file and a descriptor, which is closed after the call and may
  * be that of a copy. `command`: as for execvp(3). */
 void needed_each(char **command, void (*each)(void *context, const struct stat *stat, int fd), void *context);
-
-#endif

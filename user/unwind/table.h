@@ -3,8 +3,7 @@
  * The unwind table of a file: how to step from a function to its caller, for each address. The worker process
  * makes it from .eh_frame, .gopclntab or .debug_frame: confined/unwind_image.h.
  */
-#ifndef NHMTAP_UNWIND_TABLE_H
-#define NHMTAP_UNWIND_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void unwind_table_release(struct unwind_table *table);
 
 /* The rule at an address of the file, looked up as BPF programs do; FRAME_NONE if there is none. */
 struct unwind_rule unwind_table_at(const struct unwind_table *table, __u64 address);
-
-#endif

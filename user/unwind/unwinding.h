@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The data by which BPF programs walk the stacks of processes with unwind tables: for each process, which
  * file is mapped where. It is made from the session's mappings as they change. See bpf/unwind.bpf.h. */
-#ifndef NHMTAP_UNWINDING_H
-#define NHMTAP_UNWINDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ struct unwinding_account {
 	bool follows;	/* programs follow forks and execs themselves, without the kernel's notes */
 };
 struct unwinding_account unwinding_account(const struct unwinding *unwinding);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The keys of stored entries as text: those that they were aggregated by, and what follows from these. */
-#ifndef NHMTAP_VIEW_CELLS_H
-#define NHMTAP_VIEW_CELLS_H
+#pragma once
 
 #include <stddef.h>
 #include <jansson.h>
@@ -31,5 +30,3 @@ void cell_symbol(char *name, size_t size, const char *key, const char *text);
 
 /* Adds the names of the keys that an entry has to a set, {name: true}. */
 void cell_keys(const struct cell_source *cells, json_t *names);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A stored stream of records in a bounded form, over time: what the page of nhmtap report is drawn from. */
-#ifndef NHMTAP_DIGEST_H
-#define NHMTAP_DIGEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -24,5 +23,3 @@ bool digest_has_content(const struct digest *digest);
 /* The stream as one value, of at most about `bytes` as JSON text. `name` is the stream's, and `cut` says that
  * it ends within a line. Returns a new reference. */
 json_t *digest_value(const struct digest *digest, const char *name, bool cut, size_t bytes);
-
-#endif

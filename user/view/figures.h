@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Counts, metrics, off-core cells and shares of cycles of stored records, with their bounds, over all
  * intervals. */
-#ifndef NHMTAP_FIGURES_H
-#define NHMTAP_FIGURES_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -42,5 +41,3 @@ void figures_matrix(const struct figures *figures, struct sheet *sheet);
 
 /* Appends a table of them, with `diff` of how they differ between the streams. */
 void figures_print(const struct figures *figures, bool diff, struct text *text, int width);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Conditions on the keys of rows: comm=demo,symbol~loop. */
-#ifndef NHMTAP_VIEW_FILTER_H
-#define NHMTAP_VIEW_FILTER_H
+#pragma once
 
 #include <regex.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ void row_filter_release(struct row_filter *filter);
 
 /* Whether a row meets all conditions. One without the key meets none that is not negated. */
 bool row_filter_takes(const struct row_filter *filter, const struct cell_source *cells);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What stored records are of, and how far they can be trusted, in words. */
-#ifndef NHMTAP_VIEW_HEADING_H
-#define NHMTAP_VIEW_HEADING_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -25,5 +24,3 @@ void heading_take(struct heading_of_stream *heading, const json_t *record);
 
 /* Appends lines that begin with "# ". */
 void heading_print(const struct heading_of_stream *heading, struct text *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Shows a long text on a terminal by the user's pager. */
-#ifndef NHMTAP_PAGER_H
-#define NHMTAP_PAGER_H
+#pragma once
 
 #include "base/refusal.h"
 #include "output/text.h"
@@ -15,5 +14,3 @@ int show_text(struct text *text, const char *path, struct refusal *refusal);
 
 /* The number of columns that the text should take: those of the terminal; 0 if it goes elsewhere. */
 int show_width(const char *path);
-
-#endif

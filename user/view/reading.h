@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads a stored stream of records for a command that shows it to people. */
-#ifndef NHMTAP_READING_H
-#define NHMTAP_READING_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -29,5 +28,3 @@ int check_not_read(const char *output, char *const *files, int nr, struct refusa
 
 /* Ends a refusal: there is nothing in the records that could be shown. Returns -1. */
 int stored_has_nothing(struct refusal *refusal);
-
-#endif

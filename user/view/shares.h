@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the samples in stored records stand for, summed up by keys: the tables of nhmtap show. */
-#ifndef NHMTAP_SHARES_H
-#define NHMTAP_SHARES_H
+#pragma once
 
 #include <stdbool.h>
 #include <jansson.h>
@@ -49,5 +48,3 @@ void shares_table(const struct share_tables *shares, size_t i, struct text *befo
 
 /* Appends all tables. `width` is that of the terminal; 0: there is no limit. */
 void shares_print(const struct share_tables *shares, struct text *text, int width);
-
-#endif

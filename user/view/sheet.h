@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A table of text that fits a width: columns are as wide as their contents, and if this is too wide, the
  * longest texts are shortened in the middle. */
-#ifndef NHMTAP_SHEET_H
-#define NHMTAP_SHEET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void sheet_tag(struct sheet *sheet, const char *text);
 void sheet_print(const struct sheet *sheet, struct text *text, int width);
 
 void sheet_release(struct sheet *sheet);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Single samples of nhmtap stream as the records of sums that views are made from. */
-#ifndef NHMTAP_VIEW_SINGLES_H
-#define NHMTAP_VIEW_SINGLES_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@
  * from others. The records are not kept.
  */
 void single_take(const json_t *sample, void (*take)(void *of, const json_t *record), void *of);
-
-#endif

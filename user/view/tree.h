@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A function and the ways that lead to it, or from it: what samples stand for, along their stacks. */
-#ifndef NHMTAP_VIEW_TREE_H
-#define NHMTAP_VIEW_TREE_H
+#pragma once
 
 #include "base/interned.h"
 #include "output/texts.h"
@@ -24,5 +23,3 @@ void way_tree_add(struct way_tree *tree, const __u32 *names, size_t nr, const st
  * are summed up. */
 void way_tree_rows(const struct way_tree *tree, const struct numbered_texts *texts,
 		   const struct stood_for *whole, double least, struct sheet *sheet);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What samples stand for, with the variance that it has because samples come by chance. */
-#ifndef NHMTAP_WEIGHTS_H
-#define NHMTAP_WEIGHTS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -28,5 +27,3 @@ double difference_error(const struct stood_for *before, const struct stood_for *
 
 /* Half of the interval of 95 % of a mean of so many values, by its standard deviation. */
 double weight_mean_error(double deviation, json_int_t values);
-
-#endif
