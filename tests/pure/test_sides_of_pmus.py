@@ -71,6 +71,15 @@ def test_a_tracepoint_counts_on_the_side_where_it_is_passed(explained, number, n
     assert (f"counts all of {name}" in records[0].get("note", "")) == (of_user and side == "k")
 
 
+@pytest.mark.parametrize("number", [372, 700])
+def test_a_tracepoint_on_neither_side_is_no_count_though_the_kernel_would_count_some(explained, number):
+    # perf_tp_event_match() does not look at exclude_user, so that it counts what is passed on the user's side.
+    code, _, error = explained(f"tracepoint/config={number}/h")
+    assert code == 1 and "would count nothing" in error
+    code, records, error = explained(f"tracepoint/config={number}/h", "--force")
+    assert code == 0 and records[0]["not_counted"], error
+
+
 def test_an_ordinary_users_tracepoint_is_not_believed_to_be_0(explained):
     machine = {"proc/self/status": ANYONE}
     code, records, _ = explained("tracepoint/config=372/", machine=machine)

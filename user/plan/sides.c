@@ -126,7 +126,7 @@ static void settle(struct event *event, const struct host *host)
 	sides_of(event, host, &sides);
 	if (sides_missed(event, &sides))
 		settle_missed(event, &sides, host);
-	else if (sides_all_excluded(event, host) && event->attr.type != PERF_TYPE_TRACEPOINT)
+	else if (sides_all_excluded(event, host))
 		snprintf(event->never, sizeof(event->never),
 			 "both sides that there are, u and k, are excluded");
 	else if (nothing_counts(event, &sides, host))
