@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What functions weigh in each output of one run: for every format a reader of its file, and for every command that shows
 stored records one that asks it. Each returns {function: its own weight}, in events, or as a share of all in percent where
-an output tells no more. What has no name is "?"."""
+an output tells no more. What has no name is "?", and a branch is its origin's. A path is a file, or a folder of one file for
+each interval."""
 import collections
 import json
+import os
 import re
 import subprocess
 
@@ -35,6 +37,11 @@ def shown(*command):
     return subprocess.run([NHMTAP, *command], capture_output=True, text=True, check=True).stdout
 
 
+def origin(name):
+    """The function that a branch leaves, of "FROM -> TO"."""
+    return name.split(" -> ")[0]
+
+
 def json_pairs(path):
     frames = {}
     for record in records.parse(text(path)):
@@ -60,16 +67,16 @@ def flat_pairs(path):
 def folded_pairs(path):
     for line in text(path).splitlines():
         stack, weight = line.rsplit(" ", 1)
-        yield stack.split(";")[-1].split(" -> ")[0], int(weight)
+        yield origin(stack.split(";")[-1]), int(weight)
 
 
-NUMBERS = {"samples", "latency", "branches", "mispredicted", "mispredicted_period"}  # what pprof has beside events
+NUMBERS = {"samples", "latency", "branches", "mispredicted", "mispredicted_period"}  # what formats have beside events
 
 
 def pprof_pairs(path):
     profile = pprof.read(path)
     event, = (i for i, measure in enumerate(profile.sample_type) if profile.string_table[measure.type] not in NUMBERS)
-    functions = {f.id: profile.string_table[f.name].split(" -> ")[0] for f in profile.function}
+    functions = {f.id: origin(profile.string_table[f.name]) for f in profile.function}
     leaves = {x.id: functions[x.line[0].function_id] if x.line else "?" for x in profile.location}
     for sample in profile.sample:
         yield leaves.get((list(sample.location_id) or [0])[0], "?"), sample.value[event]
@@ -78,26 +85,28 @@ def pprof_pairs(path):
 def otlp_pairs(path):
     with open(path, "rb") as file:
         message = otlp_profiles.read(file.read())
-    kinds = [p for p in message.profiles if message.type(p)[0] != "samples"]
-    for sample in kinds[0].samples:
-        yield (message.stack(sample) or "?")[-1], sample.values[0]
+    for profile in message.profiles:
+        if message.type(profile)[0] not in NUMBERS:
+            yield from ((origin((message.stack(sample) or "?")[-1]), sample.values[0]) for sample in profile.samples)
 
 
 def callgrind_pairs(path):
-    _, _, selves, _ = callgrind.read(path)
+    events, _, selves, _ = callgrind.read(path)
+    event, = (i for i, name in enumerate(events) if name not in NUMBERS)
     for function, lines in selves.items():
-        yield function.name, sum(costs[1] for costs in lines.values())
+        yield origin(function.name), sum(costs[event] for costs in lines.values())
 
 
 def firefox_pairs(path):
     for _, stack, weight in firefox.stacks(firefox.read(path)):
-        yield stack[-1] if stack else "?", weight
+        yield origin(stack[-1]) if stack else "?", weight
 
 
 def speedscope_pairs(path):
     document = speedscope.read(path)
-    for stack, weight in speedscope.stacks(document, document["profiles"][1]["name"]):
-        yield stack[-1] if stack else "?", weight
+    event, = (p["name"] for p in document["profiles"] if p["name"] not in NUMBERS)
+    for stack, weight in speedscope.stacks(document, event):
+        yield origin(stack[-1]) if stack else "?", weight
 
 
 def flame_pairs(path):
@@ -129,7 +138,8 @@ def show_pairs(path):
 
 def top_pairs(path):
     with Terminal(NHMTAP, "top", path, columns=120) as seen:
-        screen = seen.until(ROW.search)
+        seen.type(">>>>>>")
+        screen = seen.until(lambda shown: " END " in shown and ROW.search(shown))
         seen.type("q")
     return rows(screen)
 
@@ -150,10 +160,18 @@ OF_FORMATS = {"json": json_pairs, "flat": flat_pairs, "folded": folded_pairs, "p
 OF_COMMANDS = {"flamegraph": flame_pairs, "show": show_pairs, "top": top_pairs, "report": report_pairs}
 
 
-def shares(paths, thick, thin, commands=OF_COMMANDS):
-    """{output: the share of the first of two functions in what both weigh}, of files by their formats."""
-    found = {form: summed(OF_FORMATS[form](path)) for form, path in paths.items()}
+def pairs(form, path):
+    """Of a file of a format, or of all files in a folder."""
+    files = sorted(entry.path for entry in os.scandir(path)) if os.path.isdir(path) else [path]
+    assert files
+    return [pair for file in files for pair in OF_FORMATS[form](file)]
+
+
+def shares(paths, thick, thin, commands=OF_COMMANDS, named=0.9):
+    """{output: the share of the first of two functions in what both weigh}, of paths by their formats. named: what both have
+    of the whole, at least."""
+    found = {form: summed(pairs(form, path)) for form, path in paths.items()}
     found |= {name: summed(OF_COMMANDS[name](paths["json"])) for name in commands}
     for name, weights in found.items():
-        assert weights[thick] + weights[thin] > 0.9 * sum(weights.values()) > 0, (name, weights.most_common(9))
+        assert weights[thick] + weights[thin] > named * sum(weights.values()) > 0, (name, weights.most_common(9))
     return {name: weights[thick] / (weights[thick] + weights[thin]) for name, weights in found.items()}
