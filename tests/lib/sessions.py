@@ -37,10 +37,11 @@ def write(path, config):
     return path
 
 
-def until(there):
+def until(there, told=lambda: ""):
+    """Waits until `there` holds. `told` says what there is instead, if it never does."""
     deadline = time.monotonic() + 240
     while not there():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, told()
         time.sleep(0.01)
 
 

@@ -34,7 +34,7 @@ class Terminal:
     def __exit__(self, *_):
         # A hangup would do, but LeakSanitizer, which looks for leaks at the end, can wait for ever for a process that
         # gets a second one meanwhile.
-        subprocess.run(["pkill", "-KILL", "--session", self.tmux("display", "-p", "#{pane_pid}").strip()], check=False)
+        self.kill("-KILL")
         self.tmux("kill-server", check=False)  # it ends by itself when its pane has
         shutil.rmtree(self.folder)
 
@@ -49,6 +49,15 @@ class Terminal:
     def type(self, keys):
         """Types keys as from the keyboard. "\\t" is the Tab key."""
         self.tmux("send-keys", "-l", keys)
+
+    def kill(self, *which):
+        """Sends a signal to the terminal's processes, by options of pkill(1)."""
+        subprocess.run(["pkill", *which, "--session", self.tmux("display", "-p", "#{pane_pid}").strip()], check=False)
+
+    def terminate(self):
+        """Ends nhmtap by SIGTERM, and waits as end() does."""
+        self.kill("-TERM", "--exact", "nhmtap")
+        return self.end()
 
     def resize(self, columns, rows):
         self.tmux("resize-window", "-x", str(columns), "-y", str(rows))

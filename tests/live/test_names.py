@@ -280,24 +280,28 @@ def test_a_program_in_a_container_is_named(nhmtap, tmp_path, root):
     assert while_it_waits(nhmtap, tmp_path, script, ("alone", "/alone"))[0] == 200
 
 
-def test_while_a_file_is_read_its_code_goes_by_its_place_and_no_interval_waits(tmp_path, copy):
+def test_while_a_file_is_read_its_code_goes_by_its_place_and_no_interval_waits(nhmtap, tmp_path, copy):
     """Opening it takes 2 seconds: twenty intervals."""
-    out = tmp_path / "out"
     # LeakSanitizer is a tracer too, and a process can have only one.
-    done = subprocess.run(
-        ["strace", "-f", "-o", os.devnull, "-P", copy, "-e", "trace=openat", "-e",
-         "inject=openat:delay_enter=2000000", NHMTAP, "profile", *FAULTS, "--by", "symbol", "-I", "100",
-         "--duration", "6", "-o", out, "--", "sh", "-c", f"while :; do {copy} here=50; sleep 0.01; done"],
-        env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, capture_output=True, text=True, check=False)
-    result = Result(done.returncode, out.read_text(encoding="utf-8"), done.stderr)
-    # In each interval the entry of the program with the most samples is that of here().
-    intervals = collections.defaultdict(list)
-    for record in result.of("profile"):
-        intervals[record["start_time"]] += [e for e in record["entries"] if e["code"].get("module") == copy]
-    tops = [max(entries, key=lambda e: e["samples"], default=None) for entries in intervals.values()]
-    told = ["symbol" in top["code"] for top in tops if top]
+    running = Running(nhmtap, tmp_path / "out", "profile", "-c", 1, "--by", "symbol", "--", "sh", "-c",
+                      f"while [ ! -e {tmp_path}/enough ]; do {copy} here=50; sleep 0.01; done",
+                      before=["strace", "-f", "-o", os.devnull, "-P", copy, "-e", "trace=openat", "-e", "inject=openat:delay_enter=2000000"],
+                      env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
+
+    def told(records):
+        """Whether each interval has a name for the program's entry with the most samples, which is that of here()."""
+        intervals = collections.defaultdict(list)
+        for record in records:
+            if record["type"] == "profile":
+                intervals[record["start_time"]] += [e for e in record["entries"] if e["code"].get("module") == copy]
+        tops = [max(entries, key=lambda e: e["samples"], default=None) for entries in intervals.values()]
+        return ["symbol" in top["code"] for top in tops if top]
     # On a busy machine, later intervals may run out of time for names too.
-    assert told[:2] == [False, False] and told.count(True) > 1
+    until(lambda: told(running.records()).count(True) > 1)
+    (tmp_path / "enough").touch()
+    said = nhmtap.finish(running.process)
+    result = Result(said.status, running.path.read_text(encoding="utf-8"), said.err)
+    assert told(result.records)[:2] == [False, False]
     assert result.one("end")["names"]["unnamed"]["no_time"] > 0
 
 
@@ -629,18 +633,16 @@ def test_names_are_those_of_perf_script(nhmtap, tmp_path):
 @pytest.mark.parametrize("attached", [True, False])
 def test_a_module_has_its_files_own_name(nhmtap, tmp_path, name, attached):
     """The kernel's list of mappings has a newline as \\012, its notes do not; and it appends " (deleted)"."""
-    path = tmp_path / name
-    shutil.copy("/bin/dash", path)
-    options = ["profile", "-e", "cpu-clock", "-F", 499, "--by", "module", "--duration", 0.3]
-    command = [path, "-c", "echo; while :; do :; done"]
+    path = shutil.copy(NAMES, tmp_path / name)
+    options = ["profile", *FAULTS, "--by", "module"]
     if attached:
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            process.stdout.read(1)
-            result = nhmtap(*options, "-p", process.pid)
-            process.kill()
+        with subprocess.Popen([path, "wait", "here=50"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            running = nhmtap.attach(*options, "-p", process.pid)
+            process.communicate("\n")
+            result = nhmtap.interrupt(running)
     else:
-        result = nhmtap.into(tmp_path / "out", *options, "--", *command)
-    assert str(path) in {entry["code"]["module"] for record in result.of("profile") for entry in record["entries"]}
+        result = nhmtap.into(tmp_path / "out", *options, "--", path, "here=50")
+    assert sum(entry["samples"] for entry in result.entries() if entry["code"]["module"] == str(path)) >= 50
 
 
 # Runs a copy of a program that is in memory only, as loaders of encrypted or downloaded programs do.

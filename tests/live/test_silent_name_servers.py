@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Outputs whose host's name no name server answers for: the session measures meanwhile, and ends at once."""
+"""Outputs whose host's name no name server answers for: the session measures meanwhile, and ends at once. A look-up
+takes longer than a test may: five tries of 30 s (resolv.conf(5)), and the time limit is shorter."""
 import json
 import os
 import signal
 import socket
 import threading
-import time
 
 import pytest
 from sessions import write
@@ -18,7 +18,7 @@ def fixture_silent(tmp_path):
         address = f"127.9.{os.getpid() % 250}.{os.getpid() // 250 % 250 + 1}"  # tests run side by side
         server.bind((address, 53))
         path = tmp_path / "resolv.conf"
-        path.write_text(f"nameserver {address}\n")
+        path.write_text(f"nameserver {address}\noptions timeout:30 attempts:5\n")
         yield ["unshare", "-m", "sh", "-c", f'mount --bind {path} /etc/resolv.conf && exec "$@"', "sh"]
 
 
@@ -37,16 +37,15 @@ def lines_until(process, found):
 
 
 def end(process):
-    """Sends SIGTERM. Returns the seconds that the end takes."""
-    hung = threading.Timer(60, process.kill)
+    """Sends SIGTERM, and checks that the end does not wait for the look-up."""
+    hung = threading.Timer(100, process.kill)
     hung.start()
-    begun = time.monotonic()
     process.send_signal(signal.SIGTERM)
     process.stdout.read()
     said = process.stderr.read()
     process.wait()
     hung.cancel()
-    return time.monotonic() - begun, said
+    assert process.returncode != -signal.SIGKILL, said
 
 
 def intervals(nr):
@@ -54,12 +53,10 @@ def intervals(nr):
 
 
 def test_sigterm_does_not_wait_for_the_name_of_a_push(nhmtap, silent, tmp_path):
-    """A look-up takes 10 s: two tries of 5 s."""
     place = config(tmp_path / "c", [{"format": "otlp", "path": "http://nobody.example/v1/metrics"}])
     process = nhmtap.start("run", place, before=silent)
     lines_until(process, intervals(5))
-    took, said = end(process)
-    assert took < 4.5, said
+    end(process)
 
 
 def test_sighup_does_not_wait_for_the_name_of_a_connection(nhmtap, silent, tmp_path):
@@ -68,10 +65,7 @@ def test_sighup_does_not_wait_for_the_name_of_a_connection(nhmtap, silent, tmp_p
     lines_until(process, intervals(1))
     config(place, [{"format": "json", "path": "tcp:nobody.example:9"}])
     process.send_signal(signal.SIGHUP)
-    begun = time.monotonic()
     error = lines_until(process, lambda lines: lines and lines[-1]["type"] == "error")[-1]
-    assert time.monotonic() - begun < 4.5
     assert "the name servers have not answered in time" in json.dumps(error)
     lines_until(process, intervals(2))
-    took, said = end(process)
-    assert took < 4.5, said
+    end(process)

@@ -24,21 +24,21 @@ def endless(*arguments):
 
 
 def test_a_run_whose_records_go_elsewhere_says_how_far_it_is(tmp_path):
-    with Terminal(*endless("profile", *FAULTS, "-I", "100", "--duration", "5", "-o", tmp_path / "out")) as seen:
+    with Terminal(*endless("profile", *FAULTS, "-I", "100", "-o", tmp_path / "out")) as seen:
         line = seen.until(lambda screen: re.search(r"^nhmtap: \d+\.\d s, .* samples", screen, re.M))
         assert re.search(r"^nhmtap: \d+\.\d s, [\d,]+ samples \([\d,]+/s\), \d+ lost, [\d.]+ [KM]iB written$", line,
                          re.M)
-        assert seen.end() == "", "the line is gone"
+        assert seen.terminate() == "", "the line is gone"
 
 
 def test_counting_has_no_samples_to_tell_of(tmp_path):
-    with Terminal(NHMTAP, "stat", "-a", "-I", "100", "--duration", "3", "-o", tmp_path / "out") as seen:
+    with Terminal(NHMTAP, "stat", "-a", "-I", "100", "-o", tmp_path / "out") as seen:
         seen.until(lambda screen: re.search(r"^nhmtap: \d+\.\d s, [\d.]+ (bytes|KiB) written$", screen, re.M))
-        assert seen.end() == ""
+        assert seen.terminate() == ""
 
 
 def test_a_pipe_is_elsewhere_as_well():
-    shell = f"{NHMTAP} stat -a -I 100 --duration 3 | cat > /dev/null"
+    shell = f"{NHMTAP} stat -a -I 100 | cat > /dev/null"
     with Terminal(shell) as seen:
         seen.until(lambda screen: "written" in screen)
 
