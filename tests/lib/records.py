@@ -62,12 +62,25 @@ def remember_code():
 Validator = remember_code()
 
 
+def inlined(schema, shared):
+    """Returns the schema with the shared definitions of single values in place of references, which take
+    a third of the time of a validation."""
+    if isinstance(schema, list):
+        return [inlined(part, shared) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = shared.get(str(schema.get("$ref")).split("/")[-1], {"properties": {}})
+    if not {"properties", "allOf"} & found.keys():
+        schema = {**found, **{name: value for name, value in schema.items() if name != "$ref"}}
+    return {name: inlined(value, shared) for name, value in schema.items()}
+
+
 @functools.cache
 def validator(record_type=None):
     schema = json.loads(subprocess.run([NHMTAP, "schema"] + ([record_type] if record_type else []),
                                        stdout=subprocess.PIPE, check=True, text=True).stdout)
     jsonschema.Draft202012Validator.check_schema(schema)
-    return Validator(schema)
+    return Validator(inlined(schema, schema["$defs"]["common"]["$defs"]))
 
 
 def refuse_constant(text):

@@ -72,13 +72,17 @@ def test_a_commands_page_has_prose_and_every_option_and_format(folder, command):
 def test_every_member_of_every_record_has_its_place(folder):
     text = shown(folder, "nhmtap-records")
     schema = json.loads(subprocess.run([NHMTAP, "schema"], stdout=subprocess.PIPE, check=True).stdout)
-    for record, value in schema["$defs"].items():
-        if record == "common":
-            continue
-        _, section = re.split(rf"^   {record}$", text, maxsplit=1, flags=re.M)
+    records = {name: value for name, value in schema["$defs"].items() if name != "common"}
+    shared = schema["$defs"]["common"]["$defs"]
+    groups = {name: {part["$ref"].split("/")[-1] for part in value.get("allOf", ()) if "$ref" in part} - {"envelope"}
+              for name, value in records.items()}
+    for name, value in [*records.items(), *((group, shared[group]) for group in set().union(*groups.values()))]:
+        _, section = re.split(rf"^   {name}$", text, maxsplit=1, flags=re.M)
         section = re.split(r"^   \w+$", section, maxsplit=1, flags=re.M)[0]
         for member in set(value["properties"]) - {"type"}:
-            assert re.search(rf"^       {re.escape(member)}(\[\])?( |$)", section, re.M), f"{record}.{member}"
+            assert re.search(rf"^       {re.escape(member)}(\[\])?( |$)", section, re.M), f"{name}.{member}"
+        for group in groups.get(name, ()):
+            assert re.search(rf"Members of [^:]*\b{group}\b[^:]*:", section), f"{name} has members of {group}"
 
 
 def test_every_member_of_config_has_its_place(folder):

@@ -182,10 +182,10 @@ class Schemas:
 
     def section(self, schema, title, apart):
         made = [f'.SS "{escaped(title)}"', inline(schema.get("description", ""))]
-        for part in schema.get("allOf", []):
-            _, of = self.resolve(part)
-            if of not in (None, "envelope"):
-                made += [".PP", inline(f"Members of {of}, below, and:")]
+        groups = [self.resolve(part)[1] for part in schema.get("allOf", [])]
+        shared = ", ".join(of for of in groups if of not in (None, "envelope"))
+        if shared:
+            made += [".PP", inline(f"Members of {shared}, below, and:")]
         return made + self.members(schema, "", apart)
 
 
