@@ -3,6 +3,7 @@
 function that the program reports."""
 import collections
 import contextlib
+import functools
 import json
 import os
 import re
@@ -14,7 +15,9 @@ import time
 
 import hosts
 import jitdump
+import pprof
 import pytest
+from naming import offset_of, symbols
 from puppet import Puppet
 from records import NHMTAP, Result, parse, program
 from running import Running
@@ -534,6 +537,90 @@ def test_what_has_no_name_is_told_so_that_it_can_be_named_later(nhmtap, tmp_path
     notes = subprocess.run(["readelf", "-n", NAMES], capture_output=True, text=True, check=True).stdout
     assert entry["code"]["build_id"] == re.search(r"Build ID: (\w+)", notes)[1]
     assert result.one("end")["names"]["unnamed"]["no_symbol"] >= 200
+
+
+STRIPPED = """
+#include <sys/mman.h>
+static __attribute__((noinline)) void touch(char *page, int where)
+{
+    if (where % 3 == 0) page[1] = 1;
+    else if (where % 3 == 1) page[2] = 2;
+    else page[3] = 3;
+}
+static __attribute__((noinline)) int walk(char *pages)
+{
+    for (int i = 0; i < 300; i++) touch(pages + i * 4096, i);
+    return pages[1];
+}
+int main(void)
+{
+    char *pages = mmap(0, 300 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(pages, 300 * 4096, MADV_NOHUGEPAGE);
+    return walk(pages) - 1;
+}
+"""
+
+
+@pytest.fixture
+def stripped(tmp_path):
+    """A stripped program, and the offsets of its functions, from its symbols and headers."""
+    run = functools.partial(subprocess.run, check=True, capture_output=True, text=True, cwd=tmp_path)
+    run(["gcc", "-O1", "-fno-inline", "-fno-omit-frame-pointer", "-x", "c", "-o", "whole", "-"], input=STRIPPED)
+    run(["strip", "-o", "program", "whole"])
+    offsets = {name: offset_of(tmp_path / "whole", symbols(tmp_path / "whole")[name][0][0]) for name in ("touch", "walk", "main")}
+    return str(tmp_path / "program"), offsets
+
+
+def test_samples_of_a_stripped_function_are_one_entry_that_can_be_named_later(nhmtap, tmp_path, stripped):
+    path, offsets = stripped
+    result = by_symbol(nhmtap, tmp_path, path)
+    entry, = (e for e in result.entries() if e["code"]["module"] == path and e["samples"] >= 100)
+    assert entry["samples"] == 300
+    assert int(entry["code"]["offset"], 16) == int(entry["code"]["function_offset"], 16) == offsets["touch"]
+    assert f"[program+{offsets['touch']:#x}]" in nhmtap("show", tmp_path / "out").out
+    code = entry["code"]["build_id"]
+    folder = tmp_path / "debug/.build-id" / code[:2]
+    folder.mkdir(parents=True)
+    shutil.copy(tmp_path / "whole", folder / f"{code[2:]}.debug")
+    named = parse(nhmtap("symbolize", "--debug-dir", tmp_path / "debug", tmp_path / "out").out)
+    entry, = (e for record in named if record["type"] == "profile" for e in record["entries"] if e["samples"] == 300)
+    assert entry["code"]["symbol"] == "touch" and not {"function_offset", "symbol_offset"} & set(entry["code"])
+
+
+def test_instructions_of_a_stripped_function_are_told_apart_where_lines_are_asked_for(nhmtap, tmp_path, stripped):
+    path, offsets = stripped
+    result = by_symbol(nhmtap, tmp_path, path, by="line")
+    found = [e["code"] for e in result.entries() if e["code"].get("function_offset") == hex(offsets["touch"])
+             if e["samples"] == 100]
+    assert len({code["offset"] for code in found}) == 3
+
+
+@pytest.mark.parametrize("by", ["stack", "symbol"])
+def test_stacks_of_stripped_functions_are_one_way_each(nhmtap, tmp_path, stripped, by):
+    path, offsets = stripped
+    result = nhmtap("profile", "-g", *FAULTS, "--by", by, "-o", f"folded={tmp_path / 'folded'}", "-o",
+                    f"pprof={tmp_path / 'pprof'}", "-o", f"json={tmp_path / 'json'}", "--", path)
+    assert result.status == 0, result.err
+    ways = {}
+    for line in (tmp_path / "folded").read_text().splitlines():
+        way, count = line.rsplit(" ", 1)
+        ways[tuple(way.split(";")[-3:])] = ways.get(tuple(way.split(";")[-3:]), 0) + int(count)
+    assert ways[tuple(f"[program+{offsets[name]:#x}]" for name in ("main", "walk", "touch"))] == 300
+    profile = pprof.read(tmp_path / "pprof")
+    names = {f.id: profile.string_table[f.name] for f in profile.function}
+    assert {f"[program+{offset:#x}]" for offset in offsets.values()} <= set(names.values())
+    # What calls is named by the call, not by what follows it.
+    named = parse(nhmtap("symbolize", "--symfs", whole_root(tmp_path, path), tmp_path / "json").out)
+    assert {frame.get("symbol") for record in named if record["type"] == "frames" for frame in record["frames"]
+            if frame.get("module") == path} >= {"main", "walk", "touch"}
+
+
+def whole_root(tmp_path, path):
+    """A root below which the program is not stripped."""
+    at = tmp_path / "root" / path.lstrip("/")
+    at.parent.mkdir(parents=True)
+    shutil.copy(tmp_path / "whole", at)
+    return tmp_path / "root"
 
 
 def test_lines_are_those_of_the_source(nhmtap, tmp_path):

@@ -48,6 +48,8 @@ static json_t *name_value(const struct name *name)
 	if (name->no_room)
 		json_object_set_new(value, "no_room", json_true());
 	for (size_t i = 0; i < name->nr; i++) {
+	if (name->nameless)
+		json_object_set_new(value, "function_offset", json_integer(name->function_offset));
 		json_t *frame = json_pack("{s:I, s:i}", "offset", (json_int_t)name->frames[i].offset, "line",
 					  name->frames[i].line);
 

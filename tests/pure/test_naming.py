@@ -262,7 +262,44 @@ def test_a_stripped_program_has_the_names_that_it_exports(engine, compiled):
     names = engine("-l")
     assert functions(names.file(path, offset_of(path, outer))) == ["outer"]
     assert names.file(path, offset_of(path, hidden)) == {
-        "build_id": build_id(path), "frames": [], "why": "no symbol is there"}
+        "build_id": build_id(path), "frames": [], "why": "no symbol is there", "function_offset": 0}
+
+
+def frame_ranges(path):
+    """[(first address, the one after the last)] of the functions in .eh_frame, as readelf reads it."""
+    said = run("readelf", "--debug-dump=frames", path)
+    return [(int(begin, 16), int(end, 16)) for begin, end in re.findall(r" FDE .* pc=([0-9a-f]+)\.\.([0-9a-f]+)", said)]
+
+
+@pytest.mark.parametrize("options", [[], ["-no-pie"], ["-static-pie"], ["-shared", "-fPIC"], ["-O0", "-rdynamic"]], ids=" ".join)
+def test_functions_of_a_stripped_program_are_told_by_where_they_begin(engine, compiled, options):
+    path = compiled(*options)
+    own = [symbols(path)[name][0] for name in ("main", "outer", "hidden")]
+    ranges = [(begin, begin + size) for begin, size in own] + frame_ranges(path)
+    run("strip", path)
+    names, told = engine("-l"), 0
+    for begin, end in ranges:
+        for address in (begin, (begin + end) // 2, end - 1):
+            name = names.file(path, offset_of(path, address))
+            # What is exported has its name, and so have the entries of the linkage table.
+            assert name["frames"] or name["function_offset"] == address - begin, (hex(begin), hex(address), name)
+            told += "function_offset" in name
+    assert told >= 3
+    assert "function_offset" not in names.file(path, offset_of(path, max(end for _, end in ranges)))
+
+
+def test_functions_of_a_stripped_32_bit_program_are_told_by_where_they_begin(engine, tmp_path):
+    (tmp_path / "n.c").write_text("""
+        __attribute__((noinline)) int outer(int x) { volatile int y = x; return y + 1; }
+        void _start(void) { outer(1); for (;;); }""")
+    path = tmp_path / "n"
+    run("gcc", "-m32", "-O2", "-nostdlib", "-static", "-fno-pic", "-no-pie", "-fasynchronous-unwind-tables", "-o", path,
+        tmp_path / "n.c")
+    (begin, size), = symbols(path)["outer"]
+    run("strip", path)
+    names = engine()
+    assert [names.file(path, offset_of(path, address))["function_offset"] for address in range(begin, begin + size)] == \
+        list(range(size))
 
 
 GENERIC = """

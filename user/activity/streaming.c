@@ -303,7 +303,7 @@ static json_t *frame_of(struct streaming *streaming, const struct stack *stack, 
 	json_t *code = code_of(streaming, number), *frame;
 
 	if (!stack_frame_returns(stack, i) ||
-	    (!json_object_get(code, "offset") && !json_object_get(code, "address")))
+	    !code_tells_address(codes_at(reader_codes_early(streaming->activity->reader, 0), number)))
 		return code;
 	frame = json_copy(code);
 	json_object_set_new(frame, "return", json_true());

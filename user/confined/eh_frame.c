@@ -118,7 +118,10 @@ struct parser {
 	const struct frame_section *section;
 	struct cie *cies;
 	size_t nr_cies, room_cies;
-	struct unwind_rows *rows;
+	struct unwind_rows *rows; /* NULL: only the functions' ranges are wanted */
+	struct run *run;
+	void (*visit)(void *of, __u64 begin, __u64 end);
+	void *of;
 };
 
 /* --- expressions ------------------------------------------------------------------------------ */
@@ -472,6 +475,8 @@ static bool take_address(struct parser *parser, struct reader *reader, __u8 enco
 
 	switch (encoding & 0x0f) {
 	case DW_EH_PE_absptr:
+		*address = take(reader, parser->section->narrow ? 4 : 8);
+		break;
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
 		*address = take(reader, 8);
@@ -495,6 +500,8 @@ static bool take_address(struct parser *parser, struct reader *reader, __u8 enco
 		return false;
 	if (relative && (encoding & 0x70) == DW_EH_PE_pcrel)
 		*address += own;
+	if (parser->section->narrow)
+		*address &= ~0U;
 	return !reader->broken &&
 	       (!relative || (encoding & 0x70) == 0 || (encoding & 0x70) == DW_EH_PE_pcrel);
 }
@@ -551,14 +558,15 @@ static void read_cie(struct parser *parser, struct reader reader, size_t offset)
 		;
 	cie.usable = !reader.broken && (version == 1 || version == 3 || version == 4);
 	if (version == 4)
-		cie.usable &= take(&reader, 1) == 8 && !take(&reader, 1); /* sizes of address, segment */
+		cie.usable &= take(&reader, 1) == (parser->section->narrow ? 4 : 8) &&
+			      !take(&reader, 1); /* sizes of address, segment */
 	cie.code_factor = take_uleb(&reader);
 	cie.data_factor = take_sleb(&reader);
 	return_register = version == 1 ? take(&reader, 1) : take_uleb(&reader);
-	cie.usable &= return_register == RIP && !reader.broken &&
+	cie.usable &= (!parser->rows || return_register == RIP) && !reader.broken &&
 		      take_augmentation(parser, &cie, &reader, letters) && !reader.broken;
 	parser->cies = xroom(parser->cies, parser->nr_cies, &parser->room_cies, sizeof(*parser->cies));
-	if (cie.usable) {
+	if (cie.usable && parser->rows) {
 		run = xcalloc(1, sizeof(*run));
 		*run = (struct run){.parser = parser, .cie = &cie, .reader = reader};
 		cie.usable = run_all(run);
@@ -585,19 +593,24 @@ static const struct cie *find_cie(const struct parser *parser, size_t offset)
 	return NULL;
 }
 
-static void read_fde(struct parser *parser, struct run *run, struct reader reader, size_t cie_offset)
+static void read_fde(struct parser *parser, struct reader reader, size_t cie_offset)
 {
 	const struct cie *cie = find_cie(parser, cie_offset);
+	struct run *run = parser->run;
 	__u64 begin, size;
 	bool understood;
 
 	if (!cie || !cie->usable || !take_address(parser, &reader, cie->pointers, true, &begin) ||
 	    !take_address(parser, &reader, cie->pointers, false, &size))
 		return;
-	if (cie->augmented)
-		take_block(&reader);
 	if (size > ~0ULL - begin)
 		size = ~0ULL - begin;
+	if (!parser->rows) {
+		parser->visit(parser->of, begin, begin + size);
+		return;
+	}
+	if (cie->augmented)
+		take_block(&reader);
 	if (reader.broken || !unwind_rows_function(parser->rows, begin, begin + size))
 		return;
 	if (size > parser->rows->high - begin)
@@ -625,11 +638,10 @@ static bool find_cie_of(const struct frame_section *section, size_t id_at, __u64
 	return section->debug || id <= id_at;
 }
 
-void eh_frame_read(struct unwind_rows *rows, const struct frame_section *section)
+static void read_entries(struct parser *parser)
 {
-	struct parser parser = {.section = section, .rows = rows};
+	const struct frame_section *section = parser->section;
 	struct reader reader = {section->bytes, section->bytes + section->size, false};
-	struct run *run = xcalloc(1, sizeof(*run));
 
 	while (reader.end - reader.at >= 4) {
 		size_t offset = reader.at - section->bytes, id_at, cie;
@@ -650,10 +662,23 @@ void eh_frame_read(struct unwind_rows *rows, const struct frame_section *section
 		if (entry.broken)
 			continue;
 		if (id == (!section->debug ? 0 : wide ? ~0ULL : ~0U))
-			read_cie(&parser, entry, offset);
+			read_cie(parser, entry, offset);
 		else if (find_cie_of(section, id_at, id, &cie))
-			read_fde(&parser, run, entry, cie);
+			read_fde(parser, entry, cie);
 	}
+	free(parser->cies);
+}
+
+void eh_frame_read(struct unwind_rows *rows, const struct frame_section *section)
+{
+	struct run *run = xcalloc(1, sizeof(*run));
+
+	read_entries(&(struct parser){.section = section, .rows = rows, .run = run});
 	free(run);
-	free(parser.cies);
+}
+
+void eh_frame_functions(const struct frame_section *section, void (*visit)(void *of, __u64 begin, __u64 end),
+			void *of)
+{
+	read_entries(&(struct parser){.section = section, .visit = visit, .of = of});
 }

@@ -16,6 +16,11 @@ struct frame_section {
 	size_t size;
 	__u64 address; /* at run time, before relocation */
 	bool debug;    /* it is .debug_frame */
+	bool narrow;   /* of a 32-bit file */
 };
 
 void eh_frame_read(struct unwind_rows *rows, const struct frame_section *section);
+
+/* Calls `visit` for each function: its first address, and the one after its last. */
+void eh_frame_functions(const struct frame_section *section, void (*visit)(void *of, __u64 begin, __u64 end),
+			void *of);

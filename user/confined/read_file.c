@@ -5,16 +5,55 @@
 
 #include "base/memory.h"
 #include "confined/dwarf_image.h"
+#include "confined/eh_frame.h"
 #include "confined/go_image.h"
 #include "confined/linkage.h"
+
+struct nameless {
+	struct symbols *symbols;
+	__u32 name; /* the empty one */
+};
+
+/* A function that the linker has left out begins at 0. */
+static void add_nameless(void *of, __u64 begin, __u64 end)
+{
+	const struct nameless *nameless = of;
+
+	if (begin && end > begin)
+		symbols_add(nameless->symbols,
+			    &(struct found_symbol){.address = begin, .end = end, .name = nameless->name});
+}
+
+/* Adds the functions of a stripped file, by .eh_frame, which strip leaves because exceptions need it. */
+static void add_functions(struct symbols *symbols, const struct image *image, size_t most)
+{
+	struct frame_section section = {.narrow = gelf_getclass(image->elf) == ELFCLASS32};
+	long long empty = symbols_add_strings(symbols, "", 0);
+	GElf_Shdr header;
+	char *bytes = empty >= 0 && image_section(image, ".eh_frame", &header)
+			      ? image_read_section(image, &header, most)
+			      : NULL;
+
+	if (!bytes)
+		return;
+	/* What has a name applies before them. */
+	for (size_t i = 0; i < symbols->nr_found; i++)
+		symbols->found[i].order++;
+	section.bytes = (unsigned char *)bytes;
+	section.size = header.sh_size;
+	section.address = header.sh_addr;
+	eh_frame_functions(&section, add_nameless, &(struct nameless){symbols, empty});
+	free(bytes);
+}
 
 static void load_symbols(struct symbols *symbols, const struct image *image, const struct image *debug,
 			 size_t most)
 {
+	bool whole = image_add_symbols(image, SHT_SYMTAB, symbols, most) ||
+		     (debug && image_add_symbols(debug, SHT_SYMTAB, symbols, most));
 	struct image mini;
 
-	if (!image_add_symbols(image, SHT_SYMTAB, symbols, most) &&
-	    !(debug && image_add_symbols(debug, SHT_SYMTAB, symbols, most))) {
+	if (!whole) {
 		image_add_symbols(image, SHT_DYNSYM, symbols, most);
 		if (image_mini(image, &mini, most)) {
 			image_add_symbols(&mini, SHT_SYMTAB, symbols, most);
@@ -23,6 +62,8 @@ static void load_symbols(struct symbols *symbols, const struct image *image, con
 		go_image_add_symbols(image, symbols, most);
 	}
 	linkage_add_symbols(image, symbols, most);
+	if (!whole)
+		add_functions(symbols, image, most);
 	symbols_finish(symbols, image_end_of_code, image);
 }
 

@@ -70,6 +70,12 @@ bool address_is_kernel(__u64 address)
 	return address >> 63;
 }
 
+bool code_tells_address(const struct code *code)
+{
+	return code->has_address ||
+	       (code->has_offset && !(code->has_function && code->function == code->offset));
+}
+
 struct codes *codes_new(struct mappings *mappings, struct mappings *data, const struct ksymbols *ksymbols,
 			struct background *background, struct code_account *account, __u64 since,
 			__u64 deadline, __u64 waiting)
@@ -357,12 +363,22 @@ static void put_module(struct codes *codes, const struct spot *spot, struct code
 		code->build_id = kept(codes, spot->file->build_id);
 }
 
-/* Describes the place, so that the name can be looked up later. */
-static void put_place(const struct question *question, const struct spot *spot, struct code *code)
+/* Describes the place, so that the name can be looked up later. If only the function was asked for, and it
+ * has no name but a beginning, that is the place of all of its code. */
+static void put_place(const struct question *question, const struct spot *spot, const struct name *name,
+		      struct code *code)
 {
+	__u64 back = question->detail & CODE_RETURN ? 1 : 0;
+
 	if (spot->file && spot->file->kind != FILE_ANONYMOUS) {
 		code->offset = spot->offset;
 		code->has_offset = true;
+		if (!name || !name->nameless)
+			return;
+		code->function = spot->offset - name->function_offset - back;
+		code->has_function = true;
+		if (!(question->detail & (CODE_PLACE | CODE_LINE)))
+			code->offset = code->function;
 	} else {
 		code->address = question->address;
 		code->has_address = true;
@@ -375,6 +391,7 @@ static struct code_answer answer(struct codes *codes, const struct question *que
 	bool kernel = address_is_kernel(question->address);
 	struct code_account *account = codes->account;
 	struct code_answer answer = {.cause = &account->named};
+	const struct name *name = NULL;
 	struct code code = {0};
 
 	if (kernel)
@@ -387,8 +404,8 @@ static struct code_answer answer(struct codes *codes, const struct question *que
 		put_module(codes, spot, &code);
 	if (question->detail & (CODE_SYMBOL | CODE_LINE) && (kernel || spot->file)) {
 		__u64 *cause;
-		const struct name *name = look_up(codes, question, spot, &cause);
 
+		name = look_up(codes, question, spot, &cause);
 		if (kernel && name && name->module)
 			code.module = kept(codes, name->module);
 		if (name && name->build_id && !code.build_id)
@@ -398,7 +415,7 @@ static struct code_answer answer(struct codes *codes, const struct question *que
 	}
 	if (question->detail & CODE_PLACE ||
 	    (question->detail & ~(CODE_MODULE | CODE_RETURN) && !code.symbol))
-		put_place(question, spot, &code);
+		put_place(question, spot, name, &code);
 	if (!code.has_offset)
 		code.build_id = NULL;
 	answer.number = interned_number(&codes->codes, &code);

@@ -17,9 +17,10 @@
 /* What is to be looked up; a combination of: */
 enum code_detail {
 	CODE_MODULE = 1 << 0,
-	CODE_PLACE = 1 << 1,	       /* module, and the offset in it; no file is read for it */
-	CODE_SYMBOL = 1 << 2,	       /* module and function; the place if the function has no name */
-	CODE_LINE = 1 << 3,	       /* the same, plus the source line and the inlined functions */
+	CODE_PLACE = 1 << 1,  /* module, and the offset in it; no file is read for it */
+	CODE_SYMBOL = 1 << 2, /* module and function; the function's place if it has no name, or the code's */
+	CODE_LINE =
+		1 << 3, /* the same, plus the source line and the inlined functions, or the code's place */
 	CODE_LINKAGE = 1 << 5,	       /* in addition to CODE_SYMBOL or CODE_LINE: mangled names */
 	CODE_VARIABLE = 1 << 6,	       /* of data: the variable, and what it is in; see codes_datum() */
 	CODE_VARIABLE_OFFSET = 1 << 7, /* the same, and the offset in the variable */
@@ -42,9 +43,12 @@ struct code {
 	const char *inlined;	  /* the functions inlined there, as a JSON list, innermost first */
 	__u64 offset;		  /* in the file; set if there is no symbol, or for CODE_PLACE */
 	__u64 address;		  /* instead of `offset`: the kernel's, a JIT's, or of an unknown module */
+	__u64 function;		  /* where in the file a function begins that has no name; for CODE_SYMBOL,
+				   * `offset` is the same
+				   */
 	__u32 line;		  /* 0: not known */
 	__u32 has_offset, has_address;
-	__u32 padding; /* zero: codes are compared as bytes */
+	__u32 has_function;
 };
 
 /* Why data has no type, as words of records; a list that ends with NULL. */
@@ -151,3 +155,6 @@ void codes_keep(struct codes *codes, const bool *used, __u32 *numbers);
 const struct code *codes_at(const struct codes *codes, __u32 number);
 
 bool address_is_kernel(__u64 address);
+
+/* Whether the code's place is the instruction's own, rather than its function's. */
+bool code_tells_address(const struct code *code);

@@ -378,7 +378,7 @@ struct name *source_name_at(struct source *source, __u64 address)
 	name->lines_why = answer && answer->lines_lack ? lines_why_of(answer) : source->lines_why;
 	if (answer && answer->nr_frames)
 		set_frames(source, name, answer, address);
-	if (symbol)
+	if (symbol && *symbol_name(&source->symbols, symbol))
 		set_symbol(source, name, symbol, address);
 	if (!name->nr) {
 		name->why = source->failed    ? worker_why(source->worker)
@@ -387,6 +387,8 @@ struct name *source_name_at(struct source *source, __u64 address)
 		name->failed = source->failed;
 		name->no_room = source->no_room;
 	}
+		name->nameless = symbol;
+		name->function_offset = symbol ? address - symbol->address : 0;
 	return name;
 }
 

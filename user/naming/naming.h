@@ -29,6 +29,8 @@ struct name {
 	const struct frame *frames; /* innermost inlined one first; the last is the function itself */
 	size_t nr;		    /* 0: unknown */
 	const char *why; /* why it is unknown: a constant sentence without a full stop; NULL if nr > 0 */
+	bool nameless;	 /* of code: it is in a function, but a stripped file has no name for it */
+	__u64 function_offset; /* then: how far after its beginning the address is */
 	const char *lines_why; /* what its file's lines lack and why, though it has DWARF; NULL: nothing is
 				  known */
 	bool refused;	       /* reason: the file was found but not opened; see base/guarded.h */

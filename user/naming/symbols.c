@@ -94,7 +94,7 @@ static void keep_one_each(struct symbols *symbols)
 		i = best_of(symbols, i, &best);
 		if (inside(&best, reach))
 			continue;
-		if (best.end > reach)
+		if (best.end > reach && symbols->strings[best.name])
 			reach = best.end;
 		symbols->found[symbols->nr++] = best;
 	}

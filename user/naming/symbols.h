@@ -12,7 +12,7 @@
 struct found_symbol {
 	__u64 address; /* the sort key, so it must be the first member */
 	__u64 end;     /* first address after it; equal to `address` if not known */
-	__u32 name;    /* offset in `strings` */
+	__u32 name;    /* offset in `strings`; "": the function has none */
 	__u32 order;   /* if two overlap, the higher order applies; if equal, the one that begins later */
 	bool weak, local, label;
 	bool indirect; /* the code chooses a function when the file is loaded */

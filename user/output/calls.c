@@ -102,14 +102,24 @@ static void clean(char *name, size_t size)
 			*name = ':';
 }
 
+const char *calls_function(const struct call *call, char *name, size_t size)
+{
+	if (call->symbol || !text_of(call->frame, "function_offset"))
+		return call->symbol;
+	return calls_name(call, name, size);
+}
+
 const char *calls_name(const struct call *call, char *name, size_t size)
 {
 	const char *module = text_of(call->frame, "module"), *offset = text_of(call->frame, "offset");
 	const char *place = offset ? offset : text_of(call->frame, "address");
+	const char *function = text_of(call->frame, "function_offset");
 	size_t wanted;
 
 	if (call->symbol || !module)
 		wanted = snprintf(name, size, "%s", call->symbol ? call->symbol : "[unknown]");
+	else if (function)
+		wanted = snprintf(name, size, "[%s+%s]", path_last(module), function);
 	else
 		wanted = snprintf(name, size, "%s%s%s", path_last(module), place ? "+" : "",
 				  place ? place : "");

@@ -38,9 +38,13 @@ struct call calls_at(const json_t *frame, size_t i);
 
 bool calls_of_kernel(const json_t *frame);
 
-/* Writes "main", "libc.so.6+0x2724a", "[kernel]+0x…" or "[unknown]", without control characters and with ':'
- * in place of ';', which separates functions in folded lines. Returns name. */
+/* Writes "main", "[libc.so.6+0x27200]" (a function without a name, by its beginning), "libc.so.6+0x2724a",
+ * "[kernel]+0x…" or "[unknown]", without control characters and with ':' in place of ';', which separates
+ * functions in folded lines. Returns name. */
 const char *calls_name(const struct call *call, char *name, size_t size);
+
+/* The symbol, or of a function without a name what calls_name() writes; NULL: it is no known function. */
+const char *calls_function(const struct call *call, char *name, size_t size);
 
 /* The owner of an entry, from its keys: "comm", "comm-PID/TID" or as much of this as there is; "all" if the
  * entry has none of these keys. Returns name. */

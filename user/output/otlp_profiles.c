@@ -244,9 +244,11 @@ static int32_t location_of(struct otlp_message *gathered, const json_t *frame)
 		frame, dictionary_of(gathered)->mapping_table[location->mapping_index]->memory_start);
 	for (size_t i = 0; i < calls_in(frame); i++) {
 		struct call call = calls_at(frame, i);
+		char name[CALLS_NAME_MAX];
+		const char *function = calls_function(&call, name, sizeof(name));
 
-		if (call.symbol)
-			add_line(gathered, location, call.symbol, call.linkage, call.file, call.line);
+		if (function)
+			add_line(gathered, location, function, call.linkage, call.file, call.line);
 	}
 	APPEND(location->attribute_indices, location->n_attribute_indices,
 	       add_attribute_text(gathered, "profile.frame.type",

@@ -123,11 +123,13 @@ static void add_lines(struct writing *writing, Pprof__Location *location, Pprof_
 {
 	for (size_t i = 0; i < calls_in(frame); i++) {
 		struct call call = calls_at(frame, i);
+		char name[CALLS_NAME_MAX];
+		const char *function = calls_function(&call, name, sizeof(name));
 
-		if (!call.symbol)
+		if (!function)
 			continue;
-		add_line(writing, location, call.symbol, call.linkage, call.file, call.line);
-		if (!mapping)
+		add_line(writing, location, function, call.linkage, call.file, call.line);
+		if (!mapping || !call.symbol)
 			continue;
 		mapping->has_functions = true;
 		mapping->has_filenames |= call.file != NULL;

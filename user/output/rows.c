@@ -126,8 +126,9 @@ void row_weight(struct text *text, const json_t *entry, const struct whole *whol
 		text_add(text, " %5s", "");
 }
 
-/* "main (demo)", "main demo.c:17 (demo)", "libc.so.6+0x3309d", "[kernel] 0xffffffff81000000",
- * "0x401136", "/usr/bin/demo". */
+/* "main (demo)", "main demo.c:17 (demo)", "[libc.so.6+0x33080]" (a function without a name),
+ * "libc.so.6+0x3309d",
+ * "[kernel] 0xffffffff81000000", "0x401136", "/usr/bin/demo". */
 static void code_cell(const json_t *code, char *buffer, size_t size)
 {
 	const char *module = string(code, "module"), *symbol = string(code, "symbol");
@@ -138,6 +139,9 @@ static void code_cell(const json_t *code, char *buffer, size_t size)
 			 (long long)integer(code, "line"));
 	if (*symbol)
 		snprintf(buffer, size, "%s%s (%s)", symbol, line, path_last(module));
+	else if (json_object_get(code, "offset") &&
+		 !strcmp(string(code, "function_offset"), string(code, "offset")))
+		snprintf(buffer, size, "[%s+%s]", path_last(module), string(code, "offset"));
 	else if (json_object_get(code, "offset"))
 		snprintf(buffer, size, "%s+%s", path_last(module), string(code, "offset"));
 	else if (json_object_get(code, "address"))

@@ -73,11 +73,6 @@ void chains_release(struct chains *chains)
 
 /* --- taking in -------------------------------------------------------------------------------- */
 
-static bool tells_address(const struct code *code)
-{
-	return code->has_offset || code->has_address;
-}
-
 /* The flags of a frame's place. */
 static __u32 what_of(const struct stack *stack, unsigned int i)
 {
@@ -127,7 +122,7 @@ static struct chain_place place_of(struct chains *chains, const struct stack *st
 
 	place.code = codes_number(chains->codes, detail_of(chains, place.what), stack->pid, comm,
 				  FRAME_ADDRESS(stack->frames[i]), 1);
-	if (!tells_address(codes_at(chains->codes, place.code)))
+	if (!code_tells_address(codes_at(chains->codes, place.code)))
 		place.what &= ~PLACE_RETURNS;
 	return place;
 }

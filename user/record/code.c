@@ -8,6 +8,8 @@ void fields_code(struct fields *fields, const struct code *code)
 	fields_string(fields, "module", code->module);
 	if (code->has_offset)
 		fields_hex(fields, "offset", code->offset);
+	if (code->has_function)
+		fields_hex(fields, "function_offset", code->function);
 	if (code->has_address)
 		fields_hex(fields, "address", code->address);
 	fields_string(fields, "build_id", code->build_id);

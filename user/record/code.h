@@ -8,8 +8,8 @@
 #include "record/compact.h"
 #include "record/fields.h"
 
-/* Adds as much as is known: module, symbol, file, line; or module, offset, build_id; or address.
- * The texts are the code's. */
+/* Adds as much as is known: module, symbol, file, line; or module, offset, function_offset, build_id; or
+ * address. The texts are the code's. */
 void fields_code(struct fields *fields, const struct code *code);
 /* Appends a member with these, after a comma. `head` is its name as text: ",\"code\":". */
 void append_code(struct compact *text, const char *head, const struct code *code);

@@ -64,9 +64,18 @@ static bool is_return(const json_t *code)
 	return json_is_true(json_object_get(code, "return"));
 }
 
+/* Whether the place is that of the function, so that the instruction is not known. */
+static bool is_whole_function(const json_t *code)
+{
+	const json_t *function = json_object_get(code, "function_offset");
+
+	return function && json_equal(function, json_object_get(code, "offset"));
+}
+
 static bool put_name(json_t *code, const struct name *name)
 {
 	const struct frame *function = &name->frames[name->nr - 1];
+	const char *file = is_whole_function(code) ? NULL : name->frames[0].file;
 	json_t *named;
 	bool fits;
 
@@ -74,18 +83,20 @@ static bool put_name(json_t *code, const struct name *name)
 		return false;
 	named = json_object();
 	put_text(named, "symbol", function->symbol);
-	json_object_set_new(named, "symbol_offset", value_hex(function->offset + is_return(code)));
+	if (!is_whole_function(code))
+		json_object_set_new(named, "symbol_offset", value_hex(function->offset + is_return(code)));
 	json_object_update(named, code);
+	json_object_del(named, "function_offset");
 	if (name->module)
 		json_object_set_new(named, "module", json_string(name->module));
 	if (name->build_id && !name->module && strlen(name->build_id) <= 40) /* as the schema has it */
 		json_object_set_new(named, "build_id", json_string(name->build_id));
-	if (name->frames[0].file) {
-		put_text(named, "file", name->frames[0].file);
+	if (file) {
+		put_text(named, "file", file);
 		if (name->frames[0].line)
 			json_object_set_new(named, "line", json_integer(name->frames[0].line));
 	}
-	if (name->frames[0].file)
+	if (file)
 		put_inlined(named, name);
 	fits = compact_bytes(named) <= STORED_NAME_MAX;
 	if (fits) {
