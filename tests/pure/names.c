@@ -41,15 +41,16 @@ static json_t *name_value(const struct name *name)
 	set_text(value, "build_id", name->build_id);
 	set_text(value, "module", name->module);
 	set_text(value, "why", name->why);
+	set_text(value, "lines_why", name->lines_why);
 	if (name->refused)
 		json_object_set_new(value, "refused", json_true());
 	if (name->failed)
 		json_object_set_new(value, "failed", json_true());
 	if (name->no_room)
 		json_object_set_new(value, "no_room", json_true());
-	for (size_t i = 0; i < name->nr; i++) {
 	if (name->nameless)
 		json_object_set_new(value, "function_offset", json_integer(name->function_offset));
+	for (size_t i = 0; i < name->nr; i++) {
 		json_t *frame = json_pack("{s:I, s:i}", "offset", (json_int_t)name->frames[i].offset, "line",
 					  name->frames[i].line);
 

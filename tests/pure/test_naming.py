@@ -182,6 +182,48 @@ def test_split_dwarf_is_taken_only_if_it_is_the_programs_own(engine, compiled, t
     assert depth(moved) == (4 if change == "beside the program" else 1)
 
 
+def enlarge(path, section):
+    """Adds three million bytes of debug information, which takes more memory than MEMORY allows."""
+    (path.parent / "pad").write_bytes(bytes(3_000_000))
+    run("objcopy", "--add-section", f"{section}={path.parent / 'pad'}", path)
+
+
+MEMORY = "-b", "2000000"
+LARGE = "is larger than what the memory for names allows"
+
+
+@pytest.mark.parametrize("where", ["program", "debug file", ".dwp", ".dwo", "shared by programs"])
+def test_debug_information_that_takes_too_much_memory_is_told_from_what_is_not_found(engine, compiled, tmp_path, where):
+    if where in (".dwp", ".dwo"):
+        path = build_split(tmp_path, *(("clang", ["-gdwarf-5"]) if where == ".dwp" else ("gcc", [])), ["-gsplit-dwarf"])
+        large = list(tmp_path.glob("*.dwo"))
+        if where == ".dwp":
+            run(*LLVM_PACKAGE, cwd=tmp_path)
+            for file in large:
+                file.unlink()
+            large = [tmp_path / "program.dwp"]
+    else:
+        path = compiled()
+        large = [path]
+    (outer, _), = symbols(path)["outer"]
+    if where == "debug file":
+        large = [tmp_path / "program.debug"]
+        run("objcopy", "--only-keep-debug", path, *large)
+        run("strip", path)
+        run("objcopy", f"--add-gnu-debuglink={large[0]}", path)
+    if where == "shared by programs":
+        large = [tmp_path / "shared.debug"]
+        run("dwz", "-m", "shared.debug", "program", shutil.copy(path, tmp_path / "other"), cwd=tmp_path)
+    asked = path, offset_of(path, outer)
+    assert LARGE not in engine("-l", *MEMORY).file(*asked).get("lines_why", "")
+    for file in large:
+        enlarge(file, ".debug_pad")
+    name = engine("-l", *MEMORY).file(*asked)
+    assert functions(name)[-1] == "outer"
+    assert LARGE in name["lines_why"]
+    assert {".dwp": ".dwp", ".dwo": ".dwo", "shared by programs": "dwz"}.get(where, "debug information") in name["lines_why"]
+
+
 WITHIN = {
     "c": """
         #include <stdio.h>

@@ -241,9 +241,9 @@ bool lines_split(const struct lines *lines)
 	return lines->split != NULL;
 }
 
-bool lines_lack_split(const struct lines *lines)
+enum lines_lack lines_lack(const struct lines *lines)
 {
-	return lines->lacks_split;
+	return lines->lack;
 }
 
 size_t lines_bytes(const struct lines *lines)
@@ -374,8 +374,10 @@ static void open_split(struct lines *lines, struct unit *unit)
 	Dwarf_Addr base;
 
 	unit->has_split = split_unit_open(&unit->split, &lines->image, &unit->die, &name, lines->split, left);
-	if (!unit->has_split)
+	if (!unit->has_split) {
+		unit->lack = lines->split->lack;
 		return;
+	}
 	unit->inside = unit->split.die;
 	unit->base = dwarf_lowpc(&unit->die, &base) ? 0 : base;
 	lines->bytes += unit->split.bytes + UNIT_BYTES;
@@ -390,7 +392,10 @@ static void look_at_unit(struct lines *lines, struct unit *unit)
 	unit->looked = true;
 	if (unit->skeleton)
 		open_split(lines, unit);
-	unit->rows = bearable(lines, &unit->die) && !dwarf_getsrclines(&unit->die, &rows, &nr_rows);
+	if (bearable(lines, &unit->die))
+		unit->rows = !dwarf_getsrclines(&unit->die, &rows, &nr_rows);
+	else
+		unit->lack = LINES_LARGE;
 	/* Calls in a .dwo file name files by its own table, if it has one, otherwise by the program's. */
 	if (!(unit->has_split && !dwarf_getsrcfiles(&unit->inside, &unit->files, &nr_files)) && unit->rows &&
 	    dwarf_getsrcfiles(&unit->die, &unit->files, &nr_files))
@@ -498,13 +503,13 @@ size_t lines_find(struct lines *lines, __u64 address, struct source_place *place
 	struct unit *unit;
 	size_t nr = 0;
 
-	lines->lacks_split = false;
+	lines->lack = LINES_LACK_NOTHING;
 	if (number == SPANS_NONE)
 		return 0;
 	unit = &lines->units[number];
 	if (!unit->looked)
 		look_at_unit(lines, unit);
-	lines->lacks_split = unit->skeleton && !unit->has_split;
+	lines->lack = unit->lack;
 	set_row(unit, address, &place);
 	number = function_at(lines, unit, address);
 	if (number == SPANS_NONE) {

@@ -11,6 +11,7 @@
 
 #include "naming/debug_file.h"
 #include "naming/image.h"
+#include "naming/message.h"
 
 struct lines;
 
@@ -37,9 +38,9 @@ void lines_close(struct lines *lines);
 /* Whether functions of a unit are in a .dwo or .dwp file. */
 bool lines_split(const struct lines *lines);
 
-/* Whether such a file was not found for the address that was looked for last: what is inlined there is not
- * known. */
-bool lines_lack_split(const struct lines *lines);
+/* What is not known of the address that was looked for last, because it is in such a file, or because it
+ * takes too much memory. */
+enum lines_lack lines_lack(const struct lines *lines);
 
 /*
  * Finds the functions that contain the address: inlined ones first, from the innermost, and the function

@@ -30,6 +30,7 @@ struct unit {
 	Dwarf_Die die;
 	Dwarf_Die inside;	  /* what has its functions: the same, or the unit in `split` */
 	bool skeleton, has_split; /* its functions are in another file; that is open */
+	enum lines_lack lack;	  /* see lines_lack() */
 	struct split_unit split;
 	__u64 base;	    /* that ranges in `split` begin at if they do not say so; 0: they do */
 	bool looked, rows;  /* the members below are set; it has a line table */
@@ -52,7 +53,7 @@ struct lines {
 	size_t steps;		   /* steps that are left: a walk ends when there are none */
 	Dwarf_Off furthest;	   /* the last entry in the file visited by the current walk */
 	struct split_place *split; /* NULL: see lines_split() */
-	bool lacks_split;	   /* see lines_lack_split() */
+	enum lines_lack lack;	   /* see lines_lack() */
 	const struct unit *within; /* whose ranges are being read */
 	/* For types.c: variables with a fixed address, by it. */
 	bool looked_for_variables;

@@ -84,14 +84,17 @@ static bool exceed(const struct image *image, size_t most)
 static enum lines_lack lack_of(const struct image *image, const struct image *alternate, bool has_alternate,
 			       size_t most)
 {
-	if (dwarf_size(image) <= most && dwarf_unreadable(image))
+	if (dwarf_size(image) > most)
+		return LINES_LARGE;
+	if (dwarf_unreadable(image))
 		return LINES_COMPRESSED;
 	if (!has_alternate)
 		return LINES_LACK_NOTHING;
 	if (!alternate)
 		return LINES_SHARED_ABSENT;
-	return dwarf_size(alternate) <= most && dwarf_unreadable(alternate) ? LINES_SHARED_COMPRESSED
-									    : LINES_LACK_NOTHING;
+	if (dwarf_size(image) + dwarf_size(alternate) > most)
+		return LINES_SHARED_LARGE;
+	return dwarf_unreadable(alternate) ? LINES_SHARED_COMPRESSED : LINES_LACK_NOTHING;
 }
 
 /* Takes ownership of the image with the DWARF, and clears it, so that closing it again does nothing. */
@@ -106,6 +109,10 @@ static struct lines *load_lines(struct image *image, const struct debug_folders 
 	struct lines *lines;
 
 	*lack = lack_of(image, shares ? &alternate : NULL, name, most);
+	if (*lack == LINES_SHARED_LARGE) {
+		image_close(&alternate);
+		shares = false;
+	}
 	lines = lines_open(image, shares ? &alternate : NULL, debug, most);
 	*image = (struct image){.fd = -1};
 	if (lines && !*lack && lines_split(lines))

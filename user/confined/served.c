@@ -459,8 +459,8 @@ static void answer_name(struct reply *reply, int fd)
 					    put_file(reply, &places[i]), places[i].line, 0, places[i].entry};
 	reply->answer.nr_frames = nr;
 	reply->answer.lines_bytes = known ? bytes_of(known) : 0;
-	if (known && known->lines && lines_lack_split(known->lines))
-		reply->answer.lines_lack = LINES_SPLIT;
+	if (known && known->lines)
+		reply->answer.lines_lack = lines_lack(known->lines);
 }
 
 /* The type is the function of a frame, and the field its file. */

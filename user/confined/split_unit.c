@@ -235,7 +235,7 @@ static bool find_unit(struct split_unit *unit, __u64 id)
 #define LINES_TIMES 100
 
 static bool open_parts(struct split_unit *unit, struct slice list[NR_PARTS], const struct image *of,
-		       Dwarf_Die *skeleton, size_t most)
+		       Dwarf_Die *skeleton, struct split_place *where, size_t most)
 {
 	size_t size = 0;
 	char *bytes;
@@ -243,6 +243,8 @@ static bool open_parts(struct split_unit *unit, struct slice list[NR_PARTS], con
 	add_own_parts(list, of, skeleton);
 	for (size_t i = 0; i < NR_PARTS; i++)
 		size += !strcmp(part_name(i), ".debug_line.dwo") ? LINES_TIMES * list[i].size : list[i].size;
+	if (list[INFO].size && size > most)
+		where->lack = LINES_SPLIT_LARGE;
 	if (!list[INFO].size || size > most)
 		return false;
 	*unit = (struct split_unit){0};
@@ -265,6 +267,17 @@ static bool open_file(struct image *file, struct split_place *where, const char 
 	return fd >= 0 && !image_from_file(file, fd);
 }
 
+/* Whether the file can be read. If not, it is noted why. */
+static bool is_readable(const struct image *file, struct split_place *where, size_t most)
+{
+	enum lines_lack lack = dwarf_size(file) > most	? LINES_SPLIT_LARGE
+			       : dwarf_unreadable(file) ? LINES_SPLIT_COMPRESSED
+							: LINES_LACK_NOTHING;
+
+	where->lack = lack ?: where->lack;
+	return !lack;
+}
+
 static bool open_from_package(struct split_unit *unit, const struct image *of, Dwarf_Die *skeleton,
 			      struct split_place *where, size_t most)
 {
@@ -276,9 +289,9 @@ static bool open_from_package(struct split_unit *unit, const struct image *of, D
 		where->has_package = open_file(&where->package, where, path);
 	}
 	where->looked = true;
-	return where->has_package && dwarf_size(&where->package) <= most &&
+	return where->has_package && is_readable(&where->package, where, most) &&
 	       add_from_package(list, &where->package, id_of(skeleton)) &&
-	       open_parts(unit, list, of, skeleton, most);
+	       open_parts(unit, list, of, skeleton, where, most);
 }
 
 static bool open_from_file(struct split_unit *unit, const struct image *of, Dwarf_Die *skeleton,
@@ -290,10 +303,10 @@ static bool open_from_file(struct split_unit *unit, const struct image *of, Dwar
 
 	if (!open_file(&file, where, path))
 		return false;
-	opened = dwarf_size(&file) <= most;
+	opened = is_readable(&file, where, most);
 	if (opened) {
 		add_file(list, &file);
-		opened = open_parts(unit, list, of, skeleton, most);
+		opened = open_parts(unit, list, of, skeleton, where, most);
 	}
 	image_close(&file);
 	return opened;
@@ -306,6 +319,7 @@ bool split_unit_open(struct split_unit *unit, const struct image *of, Dwarf_Die 
 	const char *slash = strrchr(where->place.path, '/');
 	char path[2 * PATH_MAX];
 
+	where->lack = LINES_SPLIT;
 	if (!name || !id_of(skeleton))
 		return false;
 	if (open_from_package(unit, of, skeleton, where, most))

@@ -13,6 +13,7 @@
 
 #include "naming/debug_file.h"
 #include "naming/image.h"
+#include "naming/message.h"
 
 struct split_unit {
 	struct image image; /* in memory */
@@ -28,6 +29,7 @@ struct split_place {
 	bool looked; /* for the .dwp file */
 	bool has_package;
 	struct image package;
+	enum lines_lack lack; /* why what was looked for last is not known */
 };
 
 /* What a skeleton names its file; both may be NULL. */

@@ -82,7 +82,11 @@ enum lines_lack {
 	LINES_SPLIT, /* what is in .dwo files: of a file, that there are some; of an address, that it is not
 		      * found
 		      */
-	LINES_GO,    /* what is inlined: only Go's own table has lines */
+	LINES_SPLIT_LARGE,	/* what is in a .dwo or .dwp file that takes too much memory */
+	LINES_SPLIT_COMPRESSED, /* the same, in a file that can't be read */
+	LINES_LARGE,		/* all: they take too much memory */
+	LINES_SHARED_LARGE,	/* what dwz has moved to a file that takes too much memory */
+	LINES_GO,		/* what is inlined: only Go's own table has lines */
 	NR_LINES_LACK,
 };
 

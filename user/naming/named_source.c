@@ -121,6 +121,8 @@ static __u32 new_id(void)
 	"compressed with zstd, which elfutils reads from 0.189 on (objcopy --decompress-debug-sections "     \
 	"writes a readable copy)"
 
+#define LARGE "is larger than what the memory for names allows"
+
 static const char *const lines_whys[NR_LINES_LACK] = {
 	[LINES_COMPRESSED] = "debug sections are " ZSTD,
 	[LINES_SHARED_ABSENT] = "dwz has moved debug information to a file that is not found "
@@ -130,6 +132,10 @@ static const char *const lines_whys[NR_LINES_LACK] = {
 		"inlined functions are in .dwo files that are not found, neither where the compiler "
 		"wrote them nor beside the program, nor in a .dwp file there (-gno-split-dwarf leaves "
 		"them in the program)",
+	[LINES_SPLIT_LARGE] = "inlined functions are in a .dwo or .dwp file that " LARGE,
+	[LINES_SPLIT_COMPRESSED] = "the .dwo or .dwp file with inlined functions is " ZSTD,
+	[LINES_LARGE] = "debug information " LARGE,
+	[LINES_SHARED_LARGE] = "dwz has moved debug information to a file that " LARGE,
 	[LINES_GO] = "what is inlined in Go's code without debug information has its own line and its "
 		     "caller's name "
 		     "(go build without -ldflags=-w keeps the names)",
@@ -381,14 +387,14 @@ struct name *source_name_at(struct source *source, __u64 address)
 	if (symbol && *symbol_name(&source->symbols, symbol))
 		set_symbol(source, name, symbol, address);
 	if (!name->nr) {
+		name->nameless = symbol;
+		name->function_offset = symbol ? address - symbol->address : 0;
 		name->why = source->failed    ? worker_why(source->worker)
 			    : source->no_room ? SOURCE_NO_ROOM
 					      : "no symbol is there";
 		name->failed = source->failed;
 		name->no_room = source->no_room;
 	}
-		name->nameless = symbol;
-		name->function_offset = symbol ? address - symbol->address : 0;
 	return name;
 }
 
