@@ -394,17 +394,21 @@ static json_t *measure_costs(struct activity *activity, const struct measured_ru
 	return records;
 }
 
-/* Adds the pages of the shares that are loads. */
-static void put_pages(const struct account *account, const json_t *records, json_t *record)
+/* Adds the data of the shares that are loads. */
+static void put_data(const struct account *account, const json_t *records, json_t *record)
 {
 	for (size_t i = 0; records && i < account->nr; i++) {
 		const struct accounted_share *share = &account->list[i];
-		json_t *pages = NULL;
+		json_t *to, *pages;
 
-		if (share->there && share->share >= WHERE_LEAST && share->known->sources)
-			pages = loads_pages(records, share->known->sources);
-		if (pages)
-			json_object_set_new(share_in(record, share->known->name), "data", pages);
+		if (!share->there || share->share < WHERE_LEAST || !share->known->sources)
+			continue;
+		to = share_in(record, share->known->name);
+		pages = loads_pages(records, share->known->sources);
+		if (!pages)
+			continue;
+		json_object_set_new(to, "data", pages);
+		json_object_set_new(to, "objects", loads_objects(records, share->known->sources));
 	}
 }
 
@@ -458,7 +462,7 @@ static int write_account(struct activity *activity, const struct measured_run *c
 	put_when(activity, record, row);
 	if (again)
 		find_where(activity, counted, &account, measured, record, annotations);
-	put_pages(&account, loads, record);
+	put_data(&account, loads, record);
 	json_decref(loads);
 	err = activity_write(activity, record);
 	json_array_foreach(annotations, i, annotation)

@@ -30,7 +30,7 @@ json_t *loads_sample(struct activity *activity, double occurrences, double wante
 
 	arguments_add(&command, "mem");
 	arguments_add_number(&command, "--ldlat", FIRST_LEVEL + 1);
-	arguments_add_option(&command, "--by", "page");
+	arguments_add_option(&command, "--by", "page,variable,type");
 	arguments_add_number(&command, "-c",
 			     period_for(&activity->session->host, occurrences * TAGGED, wanted));
 	records = again_run(activity, &command, why, sizeof(why));
@@ -114,7 +114,8 @@ bool loads_cost(const json_t *records, const char *sources, struct cost_range *c
 
 /* --- data ------------------------------------------------------------------------------------- */
 
-json_t *loads_pages(const json_t *records, const char *sources)
+/* What tells places apart: those of these members that an entry has. */
+static json_t *spots_of(const json_t *records, const char *sources, const char *const *members)
 {
 	struct spots spots;
 	json_t *record, *entry;
@@ -123,13 +124,26 @@ json_t *loads_pages(const json_t *records, const char *sources)
 	spots_begin(&spots);
 	json_array_foreach(records, i, record)
 		json_array_foreach(json_object_get(record, "entries"), e, entry) {
-			json_t *page;
+			json_t *spot;
 
 			if (!list_has(sources, string(entry, "source")))
 				continue;
-			page = json_object();
-			json_object_set(page, "page", json_object_get(entry, "page"));
-			spots_add(&spots, page, integer(entry, "period"));
+			spot = json_object();
+			for (size_t m = 0; members[m]; m++)
+				if (json_object_get(entry, members[m]))
+					json_object_set(spot, members[m], json_object_get(entry, members[m]));
+			spots_add(&spots, spot, integer(entry, "period"));
 		}
 	return spots_end(&spots, WHERE_ENTRIES);
+}
+
+json_t *loads_pages(const json_t *records, const char *sources)
+{
+	return spots_of(records, sources, (const char *const[]){"page", NULL});
+}
+
+json_t *loads_objects(const json_t *records, const char *sources)
+{
+	return spots_of(records, sources,
+			(const char *const[]){"variable", "data_type", "field", "data_module", NULL});
 }

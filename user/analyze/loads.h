@@ -18,3 +18,6 @@ bool loads_cost(const json_t *records, const char *sources, struct cost_range *c
 
 /* The pages that most of these loads were from, the largest part first: a new reference; NULL: none. */
 json_t *loads_pages(const json_t *records, const char *sources);
+
+/* The variables, or types and their fields, or mappings, that most of them were from: the same. */
+json_t *loads_objects(const json_t *records, const char *sources);

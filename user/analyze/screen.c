@@ -205,16 +205,47 @@ static void add_place(struct text *text, const json_t *place)
 	text_add(text, "\n");
 }
 
+/* "pairs: struct pair.low (/usr/bin/x)", as far as it is known. */
+static void add_object(struct text *text, const json_t *object)
+{
+	const char *variable = string(object, "variable"), *type = string(object, "data_type"),
+		   *field = string(object, "field"), *module = string(object, "data_module");
+
+	text_add(text, "  %6.1f%%  data %s%s%s%s%s", 100 * real_of(object, "share"), variable,
+		 *variable && *type ? ": " : "", type, *field ? "." : "", field);
+	if (*module)
+		text_add(text, *variable || *type ? " (%s)" : "%s", module);
+	text_add(text, "\n");
+}
+
+/* Whether any of the objects has a name: of the rest, pages tell more. */
+static bool has_names(const json_t *objects)
+{
+	json_t *object;
+	size_t i;
+
+	json_array_foreach(objects, i, object)
+		if (json_object_get(object, "variable") || json_object_get(object, "data_type"))
+			return true;
+	return false;
+}
+
 /* What the loads of a share cost, as measured, and their data. */
 static void add_data(struct text *text, const json_t *share)
 {
 	const json_t *cost = json_object_get(share, "cost");
-	json_t *page;
+	const json_t *objects = json_object_get(share, "objects");
+	json_t *page, *object;
 	size_t i;
 
 	if (json_object_get(cost, "samples"))
 		text_add(text, "  a load costs %.0f cycles, by %lld samples\n", real_of(cost, "usual"),
 			 (long long)integer(cost, "samples"));
+	if (has_names(objects)) {
+		json_array_foreach(objects, i, object)
+			add_object(text, object);
+		return;
+	}
 	json_array_foreach(json_object_get(share, "data"), i, page)
 		text_add(text, "  %6.1f%%  page %s\n", 100 * real_of(page, "share"), string(page, "page"));
 }
