@@ -4,13 +4,13 @@
  * would be most of the cost; a file is created only if the input refers to another file. Whatever
  * the bytes: no crash, no leak, no endless search, and names within their bounds.
  */
-#include <elf.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "sections.h"
 #include "confined/read_file.h"
 #include "naming/demangle.h"
 #include "naming/message.h"
@@ -18,7 +18,6 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned int seed);
-size_t LLVMFuzzerMutate(unsigned char *data, size_t size, size_t most);
 
 /* Names an address as served.c and named_source.c do. */
 static void check(struct read_file *file, __u64 address)
@@ -88,33 +87,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	return 0;
 }
 
-/* The position of a section's bytes. Returns false if they are not in the file. */
-static bool section_of(const unsigned char *data, size_t size, unsigned int number, size_t *at,
-		       size_t *length)
-{
-	Elf64_Ehdr header;
-	Elf64_Shdr section;
-
-	if (size < sizeof(header) || memcmp(data, ELFMAG, SELFMAG))
-		return false;
-	memcpy(&header, data, sizeof(header));
-	if (!header.e_shnum || header.e_shoff > size ||
-	    size - header.e_shoff < header.e_shnum * sizeof(section))
-		return false;
-	memcpy(&section, data + header.e_shoff + number % header.e_shnum * sizeof(section), sizeof(section));
-	*at = section.sh_offset;
-	*length = section.sh_size;
-	return section.sh_type != SHT_NOBITS && *at < size && *length && *length <= size - *at;
-}
-
-/* Most mutations stay within one section, so that the rest remains a valid ELF file. */
 size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned int seed)
 {
-	size_t at, length;
-
-	if (seed % 4 && section_of(data, size, seed >> 8, &at, &length)) {
-		LLVMFuzzerMutate(data + at, length, length);
-		return size;
-	}
-	return LLVMFuzzerMutate(data, size, most);
+	return mutate_section(data, size, most, seed);
 }

@@ -23,6 +23,7 @@ fuzz_parsers_pmu_events = tables/pmu_events base/json_file base/copied base/guar
 fuzz_parsers_records  = output/restream output/flamegraph output/calls record/stored_code record/stored_lines
 fuzz_parsers_ring     = collection/sideband naming/mappings
 fuzz_parsers_tables   = $(addprefix tables/,tables loader rows draft checks compose formula) base/json_schema
+fuzz_parsers_types    = $(addprefix confined/,types access scope locals disassemble)
 fuzz_parsers_worker   = naming/worker naming/named_source naming/pool unwind/table
 fuzz_parsers_writers  = $(addprefix output/,meters flatten openmetrics otlp)
 fuzz_measured        := $(sort $(foreach name,$(fuzzers),$(fuzz_parsers_$(name))))
@@ -53,6 +54,7 @@ $(fuzz_measured:%=$(O)/fuzz/user/%.o): fuzz_flags += -fprofile-instr-generate -f
 $(O)/fuzz/%: tests/fuzz/%.c $(fuzz_objects)
 	$(call say,FUZZ,$@)
 	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -fprofile-instr-generate -o $@ $(filter-out %.h,$^) $(libs) $(fuzz_link_$*)
+$(O)/fuzz/elf $(O)/fuzz/types: tests/fuzz/sections.h
 $(O)/fuzz/tables $(O)/fuzz/pmu_events: tests/fuzz/files.h
 $(O)/fuzz/eh_frame $(O)/fuzz/gopclntab: tests/fuzz/unwinding.h
 
@@ -70,7 +72,7 @@ fuzz_link_writers = -Wl,--wrap=clock_gettime
 fuzz_link_records = -Wl,--wrap=naming_file,--wrap=sink_put
 
 # The initial inputs of the targets, and what they need in addition.
-$(O)/fuzz/elf-corpus $(O)/fuzz/eh_frame-corpus: $(O)/fuzz/%-corpus: tests/fuzz/%-seeds
+$(O)/fuzz/elf-corpus $(O)/fuzz/eh_frame-corpus $(O)/fuzz/types-corpus: $(O)/fuzz/%-corpus: tests/fuzz/%-seeds
 	$(Q)$< $@
 $(O)/fuzz/%-corpus:
 	$(Q)mkdir -p $@
@@ -80,6 +82,7 @@ $(O)/fuzz/host:
 fuzz_options         = -max_len=4096
 fuzz_options_events  = -max_len=512
 fuzz_options_elf     = -max_len=65536
+fuzz_options_types   = -max_len=65536
 fuzz_options_eh_frame = -max_len=65536 -timeout=1
 fuzz_options_gopclntab = -max_len=65536 -timeout=5
 fuzz_options_records = -max_len=32768

@@ -70,6 +70,17 @@ def test_data_without_debug_information_is_counted_as_such(nhmtap, tmp_path, com
     assert account["untyped"]["no_dwarf"] >= FIELDS.total()
 
 
+def test_each_reason_for_an_unknown_type_is_told(nhmtap, tmp_path, compiled):
+    """By construction: untyped.c. Its functions have the names of the reasons."""
+    result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, "--by", "symbol,type", "--", compiled("untyped", "-g"))
+    reasons = {"incomplete", "no_operand", "stack", "no_register", "no_pointer", "no_code", "undescribed", "unknown"}
+    found = {(e["code"]["symbol"], e.get("untyped")): e["samples"] for e in result.entries("mem")
+             if e["code"].get("symbol") in reasons}
+    assert found == {(reason, reason): 1 for reason in reasons}
+    account = result.one("end")["names"]["data"]["untyped"]
+    assert account["no_variable"] == 1 and all(account[reason] for reason in reasons)
+
+
 def test_a_variable_and_its_type_are_told_together(nhmtap, tmp_path, compiled):
     entries, _ = faults(nhmtap, tmp_path, compiled("fields", "-g"), "store", "main", by="symbol,variable_offset,type")
     # pairs.high: each is the second page of its element.

@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "confined/instructions.h"
 #include "confined/lines_inside.h"
+#include "confined/locals.h"
+#include "confined/scope.h"
 #include "naming/untyped.h"
 
 #define FUNCTION_MOST (1 << 15) /* bytes; more would take too long for a name */
@@ -17,13 +19,21 @@
 /* A function, or the part of one, with its instructions. */
 struct body {
 	struct lines *lines;
+	const struct code_bytes *code;
 	Dwarf_Die function;
 	struct instruction *list;
 	size_t nr;
 };
 
-/* What is in a register: the address of data of this type, plus an offset. */
+enum pointer_kind {
+	TO_DATA,
+	TO_THREAD, /* the thread pointer */
+	NUMBER,	   /* zero */
+};
+
+/* What is in a register: the address of data of this type, or another begin, plus an offset. */
 struct pointer {
+	enum pointer_kind kind;
 	Dwarf_Die type;
 	__u64 offset;
 	bool steps; /* plus a multiple of the type's size */
@@ -59,58 +69,42 @@ static bool variable_in(Dwarf_Die *die, __u64 address, int reg, __u64 *offset)
 	return false;
 }
 
-static bool is_block(int tag)
+static bool is_pointer(Dwarf_Die *type)
 {
-	return tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_try_block ||
-	       tag == DW_TAG_catch_block;
+	int tag = dwarf_tag(type);
+
+	return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type ||
+	       tag == DW_TAG_rvalue_reference_type;
 }
 
 /* The variables that a register has, by the kind of their type. */
 struct in_register {
+	struct body *body;
+	__u64 address;
+	int reg;
 	struct pointer pointer;
 	bool any, points, differ;
 };
 
-/* Whether they are the same but for qualifiers and typedefs. */
-static bool same_type(const struct body *body, Dwarf_Die a, Dwarf_Die b)
+static void consider(void *context, Dwarf_Die *die)
 {
-	return type_peel(body->lines, &a) && type_peel(body->lines, &b) && a.addr == b.addr;
-}
-
-static void consider(struct body *body, Dwarf_Die *die, __u64 offset, struct in_register *found)
-{
+	struct in_register *found = context;
+	struct lines *lines = found->body->lines;
 	Dwarf_Die type = *die, to;
-
-	found->any = true;
-	if (!type_of_entry(body->lines, &type) || !type_peel(body->lines, &type))
-		return;
-	to = type;
-	if ((dwarf_tag(&type) != DW_TAG_pointer_type && dwarf_tag(&type) != DW_TAG_reference_type) ||
-	    !lines_follow(body->lines, &to, DW_AT_type))
-		return; /* a number, or a pointer to void, may be another variable's value, too */
-	found->differ |= found->points &&
-			 (!same_type(body, found->pointer.type, to) || found->pointer.offset != -offset);
-	found->points = true;
-	found->pointer = (struct pointer){.type = to, .offset = -offset};
-}
-
-static void look_in(struct body *body, Dwarf_Die *in, __u64 address, int reg, struct in_register *found,
-		    int depth)
-{
-	Dwarf_Die die;
 	__u64 offset;
 
-	if (!lines_descend(body->lines, in, &die, depth))
+	if (!scope_is_variable(die) || !variable_in(die, found->address, found->reg, &offset))
 		return;
-	do {
-		int tag = dwarf_tag(&die);
-
-		if ((tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) &&
-		    variable_in(&die, address, reg, &offset))
-			consider(body, &die, offset, found);
-		else if (is_block(tag) && dwarf_haspc(&die, address) > 0)
-			look_in(body, &die, address, reg, found, depth + 1);
-	} while (lines_next(body->lines, &die));
+	found->any = true;
+	if (!type_of_entry(lines, &type) || !type_peel(lines, &type))
+		return;
+	to = type;
+	if (!is_pointer(&type) || !lines_follow(lines, &to, DW_AT_type))
+		return; /* a number, or a pointer to void, may be another variable's value, too */
+	found->differ |= found->points &&
+			 (!type_is_same(lines, found->pointer.type, to) || found->pointer.offset != -offset);
+	found->points = true;
+	found->pointer = (struct pointer){.type = to, .offset = -offset};
 }
 
 /* --- following --------------------------------------------------------------------------------- */
@@ -118,6 +112,24 @@ static void look_in(struct body *body, Dwarf_Die *in, __u64 address, int reg, st
 static bool is_jumped_to(const struct body *body, size_t i)
 {
 	return body->list[i].target;
+}
+
+/* The only instruction from which a jump leads to the i-th, from before it; `i` itself if there are others,
+ * or none. */
+static size_t jumped_from(const struct body *body, size_t i)
+{
+	size_t from = i;
+
+	for (size_t n = 0; n < body->nr; n++) {
+		if (body->list[n].jumps_anywhere)
+			return i;
+		if (body->list[n].jump != body->list[i].address)
+			continue;
+		if (n >= i || from != i)
+			return i;
+		from = n;
+	}
+	return from;
 }
 
 /* The last instruction from which a jump leads to the i-th; `i` itself if one comes from before it. */
@@ -165,67 +177,148 @@ static bool loop_keeps(const struct body *body, size_t i, int reg, __u64 *step)
 
 static const char *follow(struct body *body, size_t i, int reg, struct pointer *found, int depth);
 
-/* Where data is in what a pointer points to, `more` bytes behind it. Steps are whole elements. */
-static __u64 offset_of(struct body *body, const struct pointer *pointer, __u64 more)
+/* Where a pointer points to in its data. Steps are whole elements. */
+static __u64 offset_of(struct body *body, const struct pointer *pointer)
 {
-	__u64 size = pointer->steps ? type_size(body->lines, &pointer->type) : 0,
-	      offset = pointer->offset + more;
+	__u64 size = pointer->steps ? type_size(body->lines, &pointer->type) : 0, offset = pointer->offset;
 
 	if (!size)
 		return offset;
 	return (__s64)offset < 0 ? size - 1 - (-offset - 1) % size : offset % size;
 }
 
-/* What a pointer points to that is loaded from a field. */
-static const char *pointee(struct body *body, const struct pointer *of, __u64 offset, struct pointer *found)
+/* Makes the begin of threads' variables one of them. */
+static const char *settle(struct body *body, struct pointer *pointer)
 {
-	Dwarf_Die type = of->type;
-	const char *why = type_of_begin(body->lines, &type, offset_of(body, of, offset));
+	const char *why;
 
-	if (why)
-		return why;
-	if (dwarf_tag(&type) != DW_TAG_pointer_type || !lines_follow(body->lines, &type, DW_AT_type))
+	if (pointer->kind == NUMBER)
+		return TYPE_NO_POINTER;
+	if (pointer->kind == TO_DATA)
+		return NULL;
+	pointer->kind = TO_DATA;
+	why = thread_variable_at(body->lines, pointer->offset + body->code->thread_size, &pointer->type,
+				 &pointer->offset);
+	return why ? TYPE_UNDESCRIBED : NULL;
+}
+
+/* What a pointer of this type points to. */
+static const char *pointee(struct body *body, Dwarf_Die type, struct pointer *found)
+{
+	if (!type_peel(body->lines, &type) || !is_pointer(&type) ||
+	    !lines_follow(body->lines, &type, DW_AT_type))
 		return TYPE_NO_POINTER;
 	*found = (struct pointer){.type = type};
 	return NULL;
+}
+
+/* What a pointer points to that is loaded from where another one points to. */
+static const char *loaded(struct body *body, struct pointer *from, struct pointer *found)
+{
+	Dwarf_Die type;
+	const char *why = settle(body, from);
+
+	type = from->type;
+	if (!why)
+		why = type_of_begin(body->lines, &type, offset_of(body, from));
+	return why ? why : pointee(body, type, found);
+}
+
+/* An index may count from before or behind what the rest of an address is in. It is believed where it counts
+ * from the begin of an array. */
+static const char *check_index(struct body *body, const struct memory_operand *memory, struct pointer *found)
+{
+	const char *why = memory->index >= 0 ? settle(body, found) : NULL;
+
+	if (why || memory->index < 0)
+		return why;
+	return type_is_indexed(body->lines, found->type, found->offset) ? NULL : TYPE_NO_POINTER;
+}
+
+/* What the i-th instruction's operand is the address of; an index that counts elements is left out. */
+static const char *operand(struct body *body, size_t i, const struct memory_operand *memory,
+			   struct pointer *found, int depth)
+{
+	struct locals locals = {body->lines, &body->code->frames, &body->function, body->list[i].address};
+	const char *why = NULL;
+
+	*found = (struct pointer){.offset = 0};
+	if (memory->thread) {
+		if (memory->base >= 0)
+			why = follow(body, i, memory->base, found, depth + 1);
+		else
+			found->kind = NUMBER;
+		if (why || found->kind != NUMBER)
+			return why ? why : TYPE_NO_POINTER;
+		found->kind = TO_THREAD;
+		found->offset += memory->offset;
+		return check_index(body, memory, found);
+	}
+	if (memory->fixed)
+		return variable_at(body->lines, memory->offset, &found->type, &found->offset);
+	if (memory->base == REGISTER_STACK || locals_have(&locals, memory->base)) {
+		why = locals_at(&locals, memory->base, memory->offset, &found->type, &found->offset);
+		return why ? why : check_index(body, memory, found);
+	}
+	if (memory->base < 0)
+		return TYPE_NO_REGISTER;
+	why = follow(body, i, memory->base, found, depth + 1);
+	found->offset += memory->offset;
+	return why;
 }
 
 /* What a register has after the i-th instruction has written it. */
 static const char *written(struct body *body, size_t i, int reg, struct pointer *found, int depth)
 {
 	const struct instruction *at = &body->list[i];
-	struct pointer base = {.steps = false};
-	Dwarf_Die variable;
+	struct memory_operand copied = {.base = at->source, .index = -1};
+	struct pointer base;
+	Dwarf_Die type;
 	const char *why;
 
 	switch (at->kind) {
 	case INSTRUCTION_COPY:
-		return follow(body, i, at->source, found, depth + 1);
+		return operand(body, i, &copied, found, depth);
+	case INSTRUCTION_NUMBER:
+		*found = (struct pointer){.kind = NUMBER, .offset = at->memory.offset};
+		return NULL;
 	case INSTRUCTION_ADD:
 		why = follow(body, i, reg, found, depth + 1);
 		found->offset += at->memory.offset;
 		return why;
 	case INSTRUCTION_ADDRESS:
-		if (at->memory.index >= 0 || at->memory.base < 0)
+		if (at->memory.index >= 0 || (at->memory.base < 0 && !at->memory.fixed))
 			return TYPE_NO_POINTER;
-		why = follow(body, i, at->memory.base, found, depth + 1);
-		found->offset += at->memory.offset;
-		return why;
+		return operand(body, i, &at->memory, found, depth);
 	case INSTRUCTION_LOAD:
-		if (at->memory.fixed) {
-			why = variable_at(body->lines, at->memory.offset, &variable, &base.offset);
-			base.type = variable;
-			return why ? why : pointee(body, &base, 0, found);
+		why = operand(body, i, &at->memory, &base, depth);
+		/* The thread pointer points to itself. */
+		if (!why && base.kind == TO_THREAD && !base.offset) {
+			*found = base;
+			return NULL;
 		}
-		if (at->memory.base < 0)
+		return why ? why : loaded(body, &base, found);
+	case INSTRUCTION_CALL:
+		if (reg || i + 1 >= body->nr ||
+		    !scope_returned(body->lines, &body->function, body->list[i + 1].address, at->callee,
+				    &type))
 			return TYPE_NO_POINTER;
-		if (at->memory.base == REGISTER_STACK)
-			return TYPE_STACK;
-		why = follow(body, i, at->memory.base, &base, depth + 1);
-		return why ? why : pointee(body, &base, at->memory.offset, found);
+		return pointee(body, type, found);
 	default:
 		return TYPE_NO_POINTER;
 	}
+}
+
+/* The instruction before the i-th, after which the register has the same but for steps of a constant size;
+ * `i` itself if there may be several, or none. */
+static size_t step_back(const struct body *body, size_t i, int reg, __u64 *step)
+{
+	*step = 0;
+	if (!i)
+		return i;
+	if (body->list[i - 1].ends)
+		return jumped_from(body, i);
+	return !is_jumped_to(body, i) || loop_keeps(body, i, reg, step) ? i - 1 : i;
 }
 
 /* What a register has before the i-th instruction. */
@@ -233,25 +326,26 @@ static const char *follow_steps(struct body *body, size_t i, int reg, struct poi
 				__u64 *stepped)
 {
 	__u64 step;
+	size_t before;
 
 	*found = (struct pointer){.offset = 0};
 	if (depth > FOLLOWED_MOST)
 		return TYPE_NO_POINTER;
 	for (;;) {
-		struct in_register variables = {.any = false};
+		struct in_register variables = {body, body->list[i].address, reg, .any = false};
 
-		look_in(body, &body->function, body->list[i].address, reg, &variables, 0);
+		scope_each(body->lines, &body->function, variables.address, consider, &variables);
 		/* Two variables may share a register, as one is a copy of the other; types that differ are
 		 * casts, and which is right is not known. */
 		if (variables.points) {
 			*found = variables.pointer;
 			return variables.differ ? TYPE_NO_POINTER : NULL;
 		}
-		if (!i || body->list[i - 1].ends ||
-		    (is_jumped_to(body, i) && !loop_keeps(body, i, reg, &step)))
+		before = step_back(body, i, reg, &step);
+		if (before == i)
 			return variables.any ? TYPE_NO_POINTER : TYPE_NO_REGISTER;
-		*stepped = is_jumped_to(body, i) && step ? step : *stepped;
-		i--;
+		*stepped = step ? step : *stepped;
+		i = before;
 		if (body->list[i].writes & 1U << reg)
 			return written(body, i, reg, found, depth);
 	}
@@ -328,18 +422,20 @@ static const char *look_at(struct body *body, size_t i, struct typed *typed)
 	struct pointer base;
 	const char *why;
 
-	if (body->list[i].kind == INSTRUCTION_ADDRESS || !body->list[i].accesses)
+	if (!body->list[i].accesses)
 		return TYPE_NO_OPERAND;
 	if (memory->fixed)
 		return type_of_variable(body->lines, memory->offset, typed);
-	if (memory->base == REGISTER_STACK)
-		return TYPE_STACK;
-	why = memory->base >= 0 ? follow(body, i, memory->base, &base, 0) : TYPE_NO_REGISTER;
+	why = operand(body, i, memory, &base, 0);
 	/* An index without a scale may be the pointer. */
-	if (why && memory->index >= 0 && memory->scale == 1 && !follow(body, i, memory->index, &base, 0))
+	if (why && !memory->thread && memory->base != REGISTER_STACK && memory->index >= 0 &&
+	    memory->scale == 1 && !follow(body, i, memory->index, &base, 0)) {
+		base.offset += memory->offset;
 		why = NULL;
-	return why ? why
-		   : type_of_pointed(body->lines, &base.type, offset_of(body, &base, memory->offset), typed);
+	}
+	if (!why)
+		why = settle(body, &base);
+	return why ? why : type_of_pointed(body->lines, &base.type, offset_of(body, &base), typed);
 }
 
 static const char *find(struct body *body, const struct code_bytes *code, __u64 address, struct typed *typed)
@@ -367,7 +463,7 @@ static const char *find(struct body *body, const struct code_bytes *code, __u64 
 const char *type_of_access(struct lines *lines, const struct code_bytes *code, __u64 address,
 			   struct typed *typed)
 {
-	struct body body = {.lines = lines};
+	struct body body = {.lines = lines, .code = code};
 	size_t steps = lines->steps;
 	const char *why = find(&body, code, address, typed);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The code of a file. */
+/* The code of a file, and what is needed to tell what it accesses. */
 #pragma once
 
 #include <stddef.h>
 #include <linux/types.h>
+
+#include "unwind/table.h"
 
 struct code_bytes {
 	struct code_part {
@@ -11,5 +13,8 @@ struct code_bytes {
 		__u8 *bytes;
 	} * list;
 	size_t nr;
-	__u64 size; /* of all parts */
+	struct unwind_table frames; /* empty: there is none */
+	__u64 thread_size; /* from where a thread's copies of the program's variables begin to the thread
+			      pointer; 0: it has none */
+	__u64 size;	   /* of all of this */
 };

@@ -122,8 +122,9 @@ static struct memory_operand memory_of(const cs_insn *insn, const x86_op_mem *me
 
 	if (to_next)
 		memory.offset += insn->address + insn->size;
+	memory.thread = mem->segment == X86_REG_FS;
 	memory.fixed = !segment && (to_next || mem->base == X86_REG_INVALID) && memory.index < 0;
-	if (segment) /* the address is not that of the registers alone */
+	if (segment && !memory.thread) /* the address is not that of the registers alone */
 		memory.base = memory.index = -1;
 	return memory;
 }
@@ -136,12 +137,17 @@ static void take_kind(const cs_insn *insn, struct instruction *taken)
 	if (x86->op_count != 2 || to->type != X86_OP_REG || register_number(to->reg, true) < 0)
 		return;
 	if (insn->id == X86_INS_LEA) {
-		taken->kind = INSTRUCTION_ADDRESS;
+		/* Linkers make this of what loaded the place of a thread's variable. */
+		taken->kind = from->mem.base == X86_REG_INVALID && taken->memory.fixed ? INSTRUCTION_NUMBER
+										       : INSTRUCTION_ADDRESS;
 	} else if (insn->id == X86_INS_MOV && from->type == X86_OP_REG) {
 		taken->kind = INSTRUCTION_COPY;
 		taken->source = register_number(from->reg, true);
 	} else if (insn->id == X86_INS_MOV && from->type == X86_OP_MEM) {
 		taken->kind = INSTRUCTION_LOAD;
+	} else if (from->type == X86_OP_IMM && (insn->id == X86_INS_MOV || insn->id == X86_INS_MOVABS)) {
+		taken->kind = INSTRUCTION_NUMBER;
+		taken->memory.offset = from->imm;
 	} else if ((insn->id == X86_INS_ADD || insn->id == X86_INS_SUB) && from->type == X86_OP_IMM) {
 		taken->kind = INSTRUCTION_ADD;
 		taken->memory.offset = insn->id == X86_INS_ADD ? from->imm : -from->imm;
@@ -155,8 +161,12 @@ static void take_flow(csh handle, const cs_insn *insn, struct instruction *taken
 	const cs_x86 *x86 = &insn->detail->x86;
 	bool jump = cs_insn_group(handle, insn, X86_GRP_JUMP);
 
-	if (cs_insn_group(handle, insn, X86_GRP_CALL))
+	if (cs_insn_group(handle, insn, X86_GRP_CALL)) {
 		taken->writes |= WRITTEN_BY_CALLS;
+		taken->kind = INSTRUCTION_CALL;
+		taken->callee =
+			x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM ? x86->operands[0].imm : 0;
+	}
 	taken->ends = insn->id == X86_INS_JMP || insn->id == X86_INS_LJMP || insn->id == X86_INS_UD2 ||
 		      insn->id == X86_INS_HLT || cs_insn_group(handle, insn, X86_GRP_RET);
 	if (jump && x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM)
@@ -172,7 +182,8 @@ static void take_parts(csh handle, const cs_insn *insn, struct instruction *take
 	uint8_t nr_read, nr_written;
 	int in_memory = 0;
 
-	*taken = (struct instruction){.address = insn->address, .memory = {-1, -1, 1, false, 0}};
+	*taken = (struct instruction){.address = insn->address,
+				      .memory = {.base = -1, .index = -1, .scale = 1}};
 	for (int i = 0; i < x86->op_count; i++)
 		if (x86->operands[i].type == X86_OP_MEM) {
 			taken->memory = memory_of(insn, &x86->operands[i].mem);

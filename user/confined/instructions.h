@@ -6,10 +6,12 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#define REGISTER_FRAME 6 /* rbp */
 #define REGISTER_STACK 7 /* rsp */
 
 struct memory_operand {
 	int base, index, scale; /* registers; -1: none */
+	bool thread;		/* from the thread pointer, fs */
 	bool fixed; /* `offset` is the address: relative to the instruction pointer, or absolute */
 	__u64 offset;
 };
@@ -19,7 +21,9 @@ enum instruction_kind {
 	INSTRUCTION_COPY,    /* of the register `source` */
 	INSTRUCTION_ADD,     /* of memory.offset to the register that it writes */
 	INSTRUCTION_ADDRESS, /* lea */
-	INSTRUCTION_LOAD,    /* of 64 bits into a register */
+	INSTRUCTION_NUMBER,  /* memory.offset into a register */
+	INSTRUCTION_CALL,
+	INSTRUCTION_LOAD, /* of 64 bits into a register */
 };
 
 struct instruction {
@@ -29,6 +33,7 @@ struct instruction {
 	struct memory_operand memory;
 	bool accesses;	     /* `memory` is the only one that it accesses */
 	__u32 writes;	     /* registers, as bits; a call writes all that its callee may */
+	__u64 callee;	     /* of a call; 0: not known */
 	__u64 jump;	     /* where it may jump to; 0: nowhere */
 	bool jumps_anywhere; /* it jumps, and where is not known */
 	bool ends;	     /* the next instruction is not the one behind it */

@@ -224,7 +224,8 @@ void lines_close(struct lines *lines)
 		release_unit(&lines->units[i]);
 	free(lines->units);
 	free(lines->variables);
-	spans_release(&lines->variable_spans);
+	spans_release(&lines->variable_spans[0]);
+	spans_release(&lines->variable_spans[1]);
 	spans_release(&lines->spans);
 	if (lines->split)
 		split_place_release(lines->split);

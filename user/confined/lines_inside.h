@@ -55,9 +55,9 @@ struct lines {
 	struct split_place *split; /* NULL: see lines_split() */
 	enum lines_lack lack;	   /* see lines_lack() */
 	const struct unit *within; /* whose ranges are being read */
-	/* For types.c: variables with a fixed address, by it. */
+	/* For types.c: variables with a fixed address, by it, and those of threads, by their place. */
 	bool looked_for_variables;
-	struct spans variable_spans; /* `what` is an index of `variables` */
+	struct spans variable_spans[2]; /* `what` is an index of `variables` */
 	Dwarf_Die *variables;
 	size_t nr_variables, room_variables;
 	size_t all_steps; /* what `steps` began with */

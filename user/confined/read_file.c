@@ -8,6 +8,7 @@
 #include "confined/eh_frame.h"
 #include "confined/go_image.h"
 #include "confined/linkage.h"
+#include "confined/unwind_image.h"
 
 struct nameless {
 	struct symbols *symbols;
@@ -151,12 +152,51 @@ static void load_code(struct code_bytes *code, const struct image *image, size_t
 	free(segments);
 }
 
+/* Threads' copies of the program's own variables end where the thread pointer points: x86-64's variant II of
+ * "ELF Handling For Thread-Local Storage". */
+static __u64 thread_size_of(const struct image *image)
+{
+	GElf_Phdr header;
+	size_t nr;
+
+	if (elf_getphdrnum(image->elf, &nr))
+		return 0;
+	for (size_t i = 0; i < nr && gelf_getphdr(image->elf, i, &header); i++)
+		if (header.p_type == PT_TLS && header.p_align && header.p_memsz <= 1 << 30 &&
+		    header.p_align <= 1 << 30)
+			return (header.p_memsz + header.p_align - 1) / header.p_align * header.p_align;
+	return 0;
+}
+
+static void load_frames(struct code_bytes *code, const struct image *image, size_t most)
+{
+	size_t size;
+
+	if (unwind_table_of_image(&code->frames, image))
+		return;
+	size = code->frames.nr_pages * sizeof(*code->frames.pages) +
+	       code->frames.nr_rows * sizeof(*code->frames.rows) +
+	       code->frames.nr_rules * sizeof(*code->frames.rules);
+	if (size > most)
+		unwind_table_release(&code->frames);
+	else
+		code->size += size;
+}
+
 void code_bytes_release(struct code_bytes *code)
 {
+	unwind_table_release(&code->frames);
 	for (size_t i = 0; i < code->nr; i++)
 		free(code->list[i].bytes);
 	free(code->list);
 	*code = (struct code_bytes){0};
+}
+
+static void load_accesses(struct code_bytes *code, const struct image *image, size_t most)
+{
+	load_code(code, image, most);
+	load_frames(code, image, most - code->size);
+	code->thread_size = thread_size_of(image);
 }
 
 void read_file(struct read_file *file, struct image *image, const struct read_what *what, size_t most,
@@ -176,7 +216,7 @@ void read_file(struct read_file *file, struct image *image, const struct read_wh
 		load_objects(&file->objects, image, other ? &debug : NULL, most / 4);
 	}
 	if (what->types && (own_lines || (other && dwarf_in(&debug))))
-		load_code(&file->code, image, most / 4);
+		load_accesses(&file->code, image, most / 4);
 	file->left_out = exceed(image, most / 4) || (other && exceed(&debug, most / 4));
 	if (lines && own_lines)
 		file->lines =

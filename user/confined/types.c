@@ -60,6 +60,11 @@ bool type_peel(const struct lines *lines, Dwarf_Die *type)
 	return false;
 }
 
+bool type_is_same(const struct lines *lines, Dwarf_Die a, Dwarf_Die b)
+{
+	return type_peel(lines, &a) && type_peel(lines, &b) && a.addr == b.addr;
+}
+
 /* The number of elements of an array, in all its dimensions; 0: it is open. */
 static __u64 elements_of(struct lines *lines, Dwarf_Die *array)
 {
@@ -373,19 +378,49 @@ const char *type_of_begin(struct lines *lines, Dwarf_Die *type, __u64 offset)
 	return TYPE_INCOMPLETE;
 }
 
+bool type_is_indexed(struct lines *lines, Dwarf_Die type, __u64 offset)
+{
+	for (int depth = 0; depth < HOPS_MOST && type_peel(lines, &type); depth++) {
+		struct parts_there found;
+
+		if (dwarf_tag(&type) == DW_TAG_array_type)
+			return lines_follow(lines, &type, DW_AT_type) && offset < size_of(lines, type, 0);
+		if (!is_aggregate(dwarf_tag(&type)))
+			return false;
+		find_parts(lines, &type, offset, &found);
+		if (found.nr != 1 || found.bits)
+			return false;
+		offset -= found.first.begin;
+		type = found.first.type;
+	}
+	return false;
+}
+
 /* --- variables --------------------------------------------------------------------------------- */
 
-/* The address of a variable that has the same one for all its life. */
-static bool fixed_address(Dwarf_Die *die, __u64 *address)
+/* The constant that begins the location of a variable of threads: its place in each thread's copies. */
+static bool place_in_threads(const Dwarf_Op *ops, size_t nr, __u64 *at)
+{
+	if (nr != 2 || (ops[1].atom != DW_OP_GNU_push_tls_address && ops[1].atom != DW_OP_form_tls_address))
+		return false;
+	*at = ops[0].number;
+	return ops[0].atom == DW_OP_const8u || ops[0].atom == DW_OP_const4u || ops[0].atom == DW_OP_addr;
+}
+
+/* The address of a variable that has the same one for all its life, or its place among those that each thread
+ * has its own copy of. */
+static bool fixed_address(Dwarf_Die *die, __u64 *address, bool *thread)
 {
 	Dwarf_Attribute attribute, of_address;
 	Dwarf_Addr found;
 	Dwarf_Op *ops;
 	size_t nr;
 
-	if (!dwarf_attr(die, DW_AT_location, &attribute) || dwarf_getlocation(&attribute, &ops, &nr) ||
-	    nr != 1)
+	if (!dwarf_attr(die, DW_AT_location, &attribute) || dwarf_getlocation(&attribute, &ops, &nr))
 		return false;
+	*thread = place_in_threads(ops, nr, address);
+	if (*thread || nr != 1)
+		return *thread;
 	if (ops[0].atom == DW_OP_addr) {
 		*address = ops[0].number;
 		return true;
@@ -402,13 +437,16 @@ struct found_variables {
 	size_t nr, room;
 };
 
-static void add_variable(struct lines *lines, struct found_variables *found, Dwarf_Die *die)
+/* `found`: those with addresses, and those of threads. */
+static void add_variable(struct lines *lines, struct found_variables found[2], Dwarf_Die *die)
 {
 	Dwarf_Die type = *die;
 	__u64 address, size;
+	bool thread;
 
-	if (!fixed_address(die, &address) || !type_of_entry(lines, &type))
+	if (!fixed_address(die, &address, &thread) || !type_of_entry(lines, &type))
 		return;
+	found += thread;
 	size = size_of(lines, type, 0);
 	if (!size || size > -1ULL - address)
 		return;
@@ -426,7 +464,7 @@ static bool may_hold_variables(int tag)
 	       tag == DW_TAG_inlined_subroutine || tag == DW_TAG_module;
 }
 
-static void find_variables(struct lines *lines, struct found_variables *found, Dwarf_Die *in, int depth)
+static void find_variables(struct lines *lines, struct found_variables found[2], Dwarf_Die *in, int depth)
 {
 	Dwarf_Die die;
 
@@ -442,36 +480,49 @@ static void find_variables(struct lines *lines, struct found_variables *found, D
 
 static void look_for_variables(struct lines *lines)
 {
-	struct found_variables found = {0};
+	struct found_variables found[2] = {0};
 	size_t steps = lines->steps;
 
 	lines->looked_for_variables = true;
 	lines->steps = lines->all_steps;
 	for (size_t i = 0; i < lines->nr; i++) {
 		lines->furthest = dwarf_dieoffset(&lines->units[i].die);
-		find_variables(lines, &found, &lines->units[i].die, 0);
+		find_variables(lines, found, &lines->units[i].die, 0);
 	}
 	lines->steps = steps;
-	spans_make(&lines->variable_spans, found.list, found.nr);
-	lines->bytes +=
-		spans_bytes(&lines->variable_spans) + lines->room_variables * sizeof(*lines->variables);
-	free(found.list);
+	lines->bytes += lines->room_variables * sizeof(*lines->variables);
+	for (int i = 0; i < 2; i++) {
+		spans_make(&lines->variable_spans[i], found[i].list, found[i].nr);
+		lines->bytes += spans_bytes(&lines->variable_spans[i]);
+		free(found[i].list);
+	}
 }
 
-const char *variable_at(struct lines *lines, __u64 address, Dwarf_Die *type, __u64 *offset)
+static const char *variable_of(struct lines *lines, bool thread, __u64 address, Dwarf_Die *type,
+			       __u64 *offset)
 {
 	__u64 begin = 0;
 	__u32 number;
 
 	if (!lines->looked_for_variables)
 		look_for_variables(lines);
-	number = spans_find(&lines->variable_spans, address);
+	number = spans_find(&lines->variable_spans[thread], address);
 	if (number == SPANS_NONE)
 		return TYPE_UNDESCRIBED;
 	*type = lines->variables[number];
-	fixed_address(type, &begin);
+	fixed_address(type, &begin, &thread);
 	*offset = address - begin;
 	return type_of_entry(lines, type) ? NULL : TYPE_UNDESCRIBED;
+}
+
+const char *variable_at(struct lines *lines, __u64 address, Dwarf_Die *type, __u64 *offset)
+{
+	return variable_of(lines, false, address, type, offset);
+}
+
+const char *thread_variable_at(struct lines *lines, __u64 at, Dwarf_Die *type, __u64 *offset)
+{
+	return variable_of(lines, true, at, type, offset);
 }
 
 const char *type_of_variable(struct lines *lines, __u64 address, struct typed *typed)

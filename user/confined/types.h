@@ -35,6 +35,16 @@ const char *type_of_begin(struct lines *lines, Dwarf_Die *type, __u64 offset);
 /* The type of the variable at a fixed address, and where the address is in it. */
 const char *variable_at(struct lines *lines, __u64 address, Dwarf_Die *type, __u64 *offset);
 
+/* The same for the variable of threads that is at an offset in each thread's copies of them. */
+const char *thread_variable_at(struct lines *lines, __u64 at, Dwarf_Die *type, __u64 *offset);
+
+/* Whether data at an offset of a type begins in the first element of an array, or of one in it: where an
+ * index counts from. */
+bool type_is_indexed(struct lines *lines, Dwarf_Die type, __u64 offset);
+
+/* Whether two types are the same but for qualifiers and typedefs. */
+bool type_is_same(const struct lines *lines, Dwarf_Die a, Dwarf_Die b);
+
 /* Bytes of a type; 0: not known. */
 __u64 type_size(struct lines *lines, const Dwarf_Die *type);
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Variables and parameters of functions that are on the stack: by the frame, whose place the unwind table
+ * tells in registers. */
+#pragma once
+
+#include <stdbool.h>
+#include <elfutils/libdw.h>
+#include <linux/types.h>
+
+#include "confined/lines.h"
+#include "unwind/table.h"
+
+/* Code of a function. */
+struct locals {
+	struct lines *lines;
+	const struct unwind_table *frames;
+	Dwarf_Die *function;
+	__u64 address; /* the instruction */
+};
+
+/* Whether a register is, at this instruction, at a known distance from the function's frame. */
+bool locals_have(const struct locals *locals, int reg);
+
+/* The variable that is `offset` bytes from where this register points, and where in it that is. Sets the type
+ * of the variable. Returns NULL, or why it is not known: TYPE_… of naming/untyped.h. */
+const char *locals_at(const struct locals *locals, int reg, __u64 offset, Dwarf_Die *type, __u64 *inside);
