@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """pytest --nhmtap-machine: a suite whose measured tests run on the machine, twice, the second time by two workers."""
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import types
 import xml.etree.ElementTree
 
@@ -110,14 +112,17 @@ def first(folder):
 @pytest.fixture(scope="module")
 def again(folder, first):
     """Fewer tests run, in another order and two at a time; what is measured goes elsewhere, and is compared with
-    one more instruction of test_words[a b] than there was."""
+    one more instruction of test_words[a b] than there was. /tmp has some more names, before and after those that are used."""
     baselines = json.loads((folder / "out/base.json").read_text(encoding="utf-8"))
     for entry in baselines[1:]:
         if entry["test"].endswith("[a b]"):
             entry["runs"][0] += 1
     (folder / "out/base.json").write_text(json.dumps(baselines), encoding="utf-8")
-    return run(folder, "-n2", "--nhmtap-compare=out/base.json", "--nhmtap-fail=instructions:1%", "--nhmtap-fail=page-faults:+-0%",
-               "--nhmtap-fail=instructions:u:+-0%", "--nhmtap-json=out/again.jsonl", "-k", "counts or words or fixture")
+    with contextlib.ExitStack() as others:
+        for number in range(100):
+            others.enter_context(tempfile.NamedTemporaryFile(dir="/tmp", prefix="az"[number % 2]))
+        return run(folder, "-n2", "--nhmtap-compare=out/base.json", "--nhmtap-fail=instructions:0%", "--nhmtap-fail=page-faults:+-0%",
+                   "--nhmtap-fail=instructions:u:+-0%", "--nhmtap-json=out/again.jsonl", "-k", "counts or words or fixture")
 
 
 def test_measured_and_marked_tests_run_in_the_guest_and_others_here(first):
@@ -153,13 +158,10 @@ def test_what_a_test_writes_stays_in_the_machine(first, folder):
 
 
 def test_counts_are_the_same_by_whomever_and_in_whatever_order_tests_are_run(first, again):
-    """The kernel's are so but for a few instructions, by what the kernel does at the time when a worker asks."""
-    with_kernel = ("test_counts", "nhmtap.instructions")
+    """The kernel's instructions too, though names in /tmp come and go."""
     counts = {key: value for key, value in again.properties.items() if not key[1].endswith(".change")}
-    before = {key: value for key, value in first.properties.items() if key[0] in again.told}
-    assert int(counts.pop(with_kernel)) == pytest.approx(int(before.pop(with_kernel)), rel=1e-3), again.text
-    assert counts and counts == before, again.text
-    assert "nhmtap.page-faults" in {name for test, name in counts if test == "test_counts"}
+    assert counts and counts == {key: value for key, value in first.properties.items() if key[0] in again.told}, again.text
+    assert {"nhmtap.instructions", "nhmtap.page-faults"} <= {name for test, name in counts if test == "test_counts"}
     failed = {name for name, told in again.told.items() if set(told) & {"failure", "error", "skipped"}}
     assert failed == {"test_words[a b]"}, again.text
 

@@ -4,7 +4,8 @@ machine. So each goes on from the same state, whatever ran before it, and severa
 
 The command runs as the guest's root. Where it waits, it writes the byte READY to the port WORD, which tells the host,
 and reads from the port REQUEST, at which the whole machine stands still: four bytes with a length, then as many more.
-It first stops its parent, src/guest/here.c, which would take these bytes for its own.
+It first stops its parent, src/guest/here.c, which would take these bytes for its own. Of the folders for temporary files it
+sees only what leads to its words, the working and the home folder, and those of PATH.
 
 A client connects to a socket, sends the messages for the command as a JSON list of texts and shuts its side down. All
 but the last message lead to a machine in which the command waits again; it is kept for further clients whose messages
@@ -140,12 +141,18 @@ class Forks:
             return {"status": status, "errors": guest._said(1), "notes": guest.notes}
 
 
+def shared_folders():
+    """Those for temporary files. What other programs have there would change what the guest's kernel counts."""
+    return sorted({os.path.realpath(path) for path in ("/tmp", os.environ.get("TMPDIR") or "/tmp")})
+
+
 def begin(guest, command, user, settings, surroundings):
     """Starts the command in the guest."""
     message = b""
-    for path in here.likely_paths(command):
-        know = nehalem.padded(b"know=" + os.fsencode(path))
-        message += struct.pack("<2I", len(know), 0) + know
+    said = [("shared", path) for path in shared_folders()] + [("know", path) for path in here.likely_paths(command)]
+    for name, path in said:
+        setting = nehalem.padded(os.fsencode(f"{name}={path}"))
+        message += struct.pack("<2I", len(setting), 0) + setting
     none = [False] * 3
     ordered = here.order(command, user, (), here.Terminal(none), none, surroundings)
     send(guest, message + here.request(["here", "run"], ordered, settings))

@@ -64,7 +64,9 @@ class Machine:
         self._alive: Optional[int] = None
         given = getattr(config, "workerinput", {}).get("nhmtap_machine")
         if not given:
-            given = tempfile.mkdtemp(prefix="nhmtap-")
+            # A name that the machine does not show, for it is another one in each run.
+            given = os.path.join(tempfile.gettempdir(), f"nehalem.{os.urandom(6).hex()}")
+            os.mkdir(given, 0o700)
             os.mkfifo(os.path.join(given, "alive"), 0o600)
             # The machine lives as long as this descriptor.
             self._alive = os.open(os.path.join(given, "alive"), os.O_RDWR)
@@ -90,7 +92,7 @@ class Machine:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         begin = f"import sys; sys.path.insert(0, {package!r}); from nhmtap.guest import main; main()"
         command = [sys.executable, *subprocess._args_from_interpreter_flags(),  # type: ignore[attr-defined]
-                   "-c", begin]
+                   "-c", begin, *self._needed(package)]
         environment = {"PYTHONHASHSEED": "0", **_environment()}
         with open(self.folder / "alive", "rb") as alive, open(self.folder / "errors", "wb") as errors:
             self._process = subprocess.Popen(
@@ -102,6 +104,13 @@ class Machine:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise Error(f"the emulated machine did not start: {self._errors()}")
             time.sleep(0.01)
+
+    def _needed(self, package: str) -> List[str]:
+        """What the guest's pytest reads. It is told to the machine, which shows of /tmp only what leads to one of its
+        command's words."""
+        config = self._config
+        paths = {package, program.find().path, str(config.rootpath), str(config.inipath or ""), *sys.path, *_folders(config)}
+        return sorted(path for path in paths if os.path.isabs(path))
 
     def _errors(self) -> str:
         with contextlib.suppress(OSError):

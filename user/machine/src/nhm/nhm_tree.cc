@@ -34,6 +34,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -92,8 +93,15 @@ std::set<std::string> known;         // paths, for folders that the user may ent
 
 const char *const own[] = { "/proc", "/sys", "/dev", "/run" };   // the guest has its own
 
-// Folders of nehalem.py, whose names are random: no command depends on them.
-const char machines[] = "nehalem.";
+std::set<std::string> shared;         // folders whose other names come and go
+
+// Folders of nehalem.py and machine.py, whose names are random: no command depends on them.
+bool is_machines(const std::string &name) {
+  static const char start[] = "nehalem.";
+  enum { START = sizeof start - 1, DIGITS = 12 };
+  return !name.compare(0, START, start) && name.size() == START + DIGITS &&
+         name.find_first_not_of("0123456789abcdef", START) == std::string::npos;
+}
 
 template <class T> void put(Bit8u *at, T value) { memcpy(at, &value, sizeof value); }
 
@@ -251,6 +259,26 @@ std::vector<std::string> known_names(const std::string &folder) {
   return names;
 }
 
+bool is_below(const std::string &path, const std::string &folder) {
+  return !path.compare(0, folder.size(), folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+// Whether a folder is shared, or below one that is, and only leads to what is known.
+bool is_shared(const std::string &path) {
+  for (const std::string &folder : shared)
+    if (is_below(path, folder))
+      return std::none_of(known.begin(), known.end(), [&](const std::string &one) { return is_below(one, folder) && is_below(path, one); });
+  return false;
+}
+
+// What others make and remove meanwhile is not seen. It would change what a look-up takes the kernel, and where all
+// that is read later gets its place.
+void leave_known(const std::string &folder, std::vector<std::string> &names) {
+  const std::vector<std::string> leading = known_names(folder);
+  const auto leads = [&](const std::string &name) { return std::count(leading.begin(), leading.end(), name); };
+  names.erase(std::remove_if(names.begin(), names.end(), std::not_fn(leads)), names.end());
+}
+
 // The size of a folder follows from its names alone.
 void read_names(Bit32u n) {
   Node &node = nodes[n];
@@ -258,9 +286,10 @@ void read_names(Bit32u n) {
   const std::string path = path_of(n);
   std::vector<std::string> names;
   if (!is_hidden(n) && nhm_host::names(path, names) && errno == EACCES) names = known_names(path);
+  if (is_shared(path)) leave_known(path, names);
   std::sort(names.begin(), names.end());
   for (const std::string &name : names)
-    if (strncmp(name.c_str(), machines, strlen(machines))) {
+    if (!is_machines(name)) {
       node.names.push_back(name);
       entries.push_back({ name, 0, 0 });
     }
@@ -559,6 +588,9 @@ void nhm_tree_stdin(const char *path) {
 
 // A path that the command is likely to use.
 void nhm_tree_know(const char *path) { known.insert(path); }
+
+// A folder of which the guest sees only what leads to known paths.
+void nhm_tree_share(const char *path) { shared.insert(path); }
 
 // The host's root folder is looked at when the guest first asks for it.
 void nhm_place_tree() {
