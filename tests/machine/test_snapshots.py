@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import types
 
 import pytest
@@ -112,14 +113,37 @@ def test_another_machine_has_another_snapshot(snapshot, kind):
     assert found() and not found(**kind)
 
 
-def test_another_kernel_or_processor_of_the_host_has_another_snapshot(snapshot, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "processor", lambda: ["flags: none"])
-        assert not found()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "uname", lambda: types.SimpleNamespace(release="1.0", version="#1"))
-        assert not found()
-    assert found()
+IN_A_SMALL_ONE = """
+import nehalem
+with nehalem.Guest(nehalem.Machine(memory=384), snapshot=True) as guest:
+    print(guest.from_snapshot, guest.run("echo here; date +%s").stdout)
+"""
+
+
+def test_a_snapshot_serves_a_host_of_another_processor_and_kernel(own_cache, monkeypatch):
+    """Which the machine itself is: its processor has no AVX, and its kernel is of another version."""
+    monkeypatch.setenv("PYTHONPATH", nehalem.HERE)
+    command = [sys.executable, "-c", IN_A_SMALL_ONE]
+    said = [subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+            for words in (command, command, [sys.executable, RUN, "--here", "--no-snapshot", "--", *command])]
+    assert [one[0] for one in said] == ["False", "True", "True"]
+    assert said[0][1:] == said[1][1:] == said[2][1:]
+
+
+def test_what_continues_on_another_kernel_asks_it_for_the_time(own_cache, tmp_path):
+    """The process begins in the guest, whose kernel lends it functions for this, and continues here."""
+    sources = [os.path.join(os.path.dirname(__file__), "continues.cc"), nehalem.HERE + "/src/nhm/nhm_snapshot.cc"]
+    subprocess.run(["g++", "-O2", "-o", tmp_path / "continues", *sources], check=True)
+    began = subprocess.run([sys.executable, RUN, "--here", "--out", tmp_path / "image", "--", "sh", "-c",
+                            'grep -c vdso /proc/self/maps; exec 3<> "$0/image"; exec "$0/continues"', tmp_path],
+                           capture_output=True, text=True, check=True)
+    assert began.stdout == "1\n"
+    before = int(time.time())
+    with open(tmp_path / "image", "rb") as image:
+        said = subprocess.run([nehalem.build_folder() + snapshots.RESTORER, str(image.fileno()), "1", "4321"], text=True,
+                              pass_fds=[image.fileno()], stdout=subprocess.PIPE, check=True).stdout.split()
+    assert said[:2] == ["4321", "1"] and said[5] == "1"
+    assert all(before <= int(clock) <= time.time() for clock in said[2:5])
 
 
 @contextlib.contextmanager
@@ -169,7 +193,7 @@ def test_a_torn_snapshot_is_made_anew_and_so_is_one_whose_files_have_changed(own
     program = tmp_path / "true"
     shutil.copy(known.path("probe"), program)
     kind = nehalem.Machine(add=(str(program),))
-    spoil = [lambda: None, lambda: os.truncate(snapshot_in(own_cache), 1 << 20), lambda: os.utime(program)]
+    spoil = [lambda: None, lambda: os.truncate(snapshot_in(own_cache), 1 << 20), lambda: shutil.copy(known.path("fixed"), program)]
     began = []
     for change in spoil:
         change()
@@ -178,6 +202,24 @@ def test_a_torn_snapshot_is_made_anew_and_so_is_one_whose_files_have_changed(own
     with nehalem.Guest(kind, snapshot=True) as guest:
         began.append(guest.from_snapshot)
     assert began == [False, False, False, True]
+
+
+def test_a_snapshot_serves_files_of_the_same_content(own_cache, tmp_path):
+    """As a container's are, whose image was unpacked elsewhere."""
+    program, other = tmp_path / "program", tmp_path / "other"
+    shutil.copy(known.path("probe"), program)
+    began = []
+    for _ in range(2):
+        with nehalem.Guest(nehalem.Machine(add=(str(program),)), snapshot=True) as guest:
+            began.append(guest.from_snapshot)
+        shutil.copy(program, other)
+        os.replace(other, program)
+    with open(program, "r+b") as file:
+        file.seek(100)
+        file.write(b"x")
+    with nehalem.Guest(nehalem.Machine(add=(str(program),)), snapshot=True) as guest:
+        began.append(guest.from_snapshot)
+    assert began == [False, True, False]
 
 
 def test_an_image_that_cannot_be_continued_from_boots(snapshot, monkeypatch):

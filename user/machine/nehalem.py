@@ -46,6 +46,13 @@ CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
 TREE = 16 << 30  # where the guest finds the host's files, beyond all memory
 RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
 
+# Of the host's processor, for the C library, which chooses its functions by what there is. Names that it does not know
+# it passes over.
+LEFT_OUT = (
+    "-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX512DQ,-AVX_Fast_Unaligned_Load,-FMA,-FMA4,-BMI1,-BMI2,-LZCNT,"
+    "-MOVBE,-RTM,-ERMS,-XSAVE,-XSAVEC"
+)
+
 FIRMWARE = ("BIOS-bochs-latest", "vgabios-stdvga.bin")
 
 BOCHSRC = """\
@@ -546,8 +553,10 @@ class Guest:
             NHM_IMAGES=",".join(images),
             NHM_MODEL=m.model,
             NHM_TOPOLOGY=f"{m.packages}:{m.cores}:{m.threads}",
-            # Huge pages if the host has them: a machine's memory is large.
-            GLIBC_TUNABLES="glibc.malloc.hugetlb=1",
+            # Huge pages if the host has them: a machine's memory is large. And nothing that depends on the host's
+            # processor: a snapshot serves others too.
+            GLIBC_TUNABLES="glibc.malloc.hugetlb=1:glibc.cpu.hwcaps=" + LEFT_OUT,
+            LD_BIND_NOW="1",  # binding a function later saves registers as this processor has them
         )
         if m.tree:
             env["NHM_TREE"] = f"{TREE:#x},{m.tree << 20:#x}"

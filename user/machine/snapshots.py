@@ -2,9 +2,9 @@
 """Machines that have booted, as files from which others continue.
 
 A snapshot is taken when a machine has booted and waits for its first command. It serves a machine
-that is the same in everything that the boot depends on: what was chosen about it, the files that
-were read, the host's kernel and processor. The first two tell machines apart; a snapshot whose files
-have changed since is replaced by the next.
+that is the same in everything that the boot depends on: what was chosen about it, which tells machines
+apart, and the files that were read; a snapshot whose files have changed since is replaced by the next.
+The host may be another one.
 
 Snapshots are kept in a folder of the caller's own. Whatever is wrong there, a machine boots as if
 there were no snapshots.
@@ -60,13 +60,6 @@ def opened():
 # ------------------------------------------------------------------------ what it depends on
 
 
-def processor():
-    """What /proc/cpuinfo says of the host's first processor, without what changes."""
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
-        first = f.read(8192).partition("\n\n")[0]
-    return [line for line in first.splitlines() if "MHz" not in line and "bogomips" not in line]
-
-
 def has_names(machine):
     """Whether it names files, perhaps relative to the working folder."""
     return bool(machine.add) or os.path.exists(machine.kernel)
@@ -74,15 +67,12 @@ def has_names(machine):
 
 def key_of(guest, paranoid):
     """What is known before the boot. A snapshot has the same, or is another machine's."""
-    system = os.uname()
     return {
         "machine": {k: list(v) if isinstance(v, tuple) else v for k, v in vars(guest.machine).items()},
         "folder": os.getcwd() if has_names(guest.machine) else "",
         "paranoid": paranoid,
         "emulator": guest.program(),
         "build": guest.build,
-        "kernel": [system.release, system.version],
-        "processor": processor(),
     }
 
 
@@ -102,6 +92,19 @@ def state_of(path):
     return [s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns]
 
 
+def content_of(path):
+    """What does not change if a file is copied, or comes with an image."""
+    import hashlib
+
+    if os.path.isdir(path):
+        return hashlib.sha256(os.fsencode("/".join(sorted(os.listdir(path))))).hexdigest()
+    digest = hashlib.sha256()
+    with open(path, "rb", buffering=0) as f:
+        while part := f.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
+
+
 def mapped_files(pid):
     with open(f"/proc/{pid}/maps") as f:
         fields = [line.rstrip("\n").split(None, 5) for line in f]
@@ -109,7 +112,7 @@ def mapped_files(pid):
 
 
 def inputs_of(guest, began):
-    """The state of each file that the boot has read. ValueError: one has changed meanwhile."""
+    """The state and content of each file that the boot has read. ValueError: one has changed meanwhile."""
     here = os.path.dirname(os.path.abspath(__file__))
     paths = {os.path.abspath(p) for p in guest.inputs} | mapped_files(guest.emulator.pid)
     paths |= {f"{here}/{name}" for name in os.listdir(here) if name.endswith(".py")}
@@ -117,12 +120,12 @@ def inputs_of(guest, began):
     states = {p: state_of(p) for p in sorted(paths) if not p.startswith(guest.folder + "/")}
     if any(state[-1] >= began for state in states.values()):
         raise ValueError
-    return states
+    return {path: [*state, content_of(path)] for path, state in states.items()}
 
 
 def have_not_changed(inputs):
     try:
-        return all(state_of(path) == state for path, state in inputs.items())
+        return all(state_of(path) == state or content_of(path) == content for path, (*state, content) in inputs.items())
     except OSError:
         return False
 
@@ -145,8 +148,8 @@ def description_of(fd):
     if magic != MAGIC or size != s.st_size or length > size - END.size:
         raise ValueError
     key, *rows = os.pread(fd, length, size - END.size - length).split(b"\0")[:-1]
-    fields = [row.split(b" ", 4) for row in rows]
-    return key, {os.fsdecode(path): [int(number) for number in state] for *state, path in fields}
+    fields = [row.split(b" ", 5) for row in rows]
+    return key, {os.fsdecode(path): [*map(int, state), content.decode()] for *state, content, path in fields}
 
 
 def find(store, key):
@@ -158,7 +161,8 @@ def find(store, key):
     with contextlib.suppress(OSError, ValueError):
         said, inputs = description_of(fd)
         if said == text_of(key) and have_not_changed(inputs):
-            os.utime(fd)  # for prune()
+            with contextlib.suppress(OSError):  # where nothing can be written, nothing is pruned
+                os.utime(fd)
             return fd
     os.close(fd)
     return None

@@ -5,7 +5,7 @@
 #define NHM_IMAGE_H
 
 enum {
-	NHM_IMAGE_MAGIC = 0x314d484e, /* "NHM1" */
+	NHM_IMAGE_MAGIC = 0x324d484e, /* "NHM2" */
 	NHM_IMAGE_FILES = 64,
 	NHM_IMAGE_MAPS = 8192
 };
@@ -30,7 +30,6 @@ struct nhm_image {
 	unsigned long magic;
 	struct nhm_registers registers;
 	unsigned long fs;
-	unsigned long special; /* where the kernel's own pages (vvar, vdso) begin */
 	unsigned long nr_descriptors, nr_mappings;
 	struct nhm_descriptor descriptors[NHM_IMAGE_FILES];
 	struct nhm_mapping mappings[NHM_IMAGE_MAPS];

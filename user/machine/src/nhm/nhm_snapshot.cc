@@ -1,6 +1,7 @@
 // Writes this whole process to a file, from which restore.c makes another one that goes on where
 // this one was: its memory and its registers are all of its state. Descriptors become those of
-// the new caller.
+// the new caller. The pages that the kernel lends to every process (the vDSO) are replaced, so another kernel serves
+// as well. Another processor does if the C library uses no instructions that only this one has: nehalem.py asks it to.
 //
 // While memory is written nothing may change it that matters later, so this file allocates nothing.
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -131,12 +133,58 @@ void write_area(const Area &area) {
   add_mapping(zeros, area.to, area.protection, 0);
 }
 
-void take_area(const Area &area) {
-  if (is_named(area, "[vsyscall]")) return;
-  if (is_named(area, "[vvar") || is_named(area, "[vdso]")) {
-    if (!image.special) image.special = area.from;
+// The function becomes a system call; both have the same arguments and results.
+void replace_function(const char *name, unsigned char *code) {
+  static const struct { const char *name; uint32_t number; } calls[] = {
+    { "__vdso_clock_gettime", SYS_clock_gettime }, { "__vdso_clock_getres", SYS_clock_getres },
+    { "__vdso_gettimeofday", SYS_gettimeofday }, { "__vdso_time", SYS_time }, { "__vdso_getcpu", SYS_getcpu },
+    { "__vdso_getrandom", SYS_getrandom },
+  };
+  for (const auto &call : calls)
+    if (!strcmp(name, call.name)) {
+      code[0] = 0xb8;                              // mov number, %eax
+      memcpy(code + 1, &call.number, 4);
+      memcpy(code + 5, "\x0f\x05\xc3", 3);         // syscall; ret
+    }
+}
+
+// The names of a vDSO follow its symbols; its addresses begin with 0.
+void replace_functions(unsigned char *vdso, size_t size) {
+  const Elf64_Ehdr *head = (Elf64_Ehdr *)vdso;
+  const Elf64_Phdr *segment = (Elf64_Phdr *)(vdso + head->e_phoff);
+  size_t symbols = 0, names = 0;
+  for (unsigned k = 0; k < head->e_phnum; k++)
+    if (segment[k].p_type == PT_DYNAMIC)
+      for (const Elf64_Dyn *d = (Elf64_Dyn *)(vdso + segment[k].p_offset); d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_SYMTAB) symbols = d->d_un.d_ptr;
+        if (d->d_tag == DT_STRTAB) names = d->d_un.d_ptr;
+      }
+  if (!symbols || names < symbols || names >= size) {
+    failure = ENOTSUP;
     return;
   }
+  for (const Elf64_Sym *s = (Elf64_Sym *)(vdso + symbols); s + 1 <= (Elf64_Sym *)(vdso + names); s++)
+    if (s->st_value && s->st_value + 8 <= size) replace_function((char *)vdso + names + s->st_name, vdso + s->st_value);
+}
+
+// The C library has the places of its functions. What they read, vvar, belongs to this kernel, and goes.
+void write_vdso(const Area &area) {
+  alignas(PAGE) static unsigned char copy[8 * PAGE];
+  const size_t size = area.to - area.from;
+  if (size > sizeof copy) {
+    failure = ENOTSUP;
+    return;
+  }
+  memcpy(copy, (const void *)area.from, size);
+  replace_functions(copy, size);
+  write_pages((size_t)copy, (size_t)copy + size, file_end);
+  add_mapping(area.from, area.to, area.protection, file_end);
+  file_end += size;
+}
+
+void take_area(const Area &area) {
+  if (is_named(area, "[vsyscall]") || is_named(area, "[vvar")) return;
+  if (is_named(area, "[vdso]")) return write_vdso(area);
   if (!area.is_private) failure = ENOTSUP;
   // The kernel lets a stack grow, but not one that is made of a file.
   if (is_named(area, "[stack]")) add_mapping(area.from - STACK_ROOM, area.from, area.protection, 0);
@@ -182,7 +230,7 @@ void write_image() {
   if (!read_maps()) failure = EFBIG;
   pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   image.magic = NHM_IMAGE_MAGIC;
-  image.nr_mappings = image.special = 0;
+  image.nr_mappings = 0;
   file_end = (sizeof image + PAGE - 1) / PAGE * PAGE;
   Area area;
   for (char *line = maps_text; *line && !failure;) {

@@ -19,14 +19,10 @@
 
 #include "../nhm/nhm_image.h"
 
-enum failed { NO_ARGUMENTS = 101, NO_IMAGE, NO_DESCRIPTORS, NO_MAPS, NO_SPECIAL, NO_MEMORY };
-enum { NAMES = 16, TEXT = 1 << 16 };
-
-/* Far from what kernels give out, and from this program. */
-static const unsigned long ASIDE = 0x200000000000;
+enum failed { NO_ARGUMENTS = 101, NO_IMAGE, NO_DESCRIPTORS, NO_MEMORY };
+enum { NAMES = 16 };
 
 static struct nhm_image image;
-static char text[TEXT];
 __attribute__((used, aligned(16))) static char stack[1 << 16];
 
 static long call(long number, long a, long b, long c, long d, long e, long f)
@@ -47,17 +43,13 @@ static _Noreturn void fail(enum failed where)
 		call(__NR_exit_group, where, 0, 0, 0, 0, 0);
 }
 
-static unsigned long parse(const char **at, unsigned base)
+static int parse(const char **at)
 {
-	unsigned long value = 0;
+	int value = 0;
 
-	for (;; (*at)++) {
-		unsigned digit = **at >= 'a' ? **at - 'a' + 10u : **at - '0' + 0u;
-
-		if (digit >= base)
-			return value;
-		value = value * base + digit;
-	}
+	for (; **at >= '0' && **at <= '9'; (*at)++)
+		value = value * 10 + (**at - '0');
+	return value;
 }
 
 static int parse_list(const char *at, int *list)
@@ -65,7 +57,7 @@ static int parse_list(const char *at, int *list)
 	int nr = 0;
 
 	while (nr < NAMES) {
-		list[nr++] = parse(&at, 10);
+		list[nr++] = parse(&at);
 		if (*at++ != ',')
 			break;
 	}
@@ -119,56 +111,6 @@ static int place_descriptors(int fd, int *given, int nr)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void read_maps(void)
-{
-	int fd = call(__NR_open, (long)"/proc/self/maps", O_RDONLY, 0, 0, 0, 0);
-	long length = 0, n;
-
-	while ((n = call(__NR_read, fd, (long)text + length, TEXT - 1 - length, 0, 0, 0)) > 0)
-		length += n;
-	call(__NR_close, fd, 0, 0, 0, 0, 0);
-	if (fd < 0 || !length)
-		fail(NO_MAPS);
-}
-
-static int is_special(const char *at)
-{
-	return at[0] == '[' && at[1] == 'v' && (at[2] == 'v' || at[2] == 'd');
-}
-
-static void move(unsigned long from, unsigned long length, unsigned long to)
-{
-	if (from != to &&
-	    call(__NR_mremap, from, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, to, 0) != (long)to)
-		fail(NO_SPECIAL);
-}
-
-/* The kernel's own pages go to where they were, by way of a place where nothing is. */
-static void place_special(void)
-{
-	unsigned long first = 0, from[NAMES], length[NAMES];
-	int nr = 0;
-
-	for (const char *at = text; *at && nr < NAMES; at += *at == '\n') {
-		unsigned long start = parse(&at, 16), end;
-		int special = 0;
-
-		at++;
-		end = parse(&at, 16);
-		for (; *at && *at != '\n'; at++)
-			special |= is_special(at);
-		if (!special)
-			continue;
-		from[nr] = start;
-		length[nr++] = end - start;
-		first = first ? first : start;
-	}
-	for (int k = 0; k < nr; k++)
-		move(from[k], length[k], ASIDE + (from[k] - first));
-	for (int k = 0; k < nr; k++)
-		move(ASIDE + (from[k] - first), length[k], image.special + (from[k] - first));
-}
-
 static void place_memory(int fd)
 {
 	for (unsigned long k = 0; k < image.nr_mappings; k++) {
@@ -208,16 +150,14 @@ __attribute__((used)) static _Noreturn void restore(unsigned long *arguments)
 
 	if (arguments[0] != 4)
 		fail(NO_ARGUMENTS);
-	fd = parse(&given[1], 10);
+	fd = parse(&given[1]);
 	nr = parse_list(given[2], files);
-	caller = parse(&given[3], 10);
+	caller = parse(&given[3]);
 	if (call(__NR_pread64, fd, (long)&image, sizeof(image), 0, 0, 0) != sizeof(image) ||
 	    image.magic != NHM_IMAGE_MAGIC || image.nr_descriptors > NHM_IMAGE_FILES ||
 	    image.nr_mappings > NHM_IMAGE_MAPS)
 		fail(NO_IMAGE);
 	fd = place_descriptors(fd, files, nr);
-	read_maps();
-	place_special();
 	place_memory(fd);
 	enter(caller);
 }
