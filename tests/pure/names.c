@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * names [-l] [-r] [-s ROOT] [-d DEBUG_DIR] [-k KALLSYMS] [-m MODULES] [-b BYTES]: reads lines "file
- * PATH BUILD-ID|- OFFSET", "kernel ADDRESS" and "jit MAP ADDRESS" (numbers in hex, no blanks in
+ * names [-l] [-r] [-s ROOT] [-d DEBUG_DIR] [-k KALLSYMS] [-m MODULES] [-M MODULE_FOLDER] [-b BYTES]: reads
+ * lines "file PATH BUILD-ID|- OFFSET", "kernel ADDRESS" and "jit MAP ADDRESS" (numbers in hex, no blanks in
  * paths), and prints the name of each place as a line of JSON. "later SECONDS" advances the clock,
  * and "forget SECONDS" forgets what was unused for so long; they and "memory" print the bytes that
  * are kept.
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 	struct naming *naming;
 	char line[8192];
 
-	for (int option; (option = getopt(argc, argv, "ls:d:k:m:b:r")) != -1;)
+	for (int option; (option = getopt(argc, argv, "ls:d:k:m:M:b:r")) != -1;)
 		switch (option) {
 		case 'l':
 			settings.lines = true;
@@ -103,6 +103,9 @@ int main(int argc, char **argv)
 			break;
 		case 'm':
 			settings.modules = optarg;
+			break;
+		case 'M':
+			settings.module_folder = optarg;
 			break;
 		case 'b':
 			settings.memory = strtoull(optarg, NULL, 10);

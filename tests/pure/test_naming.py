@@ -852,6 +852,32 @@ def test_hidden_kernel_addresses_say_what_hides_them(engine, tmp_path):
     assert "kernel.kptr_restrict" in why
 
 
+def test_kernel_addresses_that_are_no_longer_hidden_are_named(engine, tmp_path):
+    """As after `sysctl kernel.kptr_restrict=0`, in a session that goes on."""
+    kallsyms = tmp_path / "kallsyms"
+    kallsyms.write_text("0000000000000000 T _stext\n0000000000000000 t helper\n")
+    names = engine("-k", kallsyms, "-m", "/dev/null")
+    assert names.kernel(0xffffffff81001000)["frames"] == []
+    kallsyms.write_text(KALLSYMS)
+    names.later(61)
+    assert functions(names.kernel(0xffffffff81001000)) == ["helper_for_all"]
+
+
+def test_a_module_that_is_loaded_anew_at_its_old_address_has_its_new_names(engine, tmp_path):
+    """/proc/modules is the same then: name, size and address are. Its folder in sysfs is a new one."""
+    kallsyms, modules, folder = tmp_path / "kallsyms", tmp_path / "modules", tmp_path / "module"
+    kallsyms.write_text("ffffffff81000000 T _stext\nffffffffc0001000 t old_code\t[driver]\n")
+    modules.write_text("driver 4096 1 - Live 0xffffffffc0001000\n")
+    (folder / "driver").mkdir(parents=True)
+    names = engine("-k", kallsyms, "-m", modules, "-M", folder)
+    assert functions(names.kernel(0xffffffffc0001010)) == ["old_code"]
+    (folder / "driver").rename(folder / "before")  # so that its number isn't used again
+    (folder / "driver").mkdir()
+    kallsyms.write_text("ffffffff81000000 T _stext\nffffffffc0001000 t new_code\t[driver]\n")
+    names.later(2)
+    assert functions(names.kernel(0xffffffffc0001010)) == ["new_code"]
+
+
 # --- run-time compilers -------------------------------------------------------------------------------
 
 def test_compiled_code_is_named_by_its_map(engine, tmp_path):

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -101,7 +103,18 @@ static char *read_whole(const char *path)
 	return fd >= 0 ? read_text(fd, KALLSYMS_MOST, &size) : NULL;
 }
 
-__u64 kernel_modules_version(const char *path)
+/* A number that is another one when a module of the same name, size and address is loaded: each has a folder
+ * of its own in sysfs. */
+static __u64 loading_of(const char *folder, const char *module)
+{
+	char path[PATH_MAX];
+	struct stat stat_of;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, module);
+	return stat(path, &stat_of) ? 0 : stat_of.st_ino;
+}
+
+__u64 kernel_modules_version(const char *path, const char *folder)
 {
 	unsigned long long bytes, low;
 	char *text = read_whole(path);
@@ -112,7 +125,7 @@ __u64 kernel_modules_version(const char *path)
 		if (!read_module(line, &bytes, &low))
 			continue;
 		line[strcspn(line, " ")] = '\0';
-		version += map_key(line, low ^ bytes); /* in any order */
+		version += map_key(line, low ^ bytes ^ loading_of(folder, line) << 32); /* in any order */
 	}
 	free(text);
 	return version;

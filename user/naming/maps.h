@@ -13,8 +13,8 @@
 const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const char *modules);
 
 /* A number that differs if other modules are loaded, or at other addresses, by a file in the format of
- * /proc/modules. */
-__u64 kernel_modules_version(const char *modules);
+ * /proc/modules; or if one was loaded anew, by `folder`, which has a folder for each, as /sys/module. */
+__u64 kernel_modules_version(const char *modules, const char *folder);
 
 /* Reads symbols from lines "START SIZE name" of a descriptor, which is closed; of at most `most` bytes. If
  * two symbols overlap, the one on the later line is used. */

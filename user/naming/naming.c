@@ -195,6 +195,8 @@ struct naming *naming_open(const struct naming_settings *settings)
 		naming->settings.kallsyms = "/proc/kallsyms";
 	if (!naming->settings.modules)
 		naming->settings.modules = "/proc/modules";
+	if (!naming->settings.module_folder)
+		naming->settings.module_folder = "/sys/module";
 	if (!naming->settings.memory)
 		naming->settings.memory = NAMING_MEMORY;
 	/* The worker keeps lines, and while it reads a file it also needs memory for the symbols that it
@@ -576,6 +578,15 @@ const struct name *naming_known_build_id(struct naming *naming, const char *buil
 
 /* --- the kernel --------------------------------------------------------------------------------- */
 
+/* After so many seconds, symbols that the kernel has hidden are looked for again: kernel.kptr_restrict may
+ * have been set. Nobody else would notice, and reading them takes some 50 ms. */
+#define HIDDEN_S 60
+
+static __u64 modules_version(const struct naming *naming)
+{
+	return kernel_modules_version(naming->settings.modules, naming->settings.module_folder);
+}
+
 /* Whether modules were loaded or removed since the kernel's symbols were read. It is checked for addresses
  * outside of the kernel itself, at most once a second. */
 static bool kernel_is_stale(struct naming *naming, __u64 address)
@@ -584,9 +595,11 @@ static bool kernel_is_stale(struct naming *naming, __u64 address)
 	const struct symbol *symbol = symbols_find(&kernel->symbols, address);
 	const char *name = symbol ? symbol_name(&kernel->symbols, symbol) : NULL;
 
-	if ((name && !name[strlen(name) + 1]) || kernel->why || clock_seconds() == naming->modules_checked)
+	if (kernel->why)
+		return clock_seconds() - kernel->read_at >= HIDDEN_S;
+	if ((name && !name[strlen(name) + 1]) || clock_seconds() == naming->modules_checked)
 		return false;
-	if (kernel_modules_version(naming->settings.modules) != naming->modules_version)
+	if (modules_version(naming) != naming->modules_version)
 		return true;
 	naming->modules_checked = clock_seconds();
 	return false;
@@ -597,8 +610,9 @@ static struct source *read_kernel(struct naming *naming)
 	struct source *kernel = new_source(naming);
 
 	/* The modules first: if some come meanwhile, the symbols are read again. */
-	naming->modules_version = kernel_modules_version(naming->settings.modules);
+	naming->modules_version = modules_version(naming);
 	naming->modules_checked = clock_seconds();
+	kernel->read_at = clock_seconds();
 	kernel->why = kernel_symbols(&kernel->symbols, naming->settings.kallsyms, naming->settings.modules);
 	return kernel;
 }

@@ -47,13 +47,14 @@ struct name {
 #define WORKER_BYTES	  (3UL << 20)	/* memory of the worker before it has read anything */
 
 struct naming_settings {
-	const char *root;      /* folder that plain paths are below; NULL: paths are used as they are */
-	const char *debug_dir; /* NULL: /usr/lib/debug */
-	const char *kallsyms;  /* path of a copy of it; NULL: /proc/kallsyms */
-	const char *modules;   /* path of a copy of it; NULL: /proc/modules */
-	bool lines;	       /* also find source files, lines and inlined functions, if there is DWARF */
-	bool data;	       /* also find symbols of data: see naming_datum() */
-	bool types;	       /* also find types of data; needs `data` and `lines` */
+	const char *root;	   /* folder that plain paths are below; NULL: paths are used as they are */
+	const char *debug_dir;	   /* NULL: /usr/lib/debug */
+	const char *kallsyms;	   /* path of a copy of it; NULL: /proc/kallsyms */
+	const char *modules;	   /* path of a copy of it; NULL: /proc/modules */
+	const char *module_folder; /* with a folder for each module; NULL: /sys/module */
+	bool lines;    /* also find source files, lines and inlined functions, if there is DWARF */
+	bool data;     /* also find symbols of data: see naming_datum() */
+	bool types;    /* also find types of data; needs `data` and `lines` */
 	size_t memory; /* limit in bytes; the least recently used is dropped. Of each file, symbol tables
 			  larger than a quarter of it are not read, nor is DWARF larger than three quarters of
 			  what the symbols leave; 0: NAMING_MEMORY */
