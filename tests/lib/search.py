@@ -35,6 +35,7 @@ SEARCHES = {
                   " tests/pure/test_mapped.py tests/pure/test_share.py --hypothesis-seed={seed} --reruns 0'",
     "verdicts": "NHMTAP_SEED={seed} NHMTAP_RUNS=25 {make} test T='tests/machine/test_analyze_over_seeds.py --reruns 0'",
     "counts": "NHMTAP_SEED={seed} NHMTAP_RUNS=1000000 {make} test T='tests/pure/test_plausible.py -k exists --reruns 0'",
+    "exact": "NHMTAP_SEED={seed} NHMTAP_RUNS=1000 {make} test T='tests/machine/test_exact_runs.py --reruns 0'",
     "soak": "{make} soak S={seconds} SEED={seed}",
     "varied_machine": "NHM_VARY={seed} {make} test T='tests/machine -m \"not thorough\" --reruns 0'",
 }
