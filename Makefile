@@ -193,7 +193,7 @@ $(O)/user/base/embedded.o: $(embedded) $(O)/gen/embedded.inc
 FORCE:
 
 # The reader of --events-dir also compiles the built-in tables.
-table_reader := events/compile.c $(patsubst %,user/tables/%.c,tables loader rows checks draft names compose formula) \
+table_reader := events/compile.c $(patsubst %,user/tables/%.c,tables loader rows row_layout checks draft names compose formula) \
 		$(patsubst %,user/base/%.c,memory refusal apart copied guarded json_file json_schema list local nearest packet)
 $(O)/compile-tables: $(table_reader) $(wildcard user/tables/*.h) | $(O)/.build-packages
 	$(call say,LINK,$@)

@@ -15,7 +15,7 @@ from hosts import CPUID, NEHALEM, WITHOUT_PMU, cpuinfo
 from records import parse
 
 USER = ROOT / "user"
-PARTS = ["tables/tables", "tables/loader", "tables/rows", "tables/checks", "tables/draft",
+PARTS = ["tables/tables", "tables/loader", "tables/rows", "tables/row_layout", "tables/checks", "tables/draft",
          "tables/formula", "tables/compose", "tables/names", "base/memory", "base/refusal", "base/guarded", "base/json_file",
          "base/list", "base/json_schema", "base/nearest", "base/copied", "base/apart", "base/packet", "base/local"]
 CATS = {"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA0", "umask": "0x01",

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "tables/config.h"
+#include "tables/row_layout.h"
 #include "tables/loader.h"
 #include "tables/names.h"
 
@@ -78,25 +79,18 @@ static void put_aliases(struct draft *draft, enum draft_kind kind, const json_t 
 		}
 }
 
-union row {
-	struct offcore_preset preset;
-	struct known_generic generic;
-	struct known_erratum erratum;
-	struct known_microcode microcode;
-	struct known_branch_kind branches;
-};
-
-/* Adds a row for each entry, which `read` converts. */
-static void put_each(struct draft *draft, enum draft_kind kind, const json_t *entries,
-		     union row (*read)(const json_t *entry))
+/* Adds a row of this layout for each entry. */
+static void put_each(struct loader *loader, struct draft *draft, enum draft_kind kind,
+		     const struct row_layout *layout, const json_t *entries)
 {
+	void *row = loader_keep(loader, 1, layout->size);
 	const json_t *entry;
 	size_t i;
 
 	json_array_foreach(entries, i, entry) {
-		union row row = read(entry);
-
-		draft_put(draft, kind, &row);
+		memset(row, 0, layout->size);
+		row_read(loader, layout, entry, row);
+		draft_put(draft, kind, row);
 	}
 }
 
@@ -125,26 +119,23 @@ static int check_event(struct loader *loader, const struct draft *draft, const j
 static int load_event(struct loader *loader, struct draft *draft, const char *topic, const char *source,
 		      const json_t *entry)
 {
-	const char *own = entry_text(entry, "source"), *pebs = entry_text(entry, "pebs");
+	const char *pebs = entry_text(entry, "pebs");
 	long counters = counters_of(loader, draft, entry_text(entry, "name"), entry);
 	struct known_event event = {
-		.name = entry_text(entry, "name"),
-		.description = entry_text(entry, "description"),
 		.topic = topic,
 		.config = entry_config(entry),
 		.config1 = entry_number(entry, "threshold", 0),
 		.default_period = entry_number(entry, "period", 0),
 		.counters = counters,
-		.fixed_counter = entry_number(entry, "fixed_counter", -1),
+		.fixed_counter = -1,
 		.precise = !pebs		  ? 0
 			   : !strcmp(pebs, "can") ? 1
 						  : 2,
-		.architectural = entry_number(entry, "architectural", -1),
-		.umask_field = entry_hex(entry, "umask_field"),
-		.errata = entry_text(entry, "errata"),
-		.source = own ? own : source,
+		.architectural = -1,
+		.source = source,
 	};
 
+	row_read(loader, &known_event_layout, entry, &event);
 	if (counters < 0 || check_event(loader, draft, entry, &event))
 		return -1;
 	if (draft_is_from_folder(draft, event.name))
@@ -339,17 +330,11 @@ static int load_composites(struct loader *loader, struct draft *draft, enum draf
 	return FAULT(loader, entry_text(waiting, "name"), "is composed of %s, which does not exist", lacks);
 }
 
-static union row preset_of(const json_t *entry)
-{
-	return (union row){.preset = {entry_text(entry, "name"), entry_text(entry, "requests"),
-				      entry_text(entry, "responses")}};
-}
-
 static int load_presets(struct loader *loader, struct draft *draft, const json_t *entries)
 {
 	if (entries_check(loader, entries, "name"))
 		return -1;
-	put_each(draft, DRAFT_PRESETS, entries, preset_of);
+	put_each(loader, draft, DRAFT_PRESETS, &offcore_preset_layout, entries);
 	return 0;
 }
 
@@ -480,22 +465,17 @@ static int load_counters(struct loader *loader, struct draft *draft, const json_
 	return 0;
 }
 
-static union row generic_of(const json_t *entry)
+static void put_generic(struct loader *loader, struct draft *draft, const json_t *entries)
 {
-	return (union row){.generic = {entry_text(entry, "name"), entry_config(entry),
-				       entry_hex(entry, "config1"), entry_text(entry, "note")}};
-}
+	const json_t *entry;
+	size_t i;
 
-static union row erratum_of(const json_t *entry)
-{
-	return (union row){.erratum = {entry_text(entry, "name"), entry_text(entry, "description"),
-				       entry_flag(entry, "all_events")}};
-}
+	json_array_foreach(entries, i, entry) {
+		struct known_generic row = {.config = entry_config(entry)};
 
-static union row microcode_of(const json_t *entry)
-{
-	return (union row){.microcode = {entry_hex(entry, "model"), entry_number(entry, "stepping", 0),
-					 entry_hex(entry, "revision")}};
+		row_read(loader, &known_generic_layout, entry, &row);
+		draft_put(draft, DRAFT_GENERIC, &row);
+	}
 }
 
 /* Rules have no names, so a table of rules replaces the previous one as a whole. */
@@ -512,9 +492,10 @@ static int load_kernel(struct loader *loader, struct draft *draft, const json_t 
 	draft->kernel.precise_cycles = entry_config(json_object_get(table, "precise_cycles"));
 	for (enum draft_kind kind = DRAFT_PRECISE; kind <= DRAFT_MICROCODE; kind++)
 		draft_clear(draft, kind);
-	put_each(draft, DRAFT_MICROCODE, json_object_get(table, "microcode"), microcode_of);
-	put_each(draft, DRAFT_GENERIC, json_object_get(table, "generic"), generic_of);
-	put_each(draft, DRAFT_ERRATA, json_object_get(table, "errata"), erratum_of);
+	put_each(loader, draft, DRAFT_MICROCODE, &known_microcode_layout,
+		 json_object_get(table, "microcode"));
+	put_generic(loader, draft, json_object_get(table, "generic"));
+	put_each(loader, draft, DRAFT_ERRATA, &known_erratum_layout, json_object_get(table, "errata"));
 	if (load_precise(loader, draft, json_object_get(table, "precise")) ||
 	    load_fixed(loader, draft, json_object_get(table, "fixed")))
 		return -1;
@@ -529,17 +510,9 @@ static int load_data_sources(struct loader *loader, struct draft *draft, const j
 	if (entries_check(loader, table, "code"))
 		return -1;
 	json_array_foreach(table, i, entry) {
-		struct known_data_source row =
-						 {
-							 .code = entry_hex(entry, "code"),
-							 .reserved = entry_flag(entry, "reserved"),
-							 .name = entry_text(entry, "name"),
-							 .description = entry_text(entry, "description"),
-							 .perf_data_src = entry_hex(entry, "perf_data_src"),
-							 .perf = entry_text(entry, "perf"),
-						 },
-					 *same = NULL;
+		struct known_data_source row = {0}, *same = NULL;
 
+		row_read(loader, &known_data_source_layout, entry, &row);
 		for (size_t j = 0; !same && j < draft->rows[DRAFT_DATA_SOURCES].nr; j++) {
 			same = draft_row(draft, DRAFT_DATA_SOURCES, j);
 			if (same->code != row.code)
@@ -555,18 +528,11 @@ static int load_data_sources(struct loader *loader, struct draft *draft, const j
 	return FAULT(loader, "", "has %zu of the 16 codes", draft->rows[DRAFT_DATA_SOURCES].nr);
 }
 
-static union row branch_kind_of(const json_t *entry)
-{
-	return (union row){.branches = {entry_text(entry, "filter"), entry_hex(entry, "records"),
-					entry_text(entry, "note"), entry_text(entry, "why"),
-					entry_text(entry, "source"), entry_text(entry, "remedy")}};
-}
-
 static int load_branches(struct loader *loader, struct draft *draft, const json_t *table)
 {
 	if (entries_check(loader, table, "filter"))
 		return -1;
-	put_each(draft, DRAFT_BRANCHES, table, branch_kind_of);
+	put_each(loader, draft, DRAFT_BRANCHES, &known_branch_kind_layout, table);
 	return 0;
 }
 
@@ -590,18 +556,7 @@ static const struct unit_field *unit_fields(struct loader *loader, const json_t 
 	size_t i;
 
 	json_array_foreach(entries, i, entry)
-		fields[i] = (struct unit_field){
-			.name = entry_text(entry, "name"),
-			.title = entry_text(entry, "title"),
-			.description = entry_text(entry, "description"),
-			.low = entry_number(entry, "low", 0),
-			.high = entry_number(entry, "high", 0),
-			.usual = entry_text(entry, "usual"),
-			.usual_smt = entry_text(entry, "usual_smt"),
-			.sets = entry_hex(entry, "sets"),
-			.values = unit_numbers(loader, json_object_get(entry, "values"), "value"),
-			.nr_values = json_array_size(json_object_get(entry, "values")),
-		};
+		row_read(loader, &unit_field_layout, entry, &fields[i]);
 	return fields;
 }
 
@@ -817,36 +772,6 @@ static int load_units(struct loader *loader, struct draft *draft, const json_t *
 
 /* --- counters with ESCRs ---------------------------------------------------------------------- */
 
-static const struct unit_start *escr_starts(struct loader *loader, const json_t *entries)
-{
-	struct unit_start *starts = loader_keep(loader, json_array_size(entries), sizeof(*starts));
-	const json_t *entry;
-	size_t i;
-
-	json_array_foreach(entries, i, entry)
-		starts[i] = (struct unit_start){entry_number(entry, "counter", 0), entry_text(entry, "by")};
-	return starts;
-}
-
-static const struct unit_counter *escr_counters(struct loader *loader, const json_t *entries)
-{
-	struct unit_counter *counters = loader_keep(loader, json_array_size(entries), sizeof(*counters));
-	const json_t *entry;
-	size_t i;
-
-	json_array_foreach(entries, i, entry)
-		counters[i] = (struct unit_counter){
-			.name = entry_text(entry, "name"),
-			.cccr = entry_text(entry, "cccr"),
-			.msr = entry_hex(entry, "msr"),
-			.cccr_msr = entry_hex(entry, "cccr_msr"),
-			.after = escr_starts(loader, json_object_get(entry, "after")),
-			.nr_after = json_array_size(json_object_get(entry, "after")),
-			.unusable = entry_text(entry, "unusable"),
-		};
-	return counters;
-}
-
 #define ESCR_COUNTERS_MOST 32 /* number of bits in the counters of struct unit_escr */
 
 static int check_escr_counters(struct loader *loader, const struct known_unit *unit)
@@ -878,33 +803,6 @@ static const struct unit_field *escr_masks(struct loader *loader, const json_t *
 	return fields;
 }
 
-static const struct unit_escr *escrs_of(struct loader *loader, const json_t *entries)
-{
-	struct unit_escr *escrs = loader_keep(loader, json_array_size(entries), sizeof(*escrs));
-	const json_t *entry, *counter;
-	size_t i, j;
-
-	json_array_foreach(entries, i, entry) {
-		escrs[i] =
-			(struct unit_escr){.name = entry_text(entry, "name"), .msr = entry_hex(entry, "msr")};
-		json_array_foreach(json_object_get(entry, "counters"), j, counter)
-			escrs[i].counters |= 1U << json_integer_value(counter);
-	}
-	return escrs;
-}
-
-static const struct unit_metric *escr_metrics(struct loader *loader, const json_t *entries)
-{
-	struct unit_metric *metrics = loader_keep(loader, json_array_size(entries), sizeof(*metrics));
-	const json_t *entry;
-	size_t i;
-
-	json_array_foreach(entries, i, entry)
-		metrics[i] = (struct unit_metric){entry_text(entry, "name"), entry_text(entry, "description"),
-						  entry_hex(entry, "enable"), entry_hex(entry, "matrix")};
-	return metrics;
-}
-
 static int check_escr_kind(struct loader *loader, const struct known_unit *unit, const struct unit_kind *kind)
 {
 	__u64 taken = kind->always | ~ESCR_MASKS;
@@ -925,21 +823,13 @@ static int load_escr_kinds(struct loader *loader, const struct known_unit *unit,
 	size_t i;
 
 	json_array_foreach(kinds, i, kind) {
-		const json_t *masks = json_object_get(kind, "masks"), *escrs = json_object_get(kind, "escrs");
-		const json_t *metrics = json_object_get(kind, "metrics");
+		const json_t *masks = json_object_get(kind, "masks");
 
-		rows[i] = (struct unit_kind){
-			.name = entry_text(kind, "name"),
-			.description = entry_text(kind, "description"),
-			.always = entry_hex(kind, "code") << ESCR_EVENT |
-				  (__u64)entry_number(kind, "select", 0) << CCCR_SELECT | CCCR_ALWAYS,
-			.fields = escr_masks(loader, masks),
-			.nr_fields = json_array_size(masks),
-			.escrs = escrs_of(loader, escrs),
-			.nr_escrs = json_array_size(escrs),
-			.metrics = escr_metrics(loader, metrics),
-			.nr_metrics = json_array_size(metrics),
-		};
+		row_read(loader, &unit_kind_layout, kind, &rows[i]);
+		rows[i].always = entry_hex(kind, "code") << ESCR_EVENT |
+				 (__u64)entry_number(kind, "select", 0) << CCCR_SELECT | CCCR_ALWAYS;
+		rows[i].fields = escr_masks(loader, masks);
+		rows[i].nr_fields = json_array_size(masks);
 		if (entries_check(loader, masks, "name") || check_escr_kind(loader, unit, &rows[i]))
 			return -1;
 	}
@@ -948,32 +838,21 @@ static int load_escr_kinds(struct loader *loader, const struct known_unit *unit,
 
 static int load_escrs(struct loader *loader, struct draft *draft, const json_t *table)
 {
-	const json_t *kinds = json_object_get(table, "kinds"), *counters = json_object_get(table, "counters");
-	const json_t *fields = json_object_get(table, "fields"), *replay = json_object_get(table, "replay");
+	const json_t *kinds = json_object_get(table, "kinds"), *replay = json_object_get(table, "replay");
 	struct unit_kind *rows = loader_keep(loader, json_array_size(kinds), sizeof(*rows));
-	struct known_unit unit = {
-		.name = entry_text(table, "name"),
-		.description = entry_text(table, "description"),
-		.source = entry_text(table, "source"),
-		.scope = scope_of(table),
-		.count_bits = entry_number(table, "count_bits", 0),
-		.wraps_in_ms = entry_number(table, "wraps_in_ms", 0),
-		.counters = escr_counters(loader, counters),
-		.nr_counters = json_array_size(counters),
-		.fields = unit_fields(loader, fields),
-		.nr_fields = json_array_size(fields),
-		.replay = unit_numbers(loader, replay, "msr"),
-		.nr_replay = json_array_size(replay),
-		.kinds = rows,
-		.nr_kinds = json_array_size(kinds),
-	};
+	struct known_unit unit = {0};
 	/* The bits of the event's number, of its mask, of the ESCR's select, and those that nhmtap sets
 	 * itself. */
 	__u64 taken = 0x3fULL << ESCR_EVENT | ESCR_MASKS | 7U << CCCR_SELECT | CCCR_ALWAYS | CCCR_ENABLE |
 		      CCCR_EXTENDED | CCCR_OVERFLOW;
 
+	row_read(loader, &known_unit_layout, table, &unit);
+	unit.scope = scope_of(table);
+	unit.replay = unit_numbers(loader, replay, "msr");
+	unit.kinds = rows;
 	if (entry_check_sources(loader, "", table) || entries_check(loader, kinds, "name") ||
-	    entries_check(loader, fields, "name") || check_escr_counters(loader, &unit) ||
+	    entries_check(loader, json_object_get(table, "fields"), "name") ||
+	    check_escr_counters(loader, &unit) ||
 	    check_unit_fields(loader, unit.name, unit.fields, unit.nr_fields, &taken) ||
 	    load_escr_kinds(loader, &unit, rows, kinds))
 		return -1;
@@ -983,29 +862,18 @@ static int load_escrs(struct loader *loader, struct draft *draft, const json_t *
 
 static int load_contradictions(struct loader *loader, struct draft *draft, const json_t *table)
 {
-	const json_t *entry, *name;
-	size_t i, j;
+	const json_t *entry;
+	size_t i;
 
 	if (entries_check(loader, table, "id"))
 		return -1;
 	json_array_foreach(table, i, entry) {
-		const json_t *list = json_object_get(entry, "names");
 		json_t *says = json_object_get(entry, "says"), *claim;
-		const char **names = loader_keep(loader, json_array_size(list), sizeof(*names)), *source;
 		struct source_claim *claims = loader_keep(loader, json_object_size(says), sizeof(*claims));
-		struct known_contradiction row = {
-			.id = entry_text(entry, "id"),
-			.subject = entry_text(entry, "subject"),
-			.names = names,
-			.nr_names = json_array_size(list),
-			.says = claims,
-			.nr_says = json_object_size(says),
-			.we_do = entry_text(entry, "we_do"),
-			.why = entry_text(entry, "why"),
-		};
+		struct known_contradiction row = {.says = claims, .nr_says = json_object_size(says)};
+		const char *source;
 
-		json_array_foreach(list, j, name)
-			names[j] = json_string_value(name);
+		row_read(loader, &known_contradiction_layout, entry, &row);
 		json_object_foreach(says, source, claim)
 			*claims++ = (struct source_claim){source, json_string_value(claim)};
 		draft_put(draft, DRAFT_CONTRADICTIONS, &row);
@@ -1013,22 +881,28 @@ static int load_contradictions(struct loader *loader, struct draft *draft, const
 	return 0;
 }
 
-static int load_metrics(struct loader *loader, struct draft *draft, const json_t *table)
+static int load_named(struct loader *loader, struct draft *draft, enum draft_kind kind,
+		      const struct row_layout *layout, const json_t *table)
 {
 	const json_t *entry;
 	size_t i;
 
 	if (entries_check(loader, table, "name"))
 		return -1;
-	json_array_foreach(table, i, entry) {
-		struct known_metric row = {entry_text(entry, "name"), entry_text(entry, "formula"),
-					   entry_text(entry, "unit"), entry_text(entry, "description"),
-					   entry_text(entry, "source")};
-
-		draft_note_file(loader, draft, row.name);
-		draft_put(draft, DRAFT_METRICS, &row);
-	}
+	json_array_foreach(table, i, entry)
+		draft_note_file(loader, draft, entry_text(entry, "name"));
+	put_each(loader, draft, kind, layout, table);
 	return 0;
+}
+
+static int load_metrics(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	return load_named(loader, draft, DRAFT_METRICS, &known_metric_layout, table);
+}
+
+static int load_identities(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	return load_named(loader, draft, DRAFT_IDENTITIES, &known_identity_layout, table);
 }
 
 static int load_shares(struct loader *loader, struct draft *draft, const json_t *table)
@@ -1041,52 +915,17 @@ static int load_shares(struct loader *loader, struct draft *draft, const json_t 
 	json_array_foreach(table, i, entry) {
 		const json_t *cost = json_object_get(entry, "cost");
 		struct known_share row = {
-			.name = entry_text(entry, "name"),
-			.parent = entry_text(entry, "parent"),
-			.description = entry_text(entry, "description"),
-			.formula = entry_text(entry, "formula"),
 			.cost_low = entry_number(cost, "low", 1),
 			.cost = entry_number(cost, "usual", 1),
 			.cost_high = entry_number(cost, "high", 1),
 			.estimated = cost != NULL,
-			.explained = entry_flag(entry, "explained"),
-			.beside = entry_flag(entry, "beside"),
-			.unmodelled = entry_flag(entry, "unmodelled"),
-			.of_time = entry_flag(entry, "of_time"),
-			.in_latency = entry_flag(entry, "in_latency"),
-			.sources = entry_text(entry, "sources"),
-			.meaning = entry_text(entry, "meaning"),
-			.locate = entry_text(entry, "locate"),
-			.source = entry_text(entry, "source"),
 		};
 
+		row_read(loader, &known_share_layout, entry, &row);
 		if (row.cost_low > row.cost || row.cost > row.cost_high)
 			return FAULT(loader, row.name, "\"cost\" must rise from low to usual to high");
 		draft_note_file(loader, draft, row.name);
 		draft_put(draft, DRAFT_SHARES, &row);
-	}
-	return 0;
-}
-
-static int load_identities(struct loader *loader, struct draft *draft, const json_t *table)
-{
-	const json_t *entry;
-	size_t i;
-
-	if (entries_check(loader, table, "name"))
-		return -1;
-	json_array_foreach(table, i, entry) {
-		struct known_identity row = {
-			.name = entry_text(entry, "name"),
-			.left = entry_text(entry, "left"),
-			.right = entry_text(entry, "right"),
-			.percent = entry_number(entry, "percent", 0),
-			.withdraws = entry_text(entry, "withdraws"),
-			.source = entry_text(entry, "source"),
-		};
-
-		draft_note_file(loader, draft, row.name);
-		draft_put(draft, DRAFT_IDENTITIES, &row);
 	}
 	return 0;
 }
