@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <jansson.h>
 
-#include "base/array.h"
 #include "base/embedded.h"
 #include "base/memory.h"
 #include "tables/known_event.h"

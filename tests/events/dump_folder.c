@@ -5,8 +5,6 @@
 #include "dump.c"
 #undef main
 
-#include <stdlib.h>
-
 #include "base/embedded.h"
 #include "tables/tables.h"
 

@@ -5,7 +5,6 @@
  * This is most of the time, because there are many buckets and all are empty. With 2^21 buckets a
  * call takes longer than a tick, and the process is preempted inside of it if others want the CPU.
  */
-#include <string.h>
 #include <stdlib.h>
 
 #include "bpf.h"

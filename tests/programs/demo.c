@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* `make demo` profiles this: two functions, of which one takes about three times as long as the
  * other. */
-#include <stdio.h>
 
 static volatile unsigned long sink;
 

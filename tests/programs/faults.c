@@ -4,7 +4,6 @@
  * without huge pages. The pages are given back every CHUNK pages (default 1000), so that memory
  * does not grow.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>

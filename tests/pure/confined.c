@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Prints what a confined worker may still do: one line per attempt, its name and errno (0:
  * success). */
-#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 
 #include "../../user/confined/served.c"
 

@@ -4,7 +4,6 @@
  * FUNCTION", "count NAME VALUE" and "loads SOURCE SAMPLES PERIOD LATENCIES LONGEST" add to it.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "output/firefox_profile.h"
 

@@ -10,7 +10,6 @@
  * and whether the share is exceeded.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "session/share_control.h"

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <linux/perf_event.h>
 
-#include "record/record.h"
 #include "record/source.h"
 
 #define P(field, value) PERF_MEM_S(field, value)

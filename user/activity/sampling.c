@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <stdint.h>
 #include <stdlib.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "activity/doubt.h"
@@ -18,7 +17,6 @@
 #include "aggregation/wakes.h"
 #include "annotate/annotation.h"
 #include "base/clock.h"
-#include "base/list.h"
 #include "base/memory.h"
 #include "base/note.h"
 #include "base/visible.h"
@@ -27,7 +25,6 @@
 #include "plan/unwind.h"
 #include "plan/where.h"
 #include "record/called.h"
-#include "record/code.h"
 #include "record/entry.h"
 #include "record/fold.h"
 #include "record/record.h"

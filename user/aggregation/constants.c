@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "aggregation/constants.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

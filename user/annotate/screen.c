@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The table of an annotation: source lines, and below them instructions, each with its samples. */
-#include <stdio.h>
 #include <string.h>
 
 #include "annotate/annotation.h"

@@ -3,7 +3,6 @@
  * nhmtap explain EVENT…: what the kernel would be asked for, what it would write to which registers, and why.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

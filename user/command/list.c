@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* nhmtap list [PATTERN]: the names of events on this machine, or on another CPU. */
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command/host.h"

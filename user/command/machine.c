@@ -3,7 +3,6 @@
  * work: machine/run. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command/machine_place.h"
 #include "option/command.h"

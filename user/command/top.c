@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* nhmtap top: a screen of what is being measured, or of stored records as they were written. */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "output/remarks.h"
 #include "output/rows.h"
 #include "output/table.h"

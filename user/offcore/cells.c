@@ -3,11 +3,9 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/memory.h"
 #include "event/encoding.h"
 
 /* --- phases between turns --------------------------------------------------------------------- */

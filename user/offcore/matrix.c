@@ -2,7 +2,6 @@
 #include "offcore/matrix.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/list.h"

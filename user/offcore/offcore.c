@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* nhmtap offcore: requests that leave the core, by request and response. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "output/member.h"
 #include "output/profiles.h"
 #include "output/remarks.h"

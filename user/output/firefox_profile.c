@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/interned.h"
 #include "base/memory.h"
 #include "output/member.h"

@@ -2,7 +2,6 @@
 /* A page of OpenMetrics 1.0 text, or of the Prometheus text format 0.0.4 before it, which node exporter's
  * textfile folder and promtool read. The page has all counts since the run began. */
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,10 +3,8 @@
  * A profile in the format of pprof: profile.proto (here pprof.proto), gzipped. Each sample has several
  * values, such as the number of samples and the sum of their periods in the event's unit; see profiles.c.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "base/memory.h"

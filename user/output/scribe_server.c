@@ -12,7 +12,6 @@
 
 #include "base/apart.h"
 #include "base/local.h"
-#include "base/memory.h"
 #include "base/packet.h"
 #include "host/privileges.h"
 #include "output/documents.h"

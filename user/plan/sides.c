@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/kernel.h"
-#include "host/privileges.h"
 #include "host/tracepoints.h"
 #include "plan/denial.h"
 #include "tables/names.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "plan/unwind.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "run/config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include "base/guarded.h"
 #include "base/json_file.h"
 #include "base/json_schema.h"
-#include "base/list.h"
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "option/command.h"

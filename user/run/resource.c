@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/baggage.h"
-#include "base/memory.h"
 #include "base/visible.h"
 
 #define ATTRIBUTES   "OTEL_RESOURCE_ATTRIBUTES"

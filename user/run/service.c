@@ -2,7 +2,6 @@
 /* Tells others that a session is alive: heartbeat records, /readyz, and systemd's notifications. */
 #include "run/parts.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 /* Compares what follows from the program's code with what was measured. */
 #include <linux/perf_event.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

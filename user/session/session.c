@@ -2,7 +2,6 @@
 #include "session/session.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -7,7 +7,6 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "tables/compose.h"
-#include "tables/config.h"
 #include "tables/formula.h"
 #include "tables/loader.h"
 #include "tables/names.h"

@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/interned.h"
-#include "base/list.h"
 #include "base/memory.h"
 #include "output/calls.h"
 #include "output/member.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "view/singles.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 
