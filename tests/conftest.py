@@ -31,11 +31,6 @@ for ending in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
     if signal.getsignal(ending) == signal.SIG_IGN:
         signal.signal(ending, signal.SIG_DFL)
 
-# libperf 6.1 does not free its maps and id arrays when a list is deleted. nhmtap's own memory must
-# still be freed.
-LIBPERF_LEAKS = ("perf_cpu_map__", "perf_thread_map__", "cpu_map__", "thread_map__",
-                 "perf_evsel__alloc_id", "perf_evlist__")
-
 
 def pytest_configure(config):
     if callers.CALLER:
@@ -51,15 +46,6 @@ def pytest_collection_modifyitems(items):
         # The guests run the plain build.
         if os.path.join(HERE, "machine") in map(str, item.path.parents):
             item.add_marker(pytest.mark.plain)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def sanitizers_know_libperf(tmp_path_factory):
-    """Suppresses reports of these leaks. Has no effect on a build without sanitizers."""
-    path = tmp_path_factory.mktemp("lsan") / "suppressions"
-    path.write_text("".join(f"leak:{name}\n" for name in LIBPERF_LEAKS))
-    path.parent.chmod(0o755)
-    os.environ["LSAN_OPTIONS"] = f"suppressions={path}:print_suppressions=0"
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ struct perf_mmap {
 #endif
 #include <internal/evsel.h>
 #include <internal/xyarray.h>
+#include <perf/cpumap.h>
+#include <perf/threadmap.h>
 
 #include "libperf_fd.h"
 
@@ -36,6 +38,14 @@ int libperf_fd(struct perf_evsel *evsel, int cpu_index, int thread_index)
 void libperf_follow(struct perf_evsel *evsel, struct perf_evsel *leader)
 {
 	evsel->leader = leader;
+}
+
+void libperf_release_maps(struct perf_evsel *evsel)
+{
+	perf_cpu_map__put(evsel->cpus);
+	perf_thread_map__put(evsel->threads);
+	evsel->cpus = NULL;
+	evsel->threads = NULL;
 }
 
 size_t libperf_unread(struct perf_mmap *map)

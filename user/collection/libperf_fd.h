@@ -15,5 +15,9 @@ int libperf_fd(struct perf_evsel *evsel, int cpu_index, int thread_index);
  * libperf does this for whole lists only. */
 void libperf_follow(struct perf_evsel *evsel, struct perf_evsel *leader);
 
+/* Lets go of the maps that an event has got from its list, before the list is deleted: libperf 6.1 leaves
+ * them. */
+void libperf_release_maps(struct perf_evsel *evsel);
+
 /* The bytes in a ring that were not consumed yet; 0 if it is not mapped. */
 size_t libperf_unread(struct perf_mmap *map);

@@ -135,6 +135,7 @@ static void close_event(struct ring *ring)
 		return;
 	perf_evlist__munmap(ring->list);
 	perf_evlist__close(ring->list);
+	libperf_release_maps(ring->evsel);
 	perf_evlist__delete(ring->list);
 	ring->list = NULL;
 }
