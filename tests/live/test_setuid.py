@@ -171,5 +171,5 @@ def test_a_process_that_is_attached_to_and_changes_its_rights_is_not_counted_eit
 @pytest.mark.parametrize("option", ["-p", "-t"])
 def test_a_process_that_executes_an_ordinary_program_has_no_such_warning(attached, option):
     result = attached("plain", option, more=["-I", "10"])
-    assert {count["status"] for count in result.of("count")} <= {"counted", "not_counted"} and not cut(result)
-    assert result.of("count")[0]["status"] == "counted"
+    # On a busy machine it may not run in some of the intervals.
+    assert "counted" in {count["status"] for count in result.of("count")} <= {"counted", "not_counted"} and not cut(result)
