@@ -9,7 +9,7 @@ import subprocess
 import jsonschema
 import pytest
 from puppet import command, touched
-from records import NHMTAP, validator
+from records import NHMTAP, WHOLE, form_of, parse, program, validator
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NAMES = sorted(name.removesuffix(".schema.json")
@@ -212,6 +212,19 @@ def test_any_bytes_in_argv_and_comm_become_text(nhmtap, tmp_path, raw, shown):
                           capture_output=True, check=True)
     start = json.loads(done.stdout.split(b"\n")[0])
     assert start["target"]["process.command_args"] == ["true", shown]
+
+
+def test_a_wrong_record_among_very_many_is_noticed(nhmtap, tmp_path):
+    """Of the last ones only the forms are checked: records.py."""
+    text = nhmtap.into(tmp_path / "out", "stream", "-e", "page-faults:u", "-c", "1", "--fields", "addr,comm", "--",
+                       program("pages"), WHOLE + 100).out
+    lines = text.splitlines(keepends=True)
+    assert len(set(map(form_of, lines[-50:-10]))) < 20
+    for member, other in ((b'"sample_time":"20', b'"sample_time":"x20'), (b'"address":"0x', b'"address":"'), (b'"comm":', b'"name":')):
+        wrong = lines[-10].encode().replace(member, other).decode()
+        assert wrong != lines[-10]
+        with pytest.raises(jsonschema.ValidationError):
+            parse("".join([*lines[:-10], wrong, *lines[-9:]]))
 
 
 def test_numbers_are_written_the_same_in_every_locale(nhmtap):
