@@ -56,11 +56,15 @@ def test_several_cgroups_on_several_cpus_are_not_mixed_up(nhmtap, cgroup, before
             for cpu in CPUS:
                 puppets[i, cpu] = stack.enter_context(Puppet(before=inside(folder, *pinned(cpu))))
         paths = [f"{cgroup[0]}/{os.path.basename(folder)}" for folder in folders]
-        process = nhmtap.attach("stat", "-e", "page-faults,minor-faults", "-I", "10", "--per", "cpu,cgroup",
-                                "-G", ",".join(paths), before=before)
-        for i, cpu in puppets:
-            puppets[i, cpu].do(f"faults={100 * (i + 1) + cpu}")
-        result = nhmtap.interrupt(process)
+        for _ in range(5):
+            process = nhmtap.attach("stat", "-e", "page-faults,minor-faults", "-I", "10", "--per", "cpu,cgroup",
+                                    "-G", ",".join(paths), before=before)
+            for i, cpu in puppets:
+                puppets[i, cpu].do(f"faults={100 * (i + 1) + cpu}")
+            result = nhmtap.interrupt(process)
+            if not any(r["enabled_ns"] and not r["running_ns"] for r in result.of("count")):
+                break
+            # In one of 300 runs Linux 6.18 leaves the events of a cgroup out on a CPU, and says so by their times.
     for i, cpu in puppets:
         for event in ("page-faults", "minor-faults"):
             assert sum(r["value"] for r in result.of("count", cpu=cpu, cgroup=paths[i], event=event)) == \
