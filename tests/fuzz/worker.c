@@ -137,10 +137,12 @@ size_t __wrap_packet_receive(int socket, void *bytes, size_t most, int *fd)
 	}
 	*answer = (struct answer){.kind = begin < 160 ? ANSWER_DONE : begin < 240 ? ANSWER_OPEN : begin};
 	answer->ours = take_byte() % 2;
-	answer->has_lines = take_byte() % 2;
+	answer->kept = take_byte() % 2;
 	answer->nr_frames = take_byte() % (FRAMES_MAX + 2);
 	answer->nr_text = take_short() % 4096;
-	answer->lines_bytes = take_short();
+	answer->kept_bytes = take_short();
+	answer->indexed = begin % 2;
+	answer->symbol = begin % 3 ? begin : -1U;
 	for (int i = 0; i < 4; i++)
 		if (broken & RAW_COUNTS)
 			take(&answer->counts[i], sizeof(answer->counts[i]));

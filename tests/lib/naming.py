@@ -12,7 +12,8 @@ from records import HERE
 ENGINE = ("base/memory", "base/guarded", "base/apart", "base/local", "base/packet", "base/late", "base/piped", "base/zstd",
           "base/refusal", "base/visible", "base/interned", "base/map", "naming/foreign", "unwind/table",
           *(f"confined/{name}" for name in (
-              "dwarf_image", "split_unit", "lines", "jit_lines", "types", "access", "scope", "locals", "read_file", "served", "disassemble_without",
+              "dwarf_image", "split_unit", "lines", "jit_lines", "types", "access", "scope", "locals", "symbol_index", "read_file", "served",
+              "disassemble_without",
               "filter", "eh_frame", "gopclntab", "go_image", "linkage", "unwind_image", "unwind_rows")),
           *(f"naming/{name}" for name in (
               "naming", "named_source", "pool", "order", "spans", "symbols", "image", "debug_file", "maps", "jitdump", "demangle",

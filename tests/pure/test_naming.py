@@ -10,7 +10,8 @@ import subprocess
 import pytest
 
 import golang
-from naming import Names, addr2line, build_id, functions, llvm_symbolizer, offset_of, places, run, symbols
+import manysymbols
+from naming import Names, addr2line, build_id, functions, llvm_symbolizer, offset_of, places, run, segments, symbols
 
 SOURCE = """
 #include <stdio.h>
@@ -1059,13 +1060,59 @@ def test_many_paths_of_one_program_take_no_more_memory_than_some(engine, compile
     assert memory[99] == memory[20] > memory[0]
 
 
-def test_a_file_larger_than_the_limit_costs_its_names_not_the_limit(engine, compiled):
+def test_a_file_larger_than_the_limit_keeps_its_names_and_the_limit(engine, compiled):
     path = compiled("-static")
     offset = offset_of(path, symbols(path)["outer"][0][0])
     names = engine("-b", 50000)
+    assert functions(names.file(path, offset)) == ["outer"]
+    assert names.memory() <= 50000
+
+
+def test_a_limit_too_small_for_anything_costs_names_not_the_limit(engine, compiled):
+    path = compiled("-static")
+    offset = offset_of(path, symbols(path)["outer"][0][0])
+    names = engine("-b", 400)
     name = names.file(path, offset)
     assert name["frames"] == [] and name["why"] == "the memory for names has no room for its symbols" and name["no_room"]
-    assert names.memory() <= 50000
+
+
+@pytest.mark.parametrize("limit", [300_000, 100_000, 4000], ids=str)
+@pytest.mark.parametrize("options", [["-static"], ["-static", "-m32"]], ids=" ".join)
+def test_names_from_a_table_too_large_to_be_kept_are_those_of_the_whole_table(engine, compiled, limit, options):
+    """In libc's are aliases, weak and local functions, labels of assembly, functions chosen at start, and gaps."""
+    if "-m32" in options and not os.path.exists("/usr/lib32/libc.a"):
+        options = ["-static", "-Wl,--sort-section=name"]
+    path = compiled(*options)
+    whole, bounded = engine(), engine("-b", limit)
+    places = set()
+    for (begin, size), *_ in symbols(path).values():
+        places.update((begin, begin + size // 2, begin + max(size, 1) - 1, begin + size, begin + size + 5))
+    (offset, begin, size), = segments(path)
+    places = sorted(place for place in places if begin <= place < begin + size)
+    assert len(places) > 4000
+    known = [whole.file(path, place - begin + offset) for place in places[::2]]
+    assert [bounded.file(path, place - begin + offset) for place in places[::2]] == known
+    assert sum(bool(name["frames"]) for name in known) > 1500
+    assert bounded.memory() <= 300_000
+
+
+def test_labels_and_unsized_functions_of_a_table_too_large_end_as_those_of_the_whole_table(engine, tmp_path):
+    """All kinds of symbols at random places, overlapping, in random order of the table. Labels have places of their own."""
+    chance = random.Random(36)
+    for seed in range(5):
+        path, strings, entries = tmp_path / f"program{seed}", bytearray(b"\0"), [bytes(24)]
+        for number in range(700):
+            name = chance.choice(("", "_", "__")) + f"name{number}" * chance.choice((1, 2))
+            kind, size = chance.choice((0, 2, 2, 10)), chance.choice((0, 0, 8, 16, 40, 400, 7000 if number < 9 else 24))
+            at = manysymbols.slot(0) + 8 * chance.randrange(500) + (0 if kind or size else 4)
+            entries.append(manysymbols.symbol(len(strings), at, size, kind, chance.randrange(3)))
+            strings += name.encode() + b"\0"
+        manysymbols.write(path, 300, b"".join(entries), bytes(strings))
+        whole, bounded = engine(), engine("-b", 20000)
+        offsets = range(manysymbols.TEXT + 16 * 8, manysymbols.TEXT + 16 * 300, 4)
+        known = [whole.file(path, offset) for offset in offsets]
+        assert [bounded.file(path, offset) for offset in offsets] == known
+        assert len({str(name) for name in known}) > 200
 
 
 # --- broken files -------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ static const int allowed[] = {
  * user. */
 static int allow_fcntl(scmp_filter_ctx filter)
 {
-	static const int commands[] = {F_GETFD, F_GETFL, F_ADD_SEALS};
+	static const int commands[] = {F_GETFD, F_GETFL, F_ADD_SEALS, F_DUPFD_CLOEXEC};
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)

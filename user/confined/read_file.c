@@ -47,15 +47,53 @@ static void add_functions(struct symbols *symbols, const struct image *image, si
 	free(bytes);
 }
 
-static void load_symbols(struct symbols *symbols, const struct image *image, const struct image *debug,
+/* A table that names are searched in: of an image or its debug file. */
+struct chosen_table {
+	const struct image *image;
+	__u32 kind;
+};
+
+static bool has_table(const struct image *image, __u32 kind)
+{
+	struct symbol_table table;
+
+	return image && image_symbol_table(image, kind, true, &table);
+}
+
+static struct chosen_table choose(const struct image *image, const struct image *debug)
+{
+	if (has_table(image, SHT_SYMTAB))
+		return (struct chosen_table){image, SHT_SYMTAB};
+	if (has_table(debug, SHT_SYMTAB))
+		return (struct chosen_table){debug, SHT_SYMTAB};
+	return (struct chosen_table){image, SHT_DYNSYM};
+}
+
+/* Makes an index of a table that is too large. Returns whether there is one. */
+static bool load_index(struct read_file *file, struct symbol_index **index, const struct chosen_table *table,
+		       bool data, size_t most)
+{
+	if (!image_symbols_exceed(table->image, table->kind, most))
+		return false;
+	*index = symbol_index_open(table->image, table->kind, data, most);
+	file->left_out |= !*index;
+	return *index;
+}
+
+static void load_symbols(struct read_file *file, const struct image *image, const struct image *debug,
 			 size_t most)
 {
-	bool whole = image_add_symbols(image, SHT_SYMTAB, symbols, most) ||
-		     (debug && image_add_symbols(debug, SHT_SYMTAB, symbols, most));
+	const struct chosen_table table = choose(image, debug);
+	struct symbols *symbols = &file->symbols;
 	struct image mini;
+	bool indexed = load_index(file, &file->function_index, &table, false, most);
+	bool whole = (indexed && table.kind == SHT_SYMTAB) ||
+		     image_add_symbols(image, SHT_SYMTAB, symbols, most) ||
+		     (debug && image_add_symbols(debug, SHT_SYMTAB, symbols, most));
 
 	if (!whole) {
-		image_add_symbols(image, SHT_DYNSYM, symbols, most);
+		if (!indexed)
+			image_add_symbols(image, SHT_DYNSYM, symbols, most);
 		if (image_mini(image, &mini, most)) {
 			image_add_symbols(&mini, SHT_SYMTAB, symbols, most);
 			image_close(&mini);
@@ -68,18 +106,16 @@ static void load_symbols(struct symbols *symbols, const struct image *image, con
 	symbols_finish(symbols, image_end_of_code, image);
 }
 
-static void load_objects(struct symbols *objects, const struct image *image, const struct image *debug,
+static void load_objects(struct read_file *file, const struct image *image, const struct image *debug,
 			 size_t most)
 {
-	if (!image_add_objects(image, SHT_SYMTAB, objects, most) &&
-	    !(debug && image_add_objects(debug, SHT_SYMTAB, objects, most)))
-		image_add_objects(image, SHT_DYNSYM, objects, most);
-	symbols_finish(objects, NULL, NULL);
-}
+	const struct chosen_table table = choose(image, debug);
 
-static bool exceed(const struct image *image, size_t most)
-{
-	return image_symbols_exceed(image, SHT_SYMTAB, most) || image_symbols_exceed(image, SHT_DYNSYM, most);
+	if (!load_index(file, &file->object_index, &table, true, most) &&
+	    !image_add_objects(image, SHT_SYMTAB, &file->objects, most) &&
+	    !(debug && image_add_objects(debug, SHT_SYMTAB, &file->objects, most)))
+		image_add_objects(image, SHT_DYNSYM, &file->objects, most);
+	symbols_finish(&file->objects, NULL, NULL);
 }
 
 static enum lines_lack lack_of(const struct image *image, const struct image *alternate, bool has_alternate,
@@ -123,9 +159,10 @@ static struct lines *load_lines(struct image *image, const struct debug_folders 
 
 /* Lines get three quarters of what the symbols leave. If a source exceeded the limit alone, it would be
  * dropped and read again at each call. */
-static size_t left_for_lines(const struct symbols *symbols, size_t memory)
+static size_t left_for_lines(const struct read_file *file, size_t memory)
 {
-	size_t taken = symbols_bytes(symbols);
+	size_t taken = symbols_bytes(&file->symbols) + symbol_index_bytes(file->function_index) +
+		       symbol_index_bytes(file->object_index);
 
 	return taken < memory ? (memory - taken) / 4 * 3 : 0;
 }
@@ -210,23 +247,20 @@ void read_file(struct read_file *file, struct image *image, const struct read_wh
 	other = (!image_section(image, ".symtab", &header) || (lines && !own_lines)) &&
 		debug_file_open(&debug, image, folders->place, &folders->dirs, folders->open);
 	file->segments = image_segments(image, &file->nr_segments);
-	load_symbols(&file->symbols, image, other ? &debug : NULL, most / 4);
+	load_symbols(file, image, other ? &debug : NULL, most / 4);
 	if (what->data) {
 		file->loaded = image_loaded(image, &file->nr_loaded);
-		load_objects(&file->objects, image, other ? &debug : NULL, most / 4);
+		load_objects(file, image, other ? &debug : NULL, most / 4);
 	}
 	if (what->types && (own_lines || (other && dwarf_in(&debug))))
 		load_accesses(&file->code, image, most / 4);
-	file->left_out = exceed(image, most / 4) || (other && exceed(&debug, most / 4));
 	if (lines && own_lines)
-		file->lines =
-			load_lines(image, folders, left_for_lines(&file->symbols, most), &file->lines_lack);
+		file->lines = load_lines(image, folders, left_for_lines(file, most), &file->lines_lack);
 	else if (lines && other && dwarf_in(&debug))
-		file->lines =
-			load_lines(&debug, folders, left_for_lines(&file->symbols, most), &file->lines_lack);
+		file->lines = load_lines(&debug, folders, left_for_lines(file, most), &file->lines_lack);
 	/* Debug information has what is inlined, too. */
 	if (lines && !own_lines && !file->lines)
-		file->go_lines = go_lines_open(image, left_for_lines(&file->symbols, most));
+		file->go_lines = go_lines_open(image, left_for_lines(file, most));
 	if (file->go_lines)
 		file->lines_lack = LINES_GO;
 	image_close(image);
@@ -242,5 +276,7 @@ void read_file_release(struct read_file *file)
 	lines_close(file->lines);
 	code_bytes_release(&file->code);
 	go_lines_close(file->go_lines);
+	symbol_index_close(file->function_index);
+	symbol_index_close(file->object_index);
 	*file = (struct read_file){0};
 }

@@ -7,6 +7,7 @@
 
 #include "confined/code_bytes.h"
 #include "confined/lines.h"
+#include "confined/symbol_index.h"
 #include "naming/debug_file.h"
 #include "naming/message.h"
 #include "naming/symbols.h"
@@ -23,7 +24,9 @@ struct read_file {
 	struct code_bytes code;	   /* if types were asked for, and there are lines */
 	struct go_lines *go_lines; /* only where there is no DWARF; NULL: there are none */
 	enum lines_lack lines_lack;
-	bool left_out; /* there was no room for its symbol table */
+	/* Of tables that are too large to be among the symbols; NULL: there are none. */
+	struct symbol_index *function_index, *object_index;
+	bool left_out; /* there was no room for its symbol table, nor for an index of it */
 };
 
 /* What is read beside the functions' symbols. */

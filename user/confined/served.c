@@ -28,6 +28,7 @@
 #include "confined/jit_lines.h"
 #include "confined/lines.h"
 #include "confined/read_file.h"
+#include "confined/symbol_index.h"
 #include "confined/types.h"
 #include "confined/unwind_image.h"
 #include "naming/debug_file.h"
@@ -49,7 +50,8 @@ static void bound(int what, rlim_t wanted)
 	}
 }
 
-/* Raises the limit of descriptors to the hard limit, because files with lines stay open. */
+/* Raises the limit of descriptors to the hard limit, because files with lines or indexes stay
+ * open. */
 static void lift_descriptors(void)
 {
 	struct rlimit limit;
@@ -256,16 +258,17 @@ static bool is_open;
 static struct known {
 	struct known *next;
 	__u32 id;
-	struct lines *lines; /* one of the three is set */
+	struct lines *lines; /* at most one of the three is set */
 	struct go_lines *go_lines;
-	struct code_bytes code;
 	struct jit_lines *jit_lines;
-} * all_lines;
+	struct code_bytes code;
+	struct symbol_index *function_index, *object_index;
+} * all_known;
 
-/* The pointer to the lines of a file in the list; it points to NULL if there are none. */
+/* The pointer to what is kept of a file in the list; it points to NULL if there is nothing. */
 static struct known **known_at(__u32 id)
 {
-	struct known **at = &all_lines;
+	struct known **at = &all_known;
 
 	while (*at && (*at)->id != id)
 		at = &(*at)->next;
@@ -274,9 +277,15 @@ static struct known **known_at(__u32 id)
 
 static size_t bytes_of(const struct known *known)
 {
-	return known->lines	 ? lines_bytes(known->lines) + known->code.size
-	       : known->go_lines ? go_lines_bytes(known->go_lines)
-				 : jit_lines_bytes(known->jit_lines);
+	size_t bytes = symbol_index_bytes(known->function_index) + symbol_index_bytes(known->object_index);
+
+	if (known->lines)
+		bytes += lines_bytes(known->lines) + known->code.size;
+	if (known->go_lines)
+		bytes += go_lines_bytes(known->go_lines);
+	if (known->jit_lines)
+		bytes += jit_lines_bytes(known->jit_lines);
+	return bytes;
 }
 
 static void answer_open(struct reply *reply, int fd)
@@ -292,15 +301,16 @@ static void answer_open(struct reply *reply, int fd)
 		image_build_id(&opened, reply->answer.build_id);
 }
 
-static void keep_lines(struct reply *reply, const struct known *found)
+static void keep(struct reply *reply, const struct known *found)
 {
 	struct known *known = xmalloc(sizeof(*known));
 
 	*known = *found;
-	known->next = all_lines;
-	all_lines = known;
-	reply->answer.has_lines = true;
-	reply->answer.lines_bytes = bytes_of(known);
+	known->next = all_known;
+	all_known = known;
+	reply->answer.kept = true;
+	reply->answer.indexed = known->object_index != NULL;
+	reply->answer.kept_bytes = bytes_of(known);
 }
 
 static void answer_load(struct reply *reply, int fd)
@@ -322,14 +332,17 @@ static void answer_load(struct reply *reply, int fd)
 	put_symbols(reply, &file);
 	reply->answer.lines_lack = file.lines_lack;
 	reply->answer.no_room |= file.left_out;
-	if ((file.lines || file.go_lines) && reply->fd >= 0) {
-		keep_lines(reply, &(struct known){.id = ask.id,
-						  .lines = file.lines,
-						  .go_lines = file.go_lines,
-						  .code = file.code});
+	if ((file.lines || file.go_lines || file.function_index || file.object_index) && reply->fd >= 0) {
+		keep(reply, &(struct known){.id = ask.id,
+					    .lines = file.lines,
+					    .go_lines = file.go_lines,
+					    .code = file.code,
+					    .function_index = file.function_index,
+					    .object_index = file.object_index});
 		file.lines = NULL;
 		file.go_lines = NULL;
 		file.code = (struct code_bytes){0};
+		file.function_index = file.object_index = NULL;
 	}
 	read_file_release(&file);
 }
@@ -345,7 +358,7 @@ static void answer_map(struct reply *reply, int fd)
 	if (!reply->answer.why[0])
 		put_symbols(reply, &file);
 	if (lines && reply->fd >= 0)
-		keep_lines(reply, &(struct known){.id = ask.id, .jit_lines = lines});
+		keep(reply, &(struct known){.id = ask.id, .jit_lines = lines});
 	else
 		jit_lines_close(lines);
 	symbols_release(&file.symbols);
@@ -440,9 +453,18 @@ static __u32 put_file(struct reply *reply, const struct source_place *place)
 
 static size_t find_places(const struct known *known, __u64 address, struct source_place *places)
 {
-	return known->lines	 ? lines_find(known->lines, address, places, FRAMES_MAX)
-	       : known->go_lines ? go_lines_find(known->go_lines, address, places)
-				 : jit_lines_find(known->jit_lines, address, places);
+	return known->lines	  ? lines_find(known->lines, address, places, FRAMES_MAX)
+	       : known->go_lines  ? go_lines_find(known->go_lines, address, places)
+	       : known->jit_lines ? jit_lines_find(known->jit_lines, address, places)
+				  : 0;
+}
+
+static void put_symbol(struct reply *reply, struct symbol_index *index)
+{
+	const char *name =
+		index ? symbol_index_find(index, asked.ask.address, &reply->answer.symbol_begin) : NULL;
+
+	reply->answer.symbol = reply_text(reply, name);
 }
 
 static void answer_name(struct reply *reply, int fd)
@@ -458,9 +480,18 @@ static void answer_name(struct reply *reply, int fd)
 			(struct told_frame){reply_text(reply, places[i].function),
 					    put_file(reply, &places[i]), places[i].line, 0, places[i].entry};
 	reply->answer.nr_frames = nr;
-	reply->answer.lines_bytes = known ? bytes_of(known) : 0;
+	put_symbol(reply, known ? known->function_index : NULL);
+	reply->answer.kept_bytes = known ? bytes_of(known) : 0;
 	if (known && known->lines)
 		reply->answer.lines_lack = lines_lack(known->lines);
+}
+
+static void answer_datum(struct reply *reply, int fd)
+{
+	const struct known *known = *known_at(asked.ask.id);
+
+	put_symbol(reply, known ? known->object_index : NULL);
+	reply->answer.kept_bytes = known ? bytes_of(known) : 0;
 }
 
 /* The type is the function of a frame, and the field its file. */
@@ -480,7 +511,7 @@ static void answer_type(struct reply *reply, int fd)
 					    reply_text(reply, typed.field[0] ? typed.field : NULL), 0, 0, 0};
 		reply->answer.nr_frames = 1;
 	}
-	reply->answer.lines_bytes = known ? bytes_of(known) : 0;
+	reply->answer.kept_bytes = known ? bytes_of(known) : 0;
 }
 
 static void forget(void)
@@ -494,29 +525,25 @@ static void forget(void)
 	go_lines_close(known->go_lines);
 	code_bytes_release(&known->code);
 	jit_lines_close(known->jit_lines);
+	symbol_index_close(known->function_index);
+	symbol_index_close(known->object_index);
 	free(known);
 }
 
 /* --- its life ------------------------------------------------------------------------------------- */
-
-/* Whether a question is about a file whose lines are open. */
-static bool is_of_lines(__u32 kind)
-{
-	return kind == ASK_NAME || kind == ASK_TYPE || kind == ASK_ACCESS;
-}
 
 static void __attribute__((noreturn)) serve(void)
 {
 	static void (*const answers[])(struct reply * reply, int fd) = {
 		[ASK_OPEN] = answer_open, [ASK_LOAD] = answer_load,   [ASK_MAP] = answer_map,
 		[ASK_NAME] = answer_name, [ASK_TABLE] = answer_table, [ASK_CODE] = answer_code,
-		[ASK_TYPE] = answer_type, [ASK_ACCESS] = answer_type,
+		[ASK_TYPE] = answer_type, [ASK_DATUM] = answer_datum, [ASK_ACCESS] = answer_type,
 	};
 	static struct reply reply;
 	int fd;
 
 	while (receive(&fd)) {
-		set_timer(is_of_lines(asked.ask.kind) ? NAME_S : FILE_S);
+		set_timer(ask_is_of_known(asked.ask.kind) ? NAME_S : FILE_S);
 		reply.answer = (struct answer){.kind = ANSWER_DONE};
 		reply.fd = -1;
 		if (asked.ask.kind == ASK_FORGET) {

@@ -283,71 +283,80 @@ static bool is_data(const GElf_Sym *symbol)
 	       GELF_ST_TYPE(symbol->st_info) == STT_OBJECT;
 }
 
-/* `code`: see code_sections(); NULL: symbols of data are added. */
-static void add_symbols(struct symbols *symbols, const char *table, size_t nr, bool wide, __u32 base,
-			size_t strings_size, const bool *code, size_t nr_code)
+bool symbol_in_table(const struct symbol_table *table, const char *bytes, size_t i,
+		     struct found_symbol *found)
 {
-	for (size_t i = 0; i < nr; i++) {
-		GElf_Sym symbol = symbol_at(table, wide, i);
+	GElf_Sym symbol = symbol_at(bytes, table->each == sizeof(Elf64_Sym), i);
 
-		if (symbol.st_name >= strings_size ||
-		    !(code ? is_code(&symbol, code, nr_code) : is_data(&symbol)))
-			continue;
-		if (symbol.st_size > -1ULL - symbol.st_value)
-			symbol.st_size = 0;
-		symbols_add(symbols,
-			    &(struct found_symbol){
-				    symbol.st_value, symbol.st_value + symbol.st_size, base + symbol.st_name,
-				    0, .weak = GELF_ST_BIND(symbol.st_info) == STB_WEAK,
-				    .local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL,
-				    .label = GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE,
-				    .indirect = GELF_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC});
-	}
+	if (symbol.st_name >= table->strings_size ||
+	    !(table->code ? is_code(&symbol, table->code, table->nr_code) : is_data(&symbol)))
+		return false;
+	if (symbol.st_size > -1ULL - symbol.st_value)
+		symbol.st_size = 0;
+	*found = (struct found_symbol){symbol.st_value,
+				       symbol.st_value + symbol.st_size,
+				       symbol.st_name,
+				       0,
+				       .weak = GELF_ST_BIND(symbol.st_info) == STB_WEAK,
+				       .local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL,
+				       .label = GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE,
+				       .indirect = GELF_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC};
+	return true;
 }
 
-static bool is_wide(const struct image *image)
+bool image_symbol_table(const struct image *image, __u32 kind, bool data, struct symbol_table *table)
 {
-	return gelf_getclass(image->elf) == ELFCLASS64;
+	GElf_Shdr header, strings;
+
+	*table = (struct symbol_table){0};
+	if (!section_of_kind(image, kind, &header) || header.sh_type == SHT_NOBITS ||
+	    !gelf_getshdr(elf_getscn(image->elf, header.sh_link), &strings) || strings.sh_type == SHT_NOBITS)
+		return false;
+	table->each = gelf_getclass(image->elf) == ELFCLASS64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	table->offset = header.sh_offset;
+	table->nr = header.sh_size / table->each;
+	table->strings = strings.sh_offset;
+	table->strings_size = strings.sh_size;
+	table->code = data ? NULL : code_sections(image, &table->nr_code);
+	return true;
 }
 
-static size_t symbol_size(const struct image *image)
+void symbol_table_release(struct symbol_table *table)
 {
-	return is_wide(image) ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	free(table->code);
+	*table = (struct symbol_table){0};
 }
 
-/* Reads the string table that a section refers to; xmalloc()ed. */
-static char *linked_strings(const struct image *image, const GElf_Shdr *header, size_t most, size_t *size)
+/* Reads a part of the file into xmalloc()ed memory. NULL if it is empty, larger than `most`, or can't be
+ * read.
+ */
+static char *read_part(const struct image *image, __u64 offset, __u64 size, size_t most)
 {
-	GElf_Shdr strings;
-
-	if (!gelf_getshdr(elf_getscn(image->elf, header->sh_link), &strings))
-		return NULL;
-	*size = strings.sh_size;
-	return image_read_section(image, &strings, most);
+	return image_read_section(
+		image, &(GElf_Shdr){.sh_type = SHT_PROGBITS, .sh_offset = offset, .sh_size = size}, most);
 }
 
 static bool add_table(const struct image *image, __u32 kind, struct symbols *symbols, size_t most, bool data)
 {
-	size_t strings_size, nr_code = 0;
-	char *table, *strings;
-	bool *code;
-	GElf_Shdr header;
+	struct symbol_table table;
+	char *bytes, *strings;
+	struct found_symbol found;
 	long long base = -1;
 
-	if (!section_of_kind(image, kind, &header))
+	if (!image_symbol_table(image, kind, data, &table))
 		return false;
-	table = image_read_section(image, &header, most);
-	strings = table ? linked_strings(image, &header, most, &strings_size) : NULL;
+	bytes = read_part(image, table.offset, table.nr * table.each, most);
+	strings = bytes ? read_part(image, table.strings, table.strings_size, most) : NULL;
 	if (strings)
-		base = symbols_add_strings(symbols, strings, strings_size);
+		base = symbols_add_strings(symbols, strings, table.strings_size);
 	free(strings);
-	if (base >= 0) {
-		code = data ? NULL : code_sections(image, &nr_code);
-		add_symbols(symbols, table, header.sh_size / symbol_size(image), is_wide(image), base,
-			    strings_size, code, nr_code);
-		free(code);
-	}
-	free(table);
+	for (size_t i = 0; i < table.nr && base >= 0; i++)
+		if (symbol_in_table(&table, bytes, i, &found)) {
+			found.name += base;
+			symbols_add(symbols, &found);
+		}
+	free(bytes);
+	symbol_table_release(&table);
 	return base >= 0;
 }
 
@@ -363,12 +372,10 @@ bool image_add_objects(const struct image *image, __u32 kind, struct symbols *ob
 
 bool image_symbols_exceed(const struct image *image, __u32 kind, size_t most)
 {
-	GElf_Shdr header, strings;
+	struct symbol_table table;
+	bool there = image_symbol_table(image, kind, true, &table);
 
-	if (!section_of_kind(image, kind, &header) || header.sh_type == SHT_NOBITS)
-		return false;
-	return header.sh_size > most ||
-	       (gelf_getshdr(elf_getscn(image->elf, header.sh_link), &strings) && strings.sh_size > most);
+	return there && (table.nr * table.each > most || table.strings_size > most);
 }
 
 /* --- .gnu_debugdata --------------------------------------------------------------------------- */

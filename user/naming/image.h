@@ -64,6 +64,25 @@ bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *sy
 /* The same for the symbols of data whose size is known. */
 bool image_add_objects(const struct image *image, __u32 kind, struct symbols *objects, size_t most);
 
+/* A table of symbols that is read in pieces. */
+struct symbol_table {
+	__u64 offset, nr;	     /* in the file; symbols */
+	size_t each;		     /* bytes of a symbol */
+	__u64 strings, strings_size; /* its names: offset in the file, bytes */
+	bool *code;		     /* whether each section has code; NULL: the symbols of data are wanted */
+	size_t nr_code;
+};
+
+/* Finds the table of this kind, for its functions, or for its data. Returns whether the image has one. The
+ * table must be released. */
+bool image_symbol_table(const struct image *image, __u32 kind, bool data, struct symbol_table *table);
+void symbol_table_release(struct symbol_table *table);
+
+/* Takes symbol number `i` from bytes of the table. Its name is an offset in the table's strings. Returns
+ * whether it is one that is wanted. */
+bool symbol_in_table(const struct symbol_table *table, const char *bytes, size_t i,
+		     struct found_symbol *found);
+
 /* Whether the image has a table of this kind that is larger than `most` bytes, or whose texts are. */
 bool image_symbols_exceed(const struct image *image, __u32 kind, size_t most);
 

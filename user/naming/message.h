@@ -26,14 +26,21 @@ enum ask_kind {
 	ASK_OPEN,   /* build-id of the file whose descriptor is passed; of the vdso if there is none */
 	ASK_LOAD,   /* its symbols and lines; texts: struct place and struct debug_dirs */
 	ASK_MAP,    /* symbols of the perf-PID.map whose descriptor is passed */
-	ASK_NAME,   /* source lines of an address */
+	ASK_NAME,   /* source lines of an address, and its symbol by an index */
 	ASK_TABLE,  /* unwind table of the file whose descriptor is passed; of the vdso if there is none */
-	ASK_FORGET, /* forgets a file's lines; there is no answer */
+	ASK_FORGET, /* forgets a file's lines and indexes; there is no answer */
 	ASK_CODE,   /* instructions at an offset (`address`) of the file whose descriptor is passed */
 	ASK_TYPE,   /* type and field of a variable at an address */
+	ASK_DATUM,  /* variable at an address, by an index of symbols */
 	ASK_ACCESS, /* type and field of what the instruction at an address accesses */
 	ASK_OPENED, /* the file that ANSWER_OPEN asked for; no descriptor: it can't be opened */
 };
+
+/* Whether a question is about what the worker keeps of a file, so that no other worker can answer it. */
+static inline bool ask_is_of_known(__u32 kind)
+{
+	return kind == ASK_NAME || kind == ASK_TYPE || kind == ASK_DATUM || kind == ASK_ACCESS;
+}
 
 struct ask {
 	__u32 kind;
@@ -105,13 +112,15 @@ struct answer {
 	__u32 ours;	    /* ANSWER_OPEN: the debug file (its path is the text) is in nhmtap's own root */
 	char why[WHY_MOST]; /* "": success */
 	char build_id[2 * BUILD_ID_MAX + 1];
-	__u64 counts[8];   /* number of items of each list in the memory that is passed, in their order */
-	__u64 base;	   /* of an unwind table */
-	__u64 lines_bytes; /* memory that lines use in the worker */
-	__u32 has_lines;
+	__u64 counts[8];    /* number of items of each list in the memory that is passed, in their order */
+	__u64 base;	    /* of an unwind table */
+	__u64 kept_bytes;   /* memory that lines and indexes of symbols use in the worker */
+	__u64 symbol_begin; /* see `symbol` */
+	__u32 kept;	    /* the worker keeps lines or indexes of the file */
+	__u32 indexed;	    /* its symbols of data are in an index */
 	__u32 nr_frames;
 	__u32 nr_text;	  /* bytes */
 	__u32 lines_lack; /* enum lines_lack */
 	__u32 no_room;	  /* symbols of the file were left out, because they take too much memory */
-	__u32 unused;
+	__u32 symbol;	  /* by an index: offset in the texts; -1: none */
 };

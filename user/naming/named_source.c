@@ -154,14 +154,15 @@ static void keep_place(struct source *source, const struct place *place, const c
 	source->debug_dir = debug_dir;
 }
 
-/* Notes under which number the worker has the lines. */
-static void take_lines(struct source *source, const struct question_of_worker *question,
-		       const struct answer *answer)
+/* Notes under which number the worker keeps what it has not sent. */
+static void take_kept(struct source *source, const struct question_of_worker *question,
+		      const struct answer *answer)
 {
 	source->id = question->ask.id;
 	source->generation = worker_generation(source->worker);
-	source->has_lines = answer->has_lines;
-	source->lines_bytes = answer->lines_bytes;
+	source->kept = answer->kept;
+	source->indexed = answer->indexed;
+	source->kept_bytes = answer->kept_bytes;
 }
 
 void source_load(struct source *source, const struct place *place, const struct naming_settings *settings)
@@ -193,7 +194,7 @@ void source_load(struct source *source, const struct place *place, const struct 
 	if (!answer)
 		return;
 	source->types = settings->types;
-	take_lines(source, &question, answer);
+	take_kept(source, &question, answer);
 	if (answer->lines_lack == LINES_SPLIT)
 		keep_place(source, place, settings->debug_dir);
 	else
@@ -212,7 +213,7 @@ void source_load_map(struct source *source, int fd, size_t most, bool lines)
 
 	if (!answer)
 		return;
-	take_lines(source, &question, answer);
+	take_kept(source, &question, answer);
 	take_symbols(source, &sealed, answer);
 }
 
@@ -225,7 +226,7 @@ bool source_is_for_later(const struct source *source)
 
 bool source_is_stale(const struct source *source)
 {
-	return source->has_lines && source->generation != worker_generation(source->worker);
+	return source->kept && source->generation != worker_generation(source->worker);
 }
 
 void source_forget_names(struct source *source)
@@ -241,10 +242,10 @@ void source_empty(struct source *source)
 	source->nr_segments = source->nr_loaded = 0;
 	source->objects = (struct symbols){0};
 	symbols_release(&source->symbols);
-	if (source->has_lines && !source_is_stale(source))
+	if (source->kept && !source_is_stale(source))
 		worker_forget(source->worker, source->id);
-	source->has_lines = false;
-	source->lines_bytes = 0;
+	source->kept = false;
+	source->kept_bytes = 0;
 	free(source->place);
 	source->place = NULL;
 	source_forget_names(source);
@@ -258,7 +259,7 @@ size_t source_bytes(const struct source *source)
 	return sizeof(*source) + source->alias_bytes + symbols_bytes(&source->symbols) +
 	       symbols_bytes(&source->objects) + source->pool.bytes + source->texts.bytes +
 	       map_bytes(&source->names) + map_bytes(&source->shown) + map_bytes(&source->told) +
-	       (source->nr_segments + source->nr_loaded) * sizeof(*source->segments) + source->lines_bytes +
+	       (source->nr_segments + source->nr_loaded) * sizeof(*source->segments) + source->kept_bytes +
 	       (source->place ? sizeof(*source->place) : 0);
 }
 
@@ -297,7 +298,7 @@ static const char *shown(struct source *source, const char *symbol)
 
 /* Asks the worker for the source lines, or the type, of an address. Returns NULL if it failed; then only the
  * symbol table is used. */
-static const struct answer *ask_lines(struct source *source, enum ask_kind kind, __u64 address)
+static const struct answer *ask_kept(struct source *source, enum ask_kind kind, __u64 address)
 {
 	struct question_of_worker question = {.ask = {.kind = kind, .id = source->id, .address = address},
 					      .fd = -1,
@@ -308,8 +309,8 @@ static const struct answer *ask_lines(struct source *source, enum ask_kind kind,
 
 	if (question.unsent)
 		return NULL;
-	source->lines_bytes = answer ? answer->lines_bytes : 0;
-	source->has_lines = answer;
+	source->kept_bytes = answer ? answer->kept_bytes : 0;
+	source->kept = answer;
 	source->failed = !answer;
 	return answer;
 }
@@ -359,9 +360,31 @@ static void set_frames(struct source *source, struct name *name, const struct an
 	name->nr = answer->nr_frames;
 }
 
+/* A symbol as the file has it: its name, which lives as long as the source, and where it begins. */
+struct named_symbol {
+	const char *name; /* NULL: there is none */
+	__u64 begin;
+};
+
+/* Of the symbols that were sent and those in an index, the one that begins last is the innermost; any name
+ * comes before none. */
+static struct named_symbol symbol_of(struct source *source, const struct symbols *symbols, __u64 address,
+				     const struct answer *answer)
+{
+	const struct symbol *symbol = symbols_find(symbols, address);
+	const char *indexed = answer ? answer_text(answer, answer->symbol) : NULL;
+
+	if (indexed && answer->symbol_begin <= address &&
+	    (!symbol || !*symbol_name(symbols, symbol) || symbol->address < answer->symbol_begin))
+		return (struct named_symbol){kept(source, indexed), answer->symbol_begin};
+	return symbol ? (struct named_symbol){symbol_name(symbols, symbol), symbol->address}
+		      : (struct named_symbol){0};
+}
+
 /* Sets the name of the function by the symbol table, because other tools show it too: "f.cold",
  * "f.part.0". */
-static void set_symbol(struct source *source, struct name *name, const struct symbol *symbol, __u64 address)
+static void set_symbol(struct source *source, struct name *name, const struct named_symbol *symbol,
+		       __u64 address)
 {
 	struct frame *frames = (struct frame *)name->frames;
 
@@ -369,26 +392,25 @@ static void set_symbol(struct source *source, struct name *name, const struct sy
 		name->frames = frames = pool_take(&source->pool, sizeof(*frames));
 		name->nr = 1;
 	}
-	set_function(source, &frames[name->nr - 1],
-		     plain_name(source, symbol_name(&source->symbols, symbol)));
-	frames[name->nr - 1].offset = address - symbol->address;
+	set_function(source, &frames[name->nr - 1], plain_name(source, symbol->name));
+	frames[name->nr - 1].offset = address - symbol->begin;
 }
 
 struct name *source_name_at(struct source *source, __u64 address)
 {
-	const struct symbol *symbol = symbols_find(&source->symbols, address);
-	const struct answer *answer = source->has_lines ? ask_lines(source, ASK_NAME, address) : NULL;
+	const struct answer *answer = source->kept ? ask_kept(source, ASK_NAME, address) : NULL;
+	const struct named_symbol symbol = symbol_of(source, &source->symbols, address, answer);
 	struct name *name = pool_take(&source->pool, sizeof(*name));
 
 	name->build_id = source->build_id[0] ? source->build_id : NULL;
 	name->lines_why = answer && answer->lines_lack ? lines_why_of(answer) : source->lines_why;
 	if (answer && answer->nr_frames)
 		set_frames(source, name, answer, address);
-	if (symbol && *symbol_name(&source->symbols, symbol))
-		set_symbol(source, name, symbol, address);
+	if (symbol.name && *symbol.name)
+		set_symbol(source, name, &symbol, address);
 	if (!name->nr) {
-		name->nameless = symbol;
-		name->function_offset = symbol ? address - symbol->address : 0;
+		name->nameless = symbol.name;
+		name->function_offset = symbol.name ? address - symbol.begin : 0;
 		name->why = source->failed    ? worker_why(source->worker)
 			    : source->no_room ? SOURCE_NO_ROOM
 					      : "no symbol is there";
@@ -400,7 +422,7 @@ struct name *source_name_at(struct source *source, __u64 address)
 
 static void set_type(struct source *source, struct name *name, enum ask_kind kind, __u64 address)
 {
-	const struct answer *answer = source->has_lines ? ask_lines(source, kind, address) : NULL;
+	const struct answer *answer = source->kept ? ask_kept(source, kind, address) : NULL;
 	const struct told_frame *told;
 
 	name->untyped = TYPE_NO_DWARF;
@@ -416,21 +438,23 @@ static void set_type(struct source *source, struct name *name, enum ask_kind kin
 
 struct name *source_datum_at(struct source *source, __u64 address)
 {
-	const struct symbol *symbol = symbols_find(&source->objects, address);
+	const struct answer *answer =
+		source->kept && source->indexed ? ask_kept(source, ASK_DATUM, address) : NULL;
+	const struct named_symbol symbol = symbol_of(source, &source->objects, address, answer);
 	struct name *name = pool_take(&source->pool, sizeof(*name));
 	struct frame *frame;
 
 	name->build_id = source->build_id[0] ? source->build_id : NULL;
 	if (source->types)
 		set_type(source, name, ASK_TYPE, address);
-	name->no_room = source->no_room && !symbol;
-	if (!symbol) {
+	name->no_room = source->no_room && !symbol.name;
+	if (!symbol.name) {
 		name->why = source->no_room ? SOURCE_NO_ROOM : "no symbol is there";
 		return name;
 	}
 	frame = pool_take(&source->pool, sizeof(*frame));
-	set_function(source, frame, plain_name(source, symbol_name(&source->objects, symbol)));
-	frame->offset = address - symbol->address;
+	set_function(source, frame, plain_name(source, symbol.name));
+	frame->offset = address - symbol.begin;
 	name->frames = frame;
 	name->nr = 1;
 	return name;

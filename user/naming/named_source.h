@@ -45,12 +45,13 @@ struct source {
 	struct symbols objects;
 	struct segment *loaded;
 	size_t nr_loaded;
-	struct worker *worker; /* the worker that has its lines, under `id` … */
+	struct worker *worker; /* the worker that keeps its lines and indexes, under `id` … */
 	__u32 id, generation;  /* … as long as the worker's generation is this one */
-	bool has_lines;
+	bool kept;	       /* it keeps any */
+	bool indexed;	       /* the symbols of data are in an index */
 	bool types;	       /* names of data have types */
 	const char *lines_why; /* see struct name */
-	size_t lines_bytes;    /* in the worker */
+	size_t kept_bytes;     /* in the worker */
 	struct place *place;   /* where the files of its split DWARF are searched; NULL: it has none */
 	const char *debug_dir; /* … and in this folder */
 	struct map names;      /* struct name by place */
@@ -83,7 +84,7 @@ void source_load_map(struct source *source, int fd, size_t most, bool lines);
 /* Whether there was no worker to read it, but there may be one later. */
 bool source_is_for_later(const struct source *source);
 
-/* Whether the worker that had its lines has ended. */
+/* Whether the worker that kept its lines has ended. */
 bool source_is_stale(const struct source *source);
 
 /* Frees the names. */

@@ -55,9 +55,10 @@ struct naming_settings {
 	bool lines;    /* also find source files, lines and inlined functions, if there is DWARF */
 	bool data;     /* also find symbols of data: see naming_datum() */
 	bool types;    /* also find types of data; needs `data` and `lines` */
-	size_t memory; /* limit in bytes; the least recently used is dropped. Of each file, symbol tables
-			  larger than a quarter of it are not read, nor is DWARF larger than three quarters of
-			  what the symbols leave; 0: NAMING_MEMORY */
+	size_t memory; /* limit in bytes; the least recently used is dropped. Of each file, a symbol table
+			  larger than a quarter of it stays there, and an index of this size is kept; DWARF
+			  larger than three quarters of what the symbols leave is not read; 0: NAMING_MEMORY
+			*/
 	bool sparing;  /* a source that had no room is not read again for a while */
 };
 

@@ -27,11 +27,8 @@ void symbols_add(struct symbols *symbols, const struct found_symbol *symbol)
 	symbols->found[symbols->nr_found++] = *symbol;
 }
 
-/* Which of two names at one address to show: negative for the first. As in perf, a symbol is preferred that
- * has a size, is not weak, is global, begins with fewer underscores, or is longer, in this order. */
-static int better(const struct found_symbol *a, const struct found_symbol *b, const char *strings)
+int symbols_better(const struct found_symbol *a, const char *x, const struct found_symbol *b, const char *y)
 {
-	const char *x = strings + a->name, *y = strings + b->name;
 	size_t under_x = strspn(x, "_"), under_y = strspn(y, "_");
 	size_t long_x = strlen(x), long_y = strlen(y);
 
@@ -48,6 +45,11 @@ static int better(const struct found_symbol *a, const struct found_symbol *b, co
 	if (long_x != long_y)
 		return long_x > long_y ? -1 : 1;
 	return strcmp(x, y);
+}
+
+static int better(const struct found_symbol *a, const struct found_symbol *b, const char *strings)
+{
+	return symbols_better(a, strings + a->name, b, strings + b->name);
 }
 
 static bool rather(const struct found_symbol *a, const struct found_symbol *b, const char *strings)

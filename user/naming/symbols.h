@@ -44,6 +44,12 @@ long long symbols_add_strings(struct symbols *symbols, const char *strings, size
 /* Adds a symbol. Its name must already be in the strings. */
 void symbols_add(struct symbols *symbols, const struct found_symbol *symbol);
 
+/* Which of two symbols at one address, with their names, to show: negative for the first. As in perf, a
+ * symbol is preferred that has a size, is not weak, is global, begins with fewer underscores, or is longer,
+ * in this order.
+ */
+int symbols_better(const struct found_symbol *a, const char *x, const struct found_symbol *b, const char *y);
+
 /* The name of the function that the code at an address chooses, else the best known of all that were added at
  * it; NULL: there is none. It walks through all symbols. The name is valid until more strings are added. */
 const char *symbols_chosen_by(const struct symbols *symbols, __u64 address);

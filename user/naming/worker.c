@@ -266,7 +266,7 @@ static bool check(struct worker *worker)
 
 	return is_of(answer->why, sizeof(answer->why), " ", "~") &&
 	       is_of(answer->build_id, sizeof(answer->build_id), "0", "f") &&
-	       answer->lines_bytes <= worker->memory && answer->nr_frames <= FRAMES_MAX &&
+	       answer->kept_bytes <= worker->memory && answer->nr_frames <= FRAMES_MAX &&
 	       answer->nr_text < MESSAGE_MOST && worker->size == sizeof(*answer) + frames + answer->nr_text &&
 	       (!answer->nr_text || !worker->got.bytes[worker->size - 1]);
 }
@@ -329,8 +329,7 @@ static bool converse(struct worker *worker, struct question_of_worker *question)
 
 	/* The worker died after the last request, not because of this one: start another one. Requests about
 	 * a file that it had read can't be repeated. */
-	if (!sent && question->ask.kind != ASK_LOAD && question->ask.kind != ASK_NAME &&
-	    question->ask.kind != ASK_TYPE && question->ask.kind != ASK_ACCESS) {
+	if (!sent && question->ask.kind != ASK_LOAD && !ask_is_of_known(question->ask.kind)) {
 		stop(worker);
 		sent = worker_start(worker) &&
 		       send_ask(worker, &question->ask, question->text, question->size, question->fd);
