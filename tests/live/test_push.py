@@ -322,8 +322,36 @@ def packed_protobuf(points, message):
     return {**headers, "Content-Encoding": "gzip"}, gzip.compress(body)
 
 
+def of_another_case(points, message):
+    """Media types have no case (RFC 9110, 8.3.1)."""
+    return {"Content-Type": "Application/X-Protobuf"}, in_protobuf(points, message)[1]
+
+
+def without_a_type(points, message):
+    """The receiver sends no Content-Type by itself."""
+    return {}, in_protobuf(points, message)[1]
+
+
+def json_without_a_type(points, message):
+    return {}, in_json(points, message)[1]
+
+
+def with_fields_of_a_later_version(points, message):
+    """Fields 3 and 4 of fixed sizes before the one that is known, and within it: readers have to skip them."""
+    later = b"\x1d\1\2\3\4" + b"\x21\1\2\3\4\5\6\7\x08"
+    headers, body = in_protobuf(points, message)
+    part = later + body[2:]
+    return headers, later + b"\x0a" + varint(len(part)) + part
+
+
+def with_a_mark(points, message):
+    headers, body = in_json(points, message)
+    return headers, b"\xef\xbb\xbf" + body
+
+
 @pytest.mark.parametrize("form", [in_protobuf, in_json, in_json_with_a_number, in_json_with_a_fraction_of_zero, packed,
-                                  packed_protobuf])
+                                  packed_protobuf, of_another_case, without_a_type, json_without_a_type,
+                                  with_fields_of_a_later_version, with_a_mark])
 def test_what_a_server_rejects_of_a_request_is_counted_and_told(nhmtap, tmp_path, puppet, form):
     page = tmp_path / "page"
     with Receiver((200, *form(7, "too \"old\"")), (200, *form(300, "no such tenant")), (200, *form(0, "be careful"))) as receiver:
@@ -374,6 +402,24 @@ def test_an_answer_that_does_not_unpack_or_unpacks_to_much_is_a_success(nhmtap, 
                 assert otlp.total([receiver.next().body], "nhmtap.events") == number
             result = session.end()
     assert result.status == 0 and not result.of("warning")
+
+
+MESSAGES = {"a long one in protobuf": (*in_protobuf(7, "m" * 5_000_000), 7, "m" * 300),
+            "a long one in JSON": (*in_json(7, "m" * 5_000_000), 0, "its answer is longer than the 64 KiB that are read of it"),
+            "no UTF-8": ({"Content-Type": "application/json"}, b'{"partialSuccess":{"rejectedDataPoints":7,"errorMessage":"a\xffb"}}', 7,
+                         "a?b"),
+            "a zero": (*in_json(7, "a\0b"), 7, "a")}
+
+
+@pytest.mark.parametrize("which", MESSAGES)
+def test_whatever_its_message_is_what_a_server_rejects_is_told(nhmtap, tmp_path, puppet, which):
+    headers, body, points, why = MESSAGES[which]
+    with Receiver((200, headers, body)) as receiver:
+        with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": receiver.url()}) as session:
+            snapshots(session, puppet, 10)
+            session.until(lambda records: [r["type"] for r in records].count("warning") == 1)
+            warning, = session.end().of("warning", cause="rejected")
+    assert (warning["rejected"], warning["why"]) == (points, why)
 
 
 def test_a_long_message_is_cut_between_characters(nhmtap, tmp_path, puppet):

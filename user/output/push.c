@@ -268,16 +268,21 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
 	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-/* Keeps the answer. One that does not end is broken off: curl takes 0 for a failure. */
+/* Keeps the beginning of the answer. One that does not end is broken off: curl takes less than all for a
+ * failure. */
 static size_t on_answer(char *bytes, size_t size, size_t nr, void *context)
 {
 	struct push *push = context;
+	size_t room = sizeof(push->answer) - push->answered, kept = size * nr < room ? size * nr : room;
 
-	if (size * nr > sizeof(push->answer) - push->answered)
-		return 0;
-	memcpy(push->answer + push->answered, bytes, size * nr);
-	push->answered += size * nr;
-	return size * nr;
+	memcpy(push->answer + push->answered, bytes, kept);
+	push->answered += kept;
+	return kept;
+}
+
+static bool is_cut(const struct push *push)
+{
+	return push->answered == sizeof(push->answer);
 }
 
 #define RETRY_AFTER "retry-after:"
@@ -635,22 +640,51 @@ static long long integer_of(const json_t *value)
 								  : json_integer_value(value);
 }
 
-static void read_json(struct push *push, const struct document *document)
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+/* Loads the answer; what only its texts may have wrong shall not hide what they say. */
+static json_t *load_answer(const struct push *push)
 {
-	json_t *answer = json_loadb(push->answer, push->answered, 0, NULL);
+	size_t mark = push->answered >= 3 && !memcmp(push->answer, BYTE_ORDER_MARK, 3) ? 3 : 0;
+	size_t size = push->answered - mark;
+	json_t *answer = json_loadb(push->answer + mark, size, JSON_ALLOW_NUL, NULL);
+	char *copy;
+
+	if (answer)
+		return answer;
+	copy = xmalloc(size + 1);
+	for (size_t i = 0; i < size; i++) /* it may be no valid UTF-8 */
+		copy[i] = push->answer[mark + i] & 0x80 ? '?' : push->answer[mark + i];
+	answer = json_loadb(copy, size, JSON_ALLOW_NUL, NULL);
+	free(copy);
+	return answer;
+}
+
+#define LONG_ANSWER "its answer is longer than the 64 KiB that are read of it"
+
+/* Returns false if the answer is no JSON. */
+static bool read_json(struct push *push, const struct document *document)
+{
+	json_t *answer = load_answer(push);
 	const json_t *part = either(answer, "partialSuccess", "partial_success");
 	const json_t *points = of_profiles(push) ? either(part, "rejectedProfiles", "rejected_profiles")
 						 : either(part, "rejectedDataPoints", "rejected_data_points");
 	const json_t *message = either(part, "errorMessage", "error_message");
+	bool is_json = answer != NULL;
 
-	note_rejected(push, document, integer_of(points), json_string_value(message),
-		      json_string_length(message));
+	if (!is_json && is_cut(push) && push->answer[strspn(push->answer, " \t\r\n")] == '{')
+		note_rejected(push, document, 0, LONG_ANSWER, strlen(LONG_ANSWER));
+	else
+		note_rejected(push, document, integer_of(points), json_string_value(message),
+			      json_string_length(message));
 	json_decref(answer);
+	return is_json;
 }
 
 /* What is left of a message in protobuf's encoding. */
 struct wire {
 	const unsigned char *at, *end;
+	bool cut; /* more followed than was kept */
 };
 
 static bool read_varint(struct wire *wire, unsigned long long *number)
@@ -666,18 +700,25 @@ static bool read_varint(struct wire *wire, unsigned long long *number)
 	return false;
 }
 
-/* Reads a field: an integer, or the piece that is a text or a message. Others, which the messages do not
- * have, end the reading. */
+/* Reads a field: an integer, the piece that is a text or a message, or a number of fixed size, which the
+ * messages do not have. Of a piece that was cut, the beginning. */
 static bool read_field(struct wire *wire, unsigned long long *key, unsigned long long *number,
 		       struct wire *piece)
 {
-	if (!read_varint(wire, key) || !read_varint(wire, number))
+	static const unsigned char fixed[8] = {[1] = 8, [5] = 4}; /* bytes, by the kind of field */
+	unsigned long long left;
+
+	if (!read_varint(wire, key))
+		return false;
+	*number = fixed[*key & 7];
+	if (!*number && !read_varint(wire, number))
 		return false;
 	if ((*key & 7) == 0)
 		return true;
-	if ((*key & 7) != 2 || *number > (unsigned long long)(wire->end - wire->at))
+	left = wire->end - wire->at;
+	if (((*key & 7) != 2 && !fixed[*key & 7]) || (*number > left && !wire->cut))
 		return false;
-	*piece = (struct wire){wire->at, wire->at + *number};
+	*piece = (struct wire){wire->at, wire->at + (*number < left ? *number : left), wire->cut};
 	wire->at = piece->end;
 	return true;
 }
@@ -687,7 +728,7 @@ static bool read_field(struct wire *wire, unsigned long long *key, unsigned long
 static void read_protobuf(struct push *push, const struct document *document)
 {
 	const unsigned char *answer = (const unsigned char *)push->answer;
-	struct wire whole = {answer, answer + push->answered}, part = {0}, text = {0}, piece;
+	struct wire whole = {answer, answer + push->answered, is_cut(push)}, part = {0}, text = {0}, piece;
 	unsigned long long key, number, points = 0;
 
 	while (read_field(&whole, &key, &number, &piece))
@@ -709,10 +750,10 @@ static void read_answer(struct push *push, const struct document *document)
 	if (!of_otlp(push))
 		return;
 	curl_easy_getinfo(push->easy, CURLINFO_CONTENT_TYPE, &type);
-	if (type && strstr(type, "protobuf"))
+	if (type && strcasestr(type, "protobuf"))
 		read_protobuf(push, document);
-	else
-		read_json(push, document);
+	else if (!read_json(push, document) && !type)
+		read_protobuf(push, document);
 }
 
 static bool take_rejected(struct push *push, struct push_rejected *rejected)
