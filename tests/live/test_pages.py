@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Metrics as pages (openmetrics, prometheus), and files for each interval (%t)."""
+import contextlib
+import http.client
 import json
 import os
 import signal
@@ -153,6 +155,28 @@ def test_a_scrape_has_what_was_counted_up_to_the_last_interval(nhmtap, tmp_path,
         page = ask(place, "/metrics")[1]
         assert "} 100\n" in page and f'activity="{COUNTS}"' in page
         session.end()
+
+
+def test_a_session_that_ends_has_its_last_page_as_long_as_others_are_written_to(nhmtap, tmp_path, puppet):
+    place = f"unix:{tmp_path}/http"
+    os.mkfifo(tmp_path / "full")
+    full = os.open(tmp_path / "full", os.O_RDWR | os.O_NONBLOCK)  # nobody reads
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(full, bytes(4096))
+    with Session(nhmtap, tmp_path, [faults(COUNTS, "stat", pid=str(puppet.pid))], listen=place,
+                 outputs=[{}, {"path": str(tmp_path / "full")}, {"path": "listen", "format": "openmetrics"}]) as session:
+        puppet.do("faults=100")
+        session.do("snapshot")
+        session.process.terminate()
+        answers = []
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while True:
+                answers.append(ask(place, "/metrics"))
+        os.close(full)
+        session.process.wait()
+    assert answers and {status for status, _, _ in answers} == {200}
+    assert all(f'activity="{COUNTS}"' in page and page.endswith("# EOF\n") for _, page, _ in answers)
 
 
 def test_without_such_an_output_there_is_no_page(nhmtap, tmp_path, puppet):

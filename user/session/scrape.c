@@ -4,10 +4,11 @@
 #include "session/listen.h"
 #include "session/session.h"
 
+/* At the end of a session, it has its last page until all else is written. */
 static struct stream *scraped(const struct session *session)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)
-		if (session->streams[i].scraped && !session->streams[i].aside)
+		if (session->streams[i].scraped && !session->streams[i].leaving.since.tv_sec)
 			return &session->streams[i];
 	return NULL;
 }
