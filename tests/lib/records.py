@@ -285,7 +285,7 @@ class Tool:
     def __call__(self, *arguments, timeout=240, before=(), **options):
         done = subprocess.run([*before, *self.command(*arguments)], capture_output=True, text=True,
                               errors="surrogateescape", timeout=timeout,
-                              stdin=subprocess.DEVNULL, **options)
+                              **({} if "input" in options else {"stdin": subprocess.DEVNULL}), **options)
         return Result(done.returncode, done.stdout, done.stderr)
 
     def into(self, path, command, *arguments, **options):

@@ -508,6 +508,24 @@ def test_a_bpf_program_that_is_loaded_later_is_named_by_itself(nhmtap, tmp_path,
     assert found["first"] >= 100 and found["second"] >= 100
 
 
+@pytest.mark.parametrize("scope", ["machine", "command"])
+def test_bpf_programs_at_one_address_one_after_the_other_have_their_own_samples(nhmtap, tmp_path, scope):
+    """Where others listen on a CPU, the kernel's notes of such code are longer than what it has written of them."""
+    early, turns = ["early"] * 2, ["first", "second", "third", "second", "fourth"]  # kallsyms is read meanwhile
+    others = [nhmtap.attach("profile", "-a", "-e", "cpu-clock", "-F", "10", "--by", "symbol") for _ in range(2)]
+    result = nhmtap.into(tmp_path / "out", "profile", *(["-a"] if scope == "machine" else []), "-e", "cpu-clock:k", "-F", "1000",
+                         "--by", "symbol", "--", program("bpfcode"), *early, *turns, input="\n" * len(early + turns))
+    assert result.status == 0, result.err
+    for other in others:
+        nhmtap.interrupt(other)
+    found = collections.Counter()
+    for (symbol, module), samples in code(result).items():
+        found[symbol.rpartition("_")[2] if module == "[bpf]" and symbol else None] += samples
+    # Each turn takes 300 samples. Until the note of the next one is read, its samples go to the one before.
+    assert all(found[turn] >= 50 for turn in turns), found
+    assert result.one("end")["names"]["unnamed"]["no_symbol"] == 0
+
+
 def test_where_the_kernel_hides_its_symbols_that_is_said(nhmtap, host, tmp_path):
     """With kernel.kptr_restrict, all addresses are 0."""
     def real(path):

@@ -106,9 +106,7 @@ static int open_event(struct ring *ring, const struct sideband *of, struct perf_
 		/* The watermark is in bytes: any note wakes the reader, unless it is needed only with names.
 		 */
 		.watermark = 1,
-		.wakeup_watermark = kernel	  ? KERNEL_RING_PAGES * 4096 / 2
-				    : of->cgroups ? RING_PAGES * 4096 / 2
-						  : 1,
+		.wakeup_watermark = of->cgroups ? RING_PAGES * 4096 / 2 : 1,
 		.inherit = !every_process(threads),
 	};
 	struct perf_cpu_map *cpus;
@@ -386,16 +384,36 @@ void sideband_woken(struct sideband *sideband)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Returns the time, which is at the end of every note. libperf copies a note that wraps around the ring's
- * end, but no more bytes than its union has. The time of a note with a longer path is then unknown, and
- * `otherwise`, the time of the previous note, is used. */
+/* Where a note's time is: at its end. If several listen on a CPU, whoever they are, the kernel makes the
+ * notes of code and of BPF programs longer from one to the next, so that the time is before the end, and
+ * bytes that nobody has written follow: perf_event_ksymbol_output() and perf_event_bpf_output(),
+ * kernel/events/core.c, leave the header's size as they have changed it. */
+static size_t place_of_time(const union perf_event *event)
+{
+	const char *name = event->ksymbol.name;
+
+	switch (event->header.type) {
+	case PERF_RECORD_KSYMBOL:
+		return (offsetof(struct perf_record_ksymbol, name) +
+			strnlen(name, sizeof(event->ksymbol.name) - 1) + 1 + 7) &
+		       ~7UL;
+	case PERF_RECORD_BPF_EVENT:
+		return sizeof(struct perf_record_bpf_event);
+	}
+	return event->header.size - sizeof(__u64);
+}
+
+/* Returns the time. libperf copies a note that wraps around the ring's end, but no more bytes than its union
+ * has. The time of a note with a longer path is then unknown, and `otherwise`, the time of the previous note,
+ * is used. */
 static __u64 time_of(const union perf_event *event, __u64 otherwise)
 {
+	size_t at = place_of_time(event);
 	__u64 time;
 
-	if (event->header.size > sizeof(*event))
+	if (at + sizeof(time) > event->header.size || at + sizeof(time) > sizeof(*event))
 		return otherwise;
-	memcpy(&time, (const char *)event + event->header.size - sizeof(time), sizeof(time));
+	memcpy(&time, (const char *)event + at, sizeof(time));
 	return time;
 }
 

@@ -244,8 +244,6 @@ static const struct name *look_in(struct codes *codes, const struct question *qu
 	const struct name *name;
 	unsigned int generation = 0;
 
-	if (at->kind == NAME_OF_KERNEL && (name = look_in_ksymbols(codes, at->address - back)))
-		return name;
 	do
 		name = look_in_place(codes, at, back);
 	while (at->kind == NAME_OF_JIT && is_nameless(name) &&
@@ -287,7 +285,12 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 		return look_up_stuck(codes, spot, cause);
 	if (!there)
 		return NULL;
-	name = is_late(codes) ? NULL : look_in(codes, question, spot, &at);
+	/* What the notes tell takes no time, and may have gone when there is some. */
+	name = at.kind == NAME_OF_KERNEL
+		       ? look_in_ksymbols(codes, at.address - (question->detail & CODE_RETURN ? 1 : 0))
+		       : NULL;
+	if (!name && !is_late(codes))
+		name = look_in(codes, question, spot, &at);
 	if (name && name->lines_why)
 		account->lines_why = name->lines_why;
 	if (!name)

@@ -22,7 +22,10 @@ static bool end_others(struct ksymbols *ksymbols, const struct ksymbol *new, __u
 	for (size_t i = 0; i < ksymbols->nr; i++) {
 		struct ksymbol *old = &ksymbols->list[i];
 
-		if (old->until != FOREVER || !overlap(old, new))
+		if (!overlap(old, new))
+			continue;
+		ksymbols->replaced |= new->until == FOREVER;
+		if (old->until != FOREVER)
 			continue;
 		known |= old->begin == new->begin;
 		old->until = time;
@@ -50,6 +53,14 @@ void ksymbols_take(struct ksymbols *ksymbols, const struct sideband_note *note)
 	symbol.name = xstrdup(note->symbol);
 	ksymbols->list = xroom(ksymbols->list, ksymbols->nr, &ksymbols->room, sizeof(*ksymbols->list));
 	ksymbols->list[ksymbols->nr++] = symbol;
+}
+
+bool ksymbols_replaced(struct ksymbols *ksymbols)
+{
+	bool replaced = ksymbols->replaced;
+
+	ksymbols->replaced = false;
+	return replaced;
 }
 
 const struct ksymbol *ksymbols_find(const struct ksymbols *ksymbols, __u64 address, __u64 since)

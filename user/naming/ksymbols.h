@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <linux/types.h>
 
 #include "collection/sideband.h"
@@ -23,10 +24,14 @@ struct ksymbol {
 struct ksymbols {
 	struct ksymbol *list; /* the names are its own */
 	size_t nr, room;
+	bool replaced; /* see ksymbols_replaced() */
 };
 
 /* Adds a note of kind SIDEBAND_KSYMBOL. */
 void ksymbols_take(struct ksymbols *ksymbols, const struct sideband_note *note);
+
+/* Whether code came to addresses where other code was, since the last call. */
+bool ksymbols_replaced(struct ksymbols *ksymbols);
 
 /* Finds the code that was at an address longest since `since`. NULL if no note told of any. The result is
  * valid until the next call of another function. */

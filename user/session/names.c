@@ -268,7 +268,8 @@ static bool has_many(struct names *names)
 /* Has everything named if addresses mean something else from now on, or if much waits to be forgotten. */
 static void tell_readers(struct names *names)
 {
-	bool many = has_many(names), replaced = mappings_replaced(names->mappings);
+	bool many = has_many(names);
+	bool replaced = mappings_replaced(names->mappings) | ksymbols_replaced(&names->ksymbols);
 
 	for (struct reader *reader = names->readers; reader && (many || replaced); reader = reader->next)
 		if (reader->due)
