@@ -3,6 +3,7 @@
 import collections
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -206,6 +207,16 @@ def test_pprof_has_the_program_as_its_first_mapping(nhmtap, tmp_path):
     assert result.status == 0, result.err
     profile = pprof.read(tmp_path / "y")
     assert os.path.basename(profile.string_table[profile.mapping[0].filename]) == "calls"
+
+
+def test_pprof_has_an_interpreter_as_its_first_mapping_though_its_file_has_another_name(nhmtap, tmp_path):
+    """Beside it there is a program that has main(), which the interpreter has started."""
+    (tmp_path / "shell9").symlink_to(shutil.copy("/bin/sh", tmp_path / "shell9.1"))
+    result = nhmtap("profile", "-o", tmp_path / "x", "--format", "pprof", *EVERY_FAULT, "--", tmp_path / "shell9", "-c",
+                    f"{CALLS} graph=300; true")
+    assert result.status == 0, result.err
+    profile = pprof.read(tmp_path / "x")
+    assert os.path.basename(profile.string_table[profile.mapping[0].filename]) == "shell9.1"
 
 
 @pytest.mark.parametrize("event, expected", [("cpu-clock", 1_000_000), ("page-faults", None)])

@@ -146,8 +146,18 @@ static Pprof__Location *add_location(struct writing *writing, const char *name)
 	return location;
 }
 
-/* How likely a frame's file is the program rather than a library: it has the command's name; it has the
- * function that begins a program; it is at least no library. */
+/* Whether the names are the same but for a version at their ends: /usr/bin/python3 leads to python3.11. */
+static bool is_version_of(const char *file, const char *command)
+{
+	static const char version[] = "0123456789.-";
+	size_t length = strcspn(command, version);
+
+	return length && strcspn(file, version) == length && !strncmp(file, command, length) &&
+	       strspn(file + length, version) == strlen(file + length);
+}
+
+/* How likely a frame's file is the program rather than a library: it has the command's name; it is a version
+ * of it; it has the function that begins a program; it is at least no library. */
 static int likelihood_of(const struct writing *writing, const json_t *frame)
 {
 	const char *module = string(frame, "module"), *symbol = string(frame, "symbol");
@@ -155,9 +165,11 @@ static int likelihood_of(const struct writing *writing, const json_t *frame)
 	if (module[0] != '/')
 		return 0;
 	if (!strcmp(path_last(module), path_last(writing->command)))
-		return 3;
+		return 4;
 	if (strstr(path_last(module), ".so"))
 		return 0;
+	if (is_version_of(path_last(module), path_last(writing->command)))
+		return 3;
 	return !strcmp(symbol, "main") || !strcmp(symbol, "_start") ? 2 : 1;
 }
 
