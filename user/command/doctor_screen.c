@@ -242,7 +242,7 @@ static char *joined(const json_t *names)
 /* Adds " mem, branch: the reason", wrapped and indented. */
 static void add_names(struct text *text, const json_t *names, const char *words)
 {
-	struct text line = {0};
+	struct text line = {.width = text->width};
 	char *list = joined(names);
 
 	text_add(&line, "%s: %s", list, words);
@@ -337,7 +337,7 @@ static void add_reasons(struct text *text, const json_t *reasons, const struct s
 static void add_remedy(struct text *text, size_t number, const char *words, const json_t *mends)
 {
 	size_t nr = json_array_size(mends);
-	struct text line = {0};
+	struct text line = {.width = text->width};
 	char *list = joined(mends);
 
 	text_add(&line, "%s", words);

@@ -63,19 +63,18 @@ static void add_help(struct text *text, const struct command *command)
 
 void help_print(const struct command *command, FILE *out)
 {
-	struct text text = {0};
+	struct text text = text_for_terminal(fileno(out));
 
 	if (command) {
+		text_add(&text, "nhmtap %s ", command->name);
 		text_wrap(&text, 4, command->arguments);
-		fprintf(out, "nhmtap %s %s", command->name, text.bytes);
-		text.used = 0;
 		text_wrap(&text, 0, command->help);
 		text_add(&text, "\n");
 		add_help(&text, command);
 	} else {
-		text_add(
-			&text,
-			"nhmtap: counts and samples of the performance monitoring unit, as JSON records\n\n");
+		text_wrap(&text, 0,
+			  "nhmtap: counts and samples of the performance monitoring unit, as JSON records");
+		text_add(&text, "\n");
 		for (size_t i = 0; (command = command_at(i)); i++) {
 			text_add(&text, "  %-*s ", COMMAND_INDENT - 3, command->name);
 			text_wrap(&text, COMMAND_INDENT, command->help);
@@ -86,8 +85,7 @@ void help_print(const struct command *command, FILE *out)
 			  "page; nhmtap "
 			  "--version the version, with -v or --json the libraries'.");
 	}
-	fputs(text.bytes, out);
-	free(text.bytes);
+	text_print(&text, out);
 }
 
 /* --- as data ------------------------------------------------------------------------------------------ */

@@ -3,10 +3,13 @@
  * work: machine/run. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/memory.h"
 #include "command/machine_place.h"
 #include "option/command.h"
 #include "option/models.h"
+#include "output/text.h"
 
 struct machine_options {
 	struct machine_kind kind;
@@ -51,6 +54,20 @@ static int check_list(const struct options *options, struct refusal *refusal)
 	return instead(refusal, "leave out one of them");
 }
 
+static void print_kinds(const struct machine_place *place, const char *model)
+{
+	struct text text = text_for_terminal(STDOUT_FILENO);
+	char *lines;
+	size_t size;
+	FILE *file = xopen_memstream(&lines, &size);
+
+	machine_print(place, model, file);
+	xclose_memstream(file);
+	text_add(&text, "%s", lines);
+	text_print(&text, stdout);
+	free(lines);
+}
+
 static int run(const struct options *options, struct refusal *refusal)
 {
 	const struct machine_options *own = options->own;
@@ -61,7 +78,7 @@ static int run(const struct options *options, struct refusal *refusal)
 	    (own->list && check_list(options, refusal)) || machine_find(&place, refusal))
 		return refusal->status;
 	if (own->list) {
-		machine_print(&place, own->kind.model, stdout);
+		print_kinds(&place, own->kind.model);
 		return STATUS_DONE;
 	}
 	if (machine_check_built(&place, "nhmtap machine", refusal) ||

@@ -104,8 +104,8 @@ static int refuse_empty(const struct show_options *own, struct refusal *refusal)
 static int print(const struct showing *showing, const struct options *options, struct refusal *refusal)
 {
 	const struct show_options *own = options->own;
-	int width = show_width(options->output), err;
-	struct text text = {0}, tables = {0};
+	struct text text = show_begin(options->output), tables = text;
+	int err;
 
 	if (!shares_tables(showing->shares) && !figures_number(showing->figures))
 		return refuse_empty(own, refusal);
@@ -113,11 +113,9 @@ static int print(const struct showing *showing, const struct options *options, s
 		return -1;
 	for (int i = 0; i <= showing->stream; i++)
 		heading_print(&showing->headings[i], &text);
-	shares_print(showing->shares, &tables, width);
-	figures_print(showing->figures, own->diff, &tables, width);
+	shares_print(showing->shares, &tables, tables.width);
+	figures_print(showing->figures, own->diff, &tables, tables.width);
 	text_add(&text, "\n%s", tables.bytes ?: "");
-	if (width)
-		text_fit(&text, width);
 	err = show_text(&text, options->output, refusal);
 	free(text.bytes);
 	free(tables.bytes);
@@ -130,7 +128,7 @@ static int print_code(const struct showing *showing, const struct options *optio
 {
 	struct annotator *annotator = annotator_new();
 	json_t *record, *annotations, *one;
-	struct text text = {0};
+	struct text text = show_begin(options->output);
 	const char *event;
 	size_t i;
 	int err;

@@ -279,13 +279,14 @@ static void put_on_screen(struct text *text, struct stream *stream, const json_t
 /* Error and warning records are not printed here: they go to stderr. */
 static int write_table(struct stream *stream, const json_t *record)
 {
-	int width = stream->sink.terminal ? size_of_terminal(stream).ws_col : 0;
-	struct text text = {0};
+	struct text text = {0}, empty = {0};
 	int err = 0;
 
+	if (stream->sink.terminal)
+		empty = (struct text){.width = size_of_terminal(stream).ws_col, .ascii = !text_takes_utf8()};
 	for (const struct table *const *at = __start_tables; at < __stop_tables; at++) {
 		const struct table *table = *at;
-		struct text part = {.width = width};
+		struct text part = empty;
 
 		if (strcmp(table->type, string(record, "type")))
 			continue;
@@ -296,8 +297,10 @@ static int write_table(struct stream *stream, const json_t *record)
 			text_add_visible(&text, part.bytes);
 		free(part.bytes);
 	}
-	if (stream->sink.terminal && !text_takes_utf8())
+	if (empty.ascii)
 		text_to_ascii(&text);
+	if (empty.width && text.used && !stream->live)
+		text_fit(&text, empty.width);
 	if (stream->live)
 		put_on_screen(&text, stream, record);
 	if (text.used)

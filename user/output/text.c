@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/memory.h"
@@ -54,23 +56,50 @@ void text_add_visible(struct text *text, const char *from)
 	free(shown);
 }
 
+/* The bytes of a word that go on a line of which so many columns are left: all, or those up to a comma, if
+ * that is necessary and there is one. */
+static int word_part(const char *word, int length, int left, bool alone)
+{
+	int part = length, width = 0;
+
+	if (!alone || columns(word, word + length) <= left)
+		return length;
+	for (int i = 0; i < length; i++) {
+		width += (word[i] & 0xc0) != 0x80;
+		if (width > left)
+			break;
+		if (word[i] == ',')
+			part = i + 1;
+	}
+	return part;
+}
+
 void text_wrap(struct text *text, int indent, const char *of)
 {
-	int at = text->used ? column(text) : 0;
+	int at = text->used ? column(text) : 0,
+	    most = text->width && text->width < TEXT_WIDTH ? text->width : TEXT_WIDTH;
 	const char *space = "", *words;
 	struct text shown = {0};
 
 	text_add_visible(&shown, of);
 	words = shown.bytes;
 	while (*words) {
-		int length = strcspn(words, " "), width = columns(words, words + length);
+		int length = strcspn(words, " "), width = columns(words, words + length), part;
 
-		if (at + (int)strlen(space) + width > TEXT_WIDTH && *space) {
+		if (at + (int)strlen(space) + width > most && *space) {
 			text_add(text, "\n%*s", indent, "");
 			at = indent;
 			space = "";
 		}
-		text_add(text, "%s%.*s", space, length, words);
+		part = word_part(words, length, most - at, !*space);
+		text_add(text, "%s%.*s", space, part, words);
+		if (part < length) {
+			text_add(text, "\n%*s", indent, "");
+			at = indent;
+			space = "";
+			words += part;
+			continue;
+		}
 		at += strlen(space) + width;
 		space = " ";
 		words += length;
@@ -95,6 +124,12 @@ static const char *behind(const char *of, int wanted)
 	return of;
 }
 
+/* What stands for what is left out. */
+static const char *mark(const struct text *text)
+{
+	return text->ascii ? "..." : "…";
+}
+
 /* The content of a pair of brackets. */
 struct bracketed {
 	const char *begin, *end;
@@ -110,14 +145,14 @@ static const char *behind_operator(const char *at)
 
 #define BRACKETS_MOST 64 /* within each other */
 
-/* Finds the outermost brackets of a C++ name with the most content. A bracket behind a blank is none of a
- * name: "main (libc.so.6)". */
-static bool find_widest(const char *of, struct bracketed *widest)
+/* Finds the outermost brackets of a C++ name with the most content, of more than `least` columns. A bracket
+ * behind a blank is none of a name: "main (libc.so.6)". */
+static bool find_widest(const char *of, int least, struct bracketed *widest)
 {
 	const char *open[BRACKETS_MOST];
 	size_t depth = 0;
 
-	*widest = (struct bracketed){.columns = 1}; /* what "…" takes */
+	*widest = (struct bracketed){.columns = least};
 	for (const char *at = of; *at; at++) {
 		int width;
 
@@ -143,21 +178,22 @@ static bool find_widest(const char *of, struct bracketed *widest)
 
 static void add_without_middle(struct text *text, const char *of, int all, int width)
 {
-	int kept = width - 1, head = (kept + 1) / 2;
+	int kept = width - text_columns(mark(text)), head = (kept + 1) / 2;
 	const char *tail = behind(of, all - (kept - head));
 
-	text_add(text, "%.*s…%.*s", (int)(behind(of, head) - of), of, (int)(behind(of, all) - tail), tail);
+	text_add(text, "%.*s%s%.*s", (int)(behind(of, head) - of), of, mark(text),
+		 (int)(behind(of, all) - tail), tail);
 }
 
 /* The text with so many columns fewer in these brackets, or as few as there can be. xmalloc()ed. */
-static char *with_less(const char *of, const struct bracketed *in, int fewer)
+static char *with_less(const char *of, const struct bracketed *in, int fewer, bool ascii)
 {
-	struct text less = {0};
+	struct text less = {.ascii = ascii};
 	int most = in->columns - fewer;
 
 	text_add(&less, "%.*s", (int)(in->begin - of), of);
-	if (most < 3)
-		text_add(&less, "…");
+	if (most < text_columns(mark(&less)) + 2)
+		text_add(&less, "%s", mark(&less));
 	else
 		add_without_middle(&less, in->begin, in->columns, most);
 	text_add(&less, "%s", in->end);
@@ -169,17 +205,18 @@ static char *with_less(const char *of, const struct bracketed *in, int fewer)
 /* What is in the brackets of a name (arguments, parameters of templates) tells less than the rest. */
 void text_add_shortened(struct text *text, const char *of, int width)
 {
-	int all = text_columns(of);
+	int all = text_columns(of), least = text_columns(mark(text));
 	char *shorter = NULL, *before;
 	struct bracketed widest;
 
-	for (int i = 0; all > width && width >= 3 && i < PAIRS_MOST && find_widest(of, &widest); i++) {
+	for (int i = 0;
+	     all > width && width >= least + 2 && i < PAIRS_MOST && find_widest(of, least, &widest); i++) {
 		before = shorter;
-		of = shorter = with_less(of, &widest, all - width);
+		of = shorter = with_less(of, &widest, all - width, text->ascii);
 		free(before);
 		all = text_columns(of);
 	}
-	if (all <= width || width < 3)
+	if (all <= width || width < least + 2)
 		text_add(text, "%s", of);
 	else
 		add_without_middle(text, of, all, width);
@@ -209,7 +246,7 @@ static void add_broken(struct text *text, char *line, int width)
 
 void text_fit(struct text *text, int width)
 {
-	struct text fitting = {.width = text->width}, shown = {0};
+	struct text fitting = {.width = text->width, .ascii = text->ascii}, shown = {0};
 
 	text_add_visible(&shown, text->bytes);
 	for (char *line = shown.bytes, *end; line && *line; line = end) {
@@ -225,6 +262,28 @@ void text_fit(struct text *text, int width)
 	free(shown.bytes);
 	free(text->bytes);
 	*text = fitting;
+}
+
+struct text text_for_terminal(int fd)
+{
+	struct winsize size = {0};
+
+	if (!isatty(fd))
+		return (struct text){0};
+	if (ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col)
+		size.ws_col = TEXT_WIDTH;
+	return (struct text){.width = size.ws_col, .ascii = !text_takes_utf8()};
+}
+
+void text_print(struct text *text, FILE *out)
+{
+	if (text->ascii)
+		text_to_ascii(text);
+	if (text->width && text->used)
+		text_fit(text, text->width);
+	fputs(text->bytes ?: "", out);
+	free(text->bytes);
+	*text = (struct text){0};
 }
 
 bool text_takes_utf8(void)
@@ -248,7 +307,7 @@ void text_to_ascii(struct text *text)
 		{"…", "..."}, {"→", "->"}, {"·", "."}, {"µ", "u"}, {"×", "x"}, {"▁", "1"}, {"▂", "2"},
 		{"▃", "3"},   {"▄", "4"},  {"▅", "5"}, {"▆", "6"}, {"▇", "7"}, {"█", "8"},
 	};
-	struct text result = {0};
+	struct text result = {.width = text->width, .ascii = text->ascii};
 
 	for (size_t i = 0; i < text->used;) {
 		size_t length = 1, s = 0;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #define TEXT_WIDTH 80 /* columns of a terminal */
 
@@ -11,7 +12,8 @@
 struct text {
 	char *bytes;
 	size_t used, room;
-	int width; /* columns that the lines of tables should fit into; 0: there is no limit */
+	int width;  /* columns that lines should fit into; 0: there is no limit */
+	bool ascii; /* what marks that something is left out has to be ASCII */
 };
 
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -22,8 +24,9 @@ void text_add(struct text *text, const char *format, ...) __attribute__((format(
  */
 void text_add_visible(struct text *text, const char *from);
 
-/* Appends words, as text_add_visible() does, and a newline. Words that exceed TEXT_WIDTH continue on a new
- * line, indented by `indent` spaces. */
+/* Appends words, as text_add_visible() does, and a newline. Words that exceed TEXT_WIDTH, or the text's width
+ * if that is less, continue on a new line, indented by `indent` spaces. A word that exceeds a line alone is
+ * broken behind a comma. */
 void text_wrap(struct text *text, int indent, const char *words);
 
 /* The number of columns that text takes, which has no line feed. */
@@ -36,6 +39,13 @@ void text_add_shortened(struct text *text, const char *of, int width);
 /* Breaks lines that are wider than this at blanks, and shows characters as text_add_visible() does. Lines
  * that begin with # go on behind another #. */
 void text_fit(struct text *text, int width);
+
+/* Text for a terminal: of its width, and in ASCII if it does not take UTF-8. Without limits if the descriptor
+ * is of no terminal. */
+struct text text_for_terminal(int fd);
+
+/* Writes such a text, and frees it. */
+void text_print(struct text *text, FILE *out);
 
 /* Whether the terminal takes UTF-8, by the locale's environment variables (LC_ALL, LC_CTYPE, LANG). */
 bool text_takes_utf8(void);

@@ -5,20 +5,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "output/scribe_server.h"
 #include "output/sink.h"
 
-int show_width(const char *path)
+struct text show_begin(const char *path)
 {
-	struct winsize size = {0};
-
-	if (path || !isatty(STDOUT_FILENO))
-		return 0;
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? TEXT_WIDTH : size.ws_col;
+	return path ? (struct text){0} : text_for_terminal(STDOUT_FILENO);
 }
 
 /* less: colours pass, it ends at once if all fits on the screen, and what it has shown stays. */
@@ -79,14 +74,15 @@ static int page(const struct text *text, struct refusal *refusal)
 
 int show_text(struct text *text, const char *path, struct refusal *refusal)
 {
-	struct text safe = {0};
+	struct text safe = show_begin(path);
 	struct sink sink;
 	int err;
 
 	text_add_visible(&safe, text->bytes ?: "");
-	if (show_width(path)) {
-		if (!text_takes_utf8())
+	if (safe.width) {
+		if (safe.ascii)
 			text_to_ascii(&safe);
+		text_fit(&safe, safe.width);
 		err = page(&safe, refusal);
 		free(safe.bytes);
 		return err;

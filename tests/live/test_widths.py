@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What people read fits the terminal, however wide it is, with UTF-8 and without, and nothing is lost on the way."""
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+import pytest
+
+import hosts
+from records import NHMTAP, program
+
+WIDTHS = (60, 80, 100, 132, 200)
+LOCALES = ("C.UTF-8", "C")
+LONG = "std::map<std::string, std::vector<item>, compare<std::string>>::" + "insert_or_assign<int>(item const&, int)"
+
+
+def at(seconds):
+    return f"2026-01-01T00:00:{seconds:02d}.000000000Z"
+
+
+def record(number, kind, **members):
+    return {"type": kind, "schema_version": "3.1.0", "time": at(number), "run_id": "0" * 32, "seq": number, "activity": "a",
+            **members}
+
+
+def taken(nr):
+    return {"expected": nr, "aggregated": nr, "lost": {}}
+
+
+def interval(kind, **members):
+    return record(0, kind, start_time=at(0), duration_ns=10 ** 9, **members)
+
+
+LOADS = {"samples": 30, "period": 30, "latency_sum_period": 3000, "latency_max": 200, "latency_histogram_period": {"64": 30}}
+BEGIN = record(0, "start", version="0.1.0", command="profile", target={"cpus": "0-7"}, host={"cpus_online": 8, "kernel": "6.1.0"},
+               events=[])
+STORED = [BEGIN,
+          interval("count", event="MEM_LOAD_RETIRED.LLC_UNSHARED_HIT:u", status="multiplexed", value=123456789, scaled=234567890,
+                   enabled_ns=2 * 10 ** 9, running_ns=10 ** 9, bound={"low": 234000000, "high": 235000000}),
+          interval("profile", event="cycles", enabled_ns=1, running_ns=1, samples=taken(30), entries=[
+              {"comm": "a-long-command-n", "code": {"symbol": LONG, "module": "/usr/lib/x86_64-linux-gnu/a/long/path/liblong.so.6"},
+               "samples": 20, "period": 20},
+              {"comm": "short", "code": {"symbol": "f", "module": "/bin/x"}, "samples": 10, "period": 10}]),
+          interval("mem", event="load-latency", enabled_ns=1, running_ns=1, samples=taken(30), entries=[
+              {"source": "local_dram_exclusive", "comm": "a-long-command-n", "variable": "a_variable_with_a_long_name",
+               "data_module": "/usr/lib/x86_64-linux-gnu/liblong.so.6", "data_type": "struct with_a_rather_long_name",
+               "field": "and.its.field", **LOADS}]),
+          interval("offcore", cells=[
+              {"request": request, "response": response, "scaled": 10 * i + j, "bound": {"low": 0, "high": 99}}
+              for i, request in enumerate(("DEMAND_DATA_RD", "DEMAND_RFO")) for j, response in enumerate(("LLC_MISS", "LLC_HIT"))]),
+          interval("branch", event="branches", enabled_ns=1, running_ns=1, samples=taken(1), entries=[
+              {"kind": "edge", "count": 50, "mispredicted": 5, "from": {"symbol": LONG, "module": "/bin/x"},
+               "to": {"symbol": "called", "module": "/bin/x"}}])]
+SHARES = [{"name": "stalled", "share": .6, "low": .5, "high": .7},
+          {"name": "memory_bound", "parent": "stalled", "share": .25, "low": .2, "high": .3,
+           "sampled": {"by": "profile -e MEM_LOAD_RETIRED.LLC_MISS:pp --by line", "samples": 100},
+           "where": [{"share": .9, "symbol": LONG, "module": "/bin/x", "file": "/a/long/path/to/the/source/file.cc", "line": 123}],
+           "objects": [{"share": .8, "variable": "a_variable_with_a_long_name", "data_type": "struct with_a_rather_long_name",
+                        "field": "and.its.field", "data_module": "/usr/lib/x86_64-linux-gnu/liblong.so.6"}]},
+          {"name": "retiring", "share": .4, "low": .3, "high": .5}]
+CONFIG = {"activities": [{"name": "a-profile", "command": "profile", "all_cpus": True, "freq": 99, "interval_ms": 1000},
+                         {"name": "counts", "command": "stat", "all_cpus": True, "event": "page-faults", "interval_ms": 1000}]}
+
+
+def files(folder):
+    """Files for the commands that read some: their places by name."""
+    for name, content in (("stored", STORED), ("again", STORED),
+                          ("analysis", [BEGIN | {"command": "analyze"}, interval("analysis", shares=SHARES, verdict=[
+                              {"name": "memory_bound"}])])):
+        (folder / name).write_text("".join(json.dumps(one | {"seq": i}) + "\n" for i, one in enumerate(content)))
+    (folder / "config").write_text(json.dumps(CONFIG))
+    return {name: folder / name for name in ("stored", "again", "analysis", "config")}
+
+
+# What they print is the same each time, as long as the machine is.
+SAME = {
+    "help": "help", "stat --help": "stat --help", "mem --help": "mem --help", "machine --help": "machine --help",
+    "run --help": "run --help", "list": "list --cpu nehalem-ep", "list of some": "list --cpu nehalem-ep MEM*",
+    "explain": "explain --cpu nehalem-ep MEM_LOAD_RETIRED.LLC_MISS:pp",
+    "explain -e of a group": "explain --cpu nehalem-ep UOPS_RETIRED.STALL_CYCLES,BR_INST_RETIRED.ALL_BRANCHES:p",
+    "doctor": "doctor {host}", "doctor -v": "doctor -v {host}", "show": "show {stored}", "show --diff": "show --diff {stored} {again}",
+    "show --by": "show --by comm,module {stored}", "analyze": "analyze {analysis}",
+}
+# What these print changes, but not that it fits.
+OTHER = {
+    "stat": "stat -e page-faults,task-clock,context-switches -- true", "profile": "profile -e page-faults:u -c 1 -- {names} here=50",
+    "profile -g": "profile -g -e page-faults:u -c 1 -- {names} here=50",
+    "mem": "mem -e page-faults:u -c 1 --by comm,symbol,variable,type -- {names} here=50",
+    "stream": "stream -e page-faults:u -c 1 -- {names} here=50", "machine --list": "machine --list",
+    "run --check": "run --check {config}",
+}
+
+
+def on_terminal(words, columns, locale):
+    """What a command writes to a terminal of this width: stdout and stderr."""
+    ours, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    done = subprocess.Popen([NHMTAP, *words], stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.DEVNULL,
+                            env=os.environ | {"LC_ALL": locale, "PAGER": "cat", "TERM": "xterm"})
+    os.close(terminal)
+    said = b""
+    try:
+        while part := os.read(ours, 1 << 16):
+            said += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    done.wait()
+    return said.decode().replace("\r\n", "\n")
+
+
+def without_limits(words):
+    """What it writes to a file for people, whose lines may have any width."""
+    form = [] if words[0] in ("help", "show") or words[-1] == "--help" else ["--format", "table"]
+    return subprocess.run([NHMTAP, words[0], *form, *words[1:]], stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                          env=os.environ | {"LC_ALL": "C.UTF-8"}).stdout.decode()
+
+
+@pytest.fixture(scope="module")
+def words_of(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("widths")
+    known = files(folder) | {"names": program("names"), "host": "--host-root=" + hosts.build(folder / "host", hosts.NEHALEM)}
+    return lambda command: command.format(**known).split()
+
+
+def too_wide(said, columns):
+    return [line for line in said.splitlines() if len(line) > columns]
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("command", [*SAME.values(), *OTHER.values()], ids=[*SAME, *OTHER])
+def test_no_line_is_wider_than_the_terminal(words_of, command, columns, locale):
+    said = on_terminal(words_of(command), columns, locale)
+    assert said.strip() and too_wide(said, columns) == []
+    assert locale != "C" or said.isascii()
+
+
+def content(said):
+    """The characters that are neither blanks nor the begin of a line of remarks."""
+    return re.sub(r"^# |\s", "", said, flags=re.M)
+
+
+def headings(said):
+    """The words above the columns of the tables of `show`."""
+    return [word for line in said.splitlines() if re.match(r" *(samples +share|branches +share|value +from|first +second) ", line) for word in line.split()]
+
+
+NARROW = re.compile(r"^# too narrow for (.*)\n", re.M)
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("command", SAME.values(), ids=SAME)
+def test_narrow_terminals_lose_only_middles_of_names_and_columns_that_they_tell_of(words_of, command, columns):
+    words = words_of(command)
+    whole, said = without_limits(words), on_terminal(words, columns, "C.UTF-8")
+    told = [name for names in NARROW.findall(said) for name in names.split(", ")]
+    assert sorted(headings(said) + told) == sorted(headings(whole))
+    if said.count("…") == whole.count("…") and not told:
+        assert content(said) == content(whole)
+        return
+    assert too_wide(whole, columns), "nothing needed to be shortened"
+    everything = content(whole)
+    for line in NARROW.sub("", said).splitlines():
+        assert all(content(piece) in everything for word in line.split() for piece in word.split("…")
+                   if word != "#"), line
