@@ -187,10 +187,28 @@ def test_patterns_beside_named_ones_are_measured_from_the_first_instruction_too(
     remove(named)
     lost = sum(sum(r["samples"]["lost"].values()) for r in result.of("end") if "samples" in r)
     assert total(result) + lost >= 200 * 50 + 300
+    assert not result.of("warning", cause="pattern_unfit"), "they have gone, but they have fitted"
     assert not [r for r in result.records if "cgroups_late" in r] and not result.of("warning", cause="cgroups_late")
     if "--for-each-cgroup" in command:
         counts = {r["cgroup"]: r["value"] for r in result.of("count")}
         assert counts[f"{path}/a\\x2db"] >= 300 - counts.get(MISSED, 0)
+
+
+@pytest.mark.parametrize("command", [["stat"], ["profile", "-c", "1"]], ids=" ".join)
+def test_a_pattern_that_fits_no_cgroup_is_told_with_those_that_may_be_meant(nhmtap, tmp_path, child, command):
+    path, _ = child
+    patterns = [f"{path[:-2]}dl/*", f"{os.path.dirname(path)}/c*", "/there/is/no/such/*"]
+    result = nhmtap.into(tmp_path / "out", *command, *FAULTS, "-G", ",".join(patterns), "-I", "100", "--interval-count", "3")
+    told = {r["why"]: r.get("remedy", "") for r in result.of("warning", cause="pattern_unfit")}
+    assert list(told) == [f"no cgroup fits the pattern '{pattern}'" for pattern in (patterns[0], patterns[2])]
+    assert path in told[f"no cgroup fits the pattern '{patterns[0]}'"]
+    assert all(why in result.err for why in told)
+
+
+def test_an_id_that_no_container_has_is_told(nhmtap, tmp_path):
+    result = nhmtap.into(tmp_path / "out", "stat", *FAULTS[:2], "--container", "deadbeef", "--duration", "0.1")
+    told = result.one("warning", cause="pattern_unfit")
+    assert "'deadbeef'" in told["why"] and told["why"] in result.err
 
 
 @pytest.mark.parametrize("command", [["stat", "--per", "cpu"], ["mem", "-c", "1", "--stream"]], ids=" ".join)

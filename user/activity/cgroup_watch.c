@@ -222,8 +222,10 @@ static bool fits(const struct activity *activity, const char *path)
 	const struct target *target = &activity->plan.target;
 
 	for (size_t i = 0; i < target->nr_patterns; i++)
-		if (fits_pattern(activity, &target->patterns[i], path))
+		if (fits_pattern(activity, &target->patterns[i], path)) {
+			target->patterns[i].fitted = true;
 			return true;
+		}
 	return false;
 }
 

@@ -28,6 +28,7 @@ struct cgroup_watch {
 		__u64 late_ns; /* CPU time that was used in it before it was measured, in this interval */
 	} * list;
 	bool told;	     /* see warn_of_late_cgroups() */
+	bool compared;	     /* see warn_of_unfit_patterns() */
 	__u64 late, late_ns; /* sums over all, also those whose place another has taken */
 	__u64 unseen; /* cgroups that fitted a pattern and were gone when they were looked for, likewise */
 	__u64 newest, newest_before; /* greatest id of a cgroup that had sums: at the last gathering, the one

@@ -61,6 +61,7 @@ void activity_report(struct activity *activity, bool last)
 	warn_of_registers(activity);
 	warn_of_share(activity);
 	warn_of_late_cgroups(activity);
+	warn_of_unfit_patterns(activity);
 	if (last)
 		warn_of_unfollowed(activity);
 	session_end_interval(session);

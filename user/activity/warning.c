@@ -7,7 +7,11 @@
 
 #include "base/array.h"
 #include "base/list.h"
+#include "base/memory.h"
+#include "base/nearest.h"
 #include "base/visible.h"
+#include "host/cgroup_pattern.h"
+#include "host/cgroups.h"
 #include "record/record.h"
 #include "record/samples.h"
 
@@ -292,4 +296,96 @@ int warn_of_late_cgroups(struct activity *activity)
 			   "remedy", remedy);
 	activity->cgroup_watch.told = true;
 	return put(activity, record, "cgroups_late", why);
+}
+
+/* --- patterns without a cgroup ------------------------------------------------------------------ */
+
+#define NEAREST_CGROUPS 3
+#define CGROUPS_MOST	4096 /* that are compared */
+
+struct alike {
+	const struct cgroup_pattern *pattern;
+	struct nearest nearest;
+	char **paths; /* what `nearest` refers to */
+	size_t nr;
+	bool fits;
+};
+
+/* Whether a cgroup of the path fits, also in a container's id, which is a part of the path. */
+static bool fits_path(const struct cgroup_pattern *pattern, const char *path)
+{
+	return pattern->container ? strstr(path, pattern->text) != NULL : cgroup_fits(pattern->text, path);
+}
+
+static bool compare_cgroup(void *context, const char *path, __u64 id)
+{
+	struct alike *alike = context;
+
+	alike->fits |= fits_path(alike->pattern, path);
+	if (!alike->fits && alike->nr < CGROUPS_MOST) {
+		*xappend(alike->paths, alike->nr) = xstrdup(path);
+		nearest_offer(&alike->nearest, alike->paths[alike->nr - 1]);
+	}
+	return !alike->fits;
+}
+
+/* The pattern up to the parts that are nothing but '*', which are no typing errors. */
+static char *plain_part(const char *pattern)
+{
+	char *plain = xstrdup(pattern);
+
+	for (size_t end = strlen(plain); end && strchr("*/", plain[end - 1]); end--)
+		plain[end - 1] = '\0';
+	return plain;
+}
+
+static int warn_of_unfit(struct activity *activity, const struct cgroup_pattern *pattern, const char *nearest)
+{
+	json_t *record = json_pack("{s:s}", "type", "warning");
+	char why[300], remedy[600] = "";
+
+	snprintf(why, sizeof(why),
+		 pattern->container ? "no container has an id that begins with '%.200s'"
+				    : "no cgroup fits the pattern '%.200s'",
+		 pattern->text);
+	if (*nearest)
+		snprintf(remedy, sizeof(remedy), "did you mean %s", nearest);
+	say("nhmtap: %s: %s, so far.%s%s%s", activity->name, why, *remedy ? " Next: " : "", remedy,
+	    *remedy ? "?" : "");
+	if (*remedy)
+		json_object_set_new(record, "remedy", json_string(remedy));
+	return put(activity, record, "pattern_unfit", why);
+}
+
+static int look_for_alike(struct activity *activity, const struct cgroup_pattern *pattern)
+{
+	struct alike alike = {.pattern = pattern};
+	char *plain = plain_part(pattern->text), text[512] = "";
+	int err = 0;
+
+	nearest_begin(&alike.nearest, plain, NEAREST_CGROUPS);
+	cgroups_walk(activity->session->host.cgroup_mount, "", 0, compare_cgroup, &alike);
+	if (!alike.fits) {
+		nearest_print(&alike.nearest, text, sizeof(text));
+		err = warn_of_unfit(activity, pattern, text);
+	}
+	for (size_t i = 0; i < alike.nr; i++)
+		free(alike.paths[i]);
+	free(alike.paths);
+	free(plain);
+	return err;
+}
+
+int warn_of_unfit_patterns(struct activity *activity)
+{
+	const struct target *target = &activity->plan.target;
+	int err = 0;
+
+	if (activity->cgroup_watch.compared)
+		return 0;
+	activity->cgroup_watch.compared = true;
+	for (size_t i = 0; i < target->nr_patterns && !err; i++)
+		if (!target->patterns[i].fitted)
+			err = look_for_alike(activity, &target->patterns[i]);
+	return err;
 }

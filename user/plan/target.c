@@ -149,7 +149,8 @@ static char *cgroup_folder(const struct host *host, const char *name)
 
 static void add_pattern(struct target *target, const char *text, bool container)
 {
-	*xappend(target->patterns, target->nr_patterns) = (struct cgroup_pattern){xstrdup(text), container};
+	*xappend(target->patterns, target->nr_patterns) =
+		(struct cgroup_pattern){.text = xstrdup(text), .container = container};
 }
 
 static void add_cgroup_pattern(struct target *target, const char *name)

@@ -36,6 +36,7 @@ struct target {
 	struct cgroup_pattern {
 		char *text;	/* "/system.slice/" "*.service"; for a container, the beginning of its id */
 		bool container; /* matches a container's id; its path does not matter */
+		bool fitted;	/* some cgroup has, in this run */
 	} * patterns;
 	size_t nr_patterns;
 	bool by_switches; /* cgroups are counted without events of their own, if the kernel supports it */
