@@ -56,3 +56,18 @@ def test_what_is_refused_is_told_without_a_screen():
     with Terminal(NHMTAP, "top", "-e", "nosuchevent", "-p", "1") as seen:
         assert "nosuchevent" in seen.end()
         assert open(seen.status, encoding="ascii").read() != "0\n"
+
+
+def test_single_samples_are_shown_too_while_they_come_and_replayed(tmp_path):
+    """By construction: names.c makes 300 page faults in here(), each of which is a sample."""
+    kept = tmp_path / "kept.jsonl"
+    shown = re.compile(r"^ +300 +\d+\.\d% .* names +here \(names\)", re.M)
+    with Terminal(NHMTAP, "top", "--record", kept, "stream", "-e", "page-faults:u", "-c", "1", "-I", "100", "--", program("names"),
+                  "here=300", columns=100) as seen:
+        seen.until(lambda screen: "ENDED" in screen and shown.search(screen))
+        seen.type("q")
+        seen.end()
+    assert sum('"type":"sample"' in line for line in kept.read_text(encoding="utf-8").splitlines()) >= 300
+    with Terminal(NHMTAP, "top", kept, columns=100) as seen:
+        seen.type("e")
+        seen.until(shown.search)

@@ -14,6 +14,7 @@
 #include "view/figures.h"
 #include "view/heading.h"
 #include "view/shares.h"
+#include "view/singles.h"
 #include "view/weights.h"
 
 #define ROWS_SHOWN 1000
@@ -178,11 +179,21 @@ static void take_health(struct view_tables *tables, const json_t *record)
 		account->lost += json_number_value(count);
 }
 
+/* What a single sample stands for. */
+static void take_single(void *tables, const json_t *record)
+{
+	view_take(tables, record);
+}
+
 void view_take(struct view_tables *tables, const json_t *record)
 {
 	const char *type = string(record, "type");
 	bool frames = !strcmp(type, "frames"), own = view_of(type) == tables->wanted.view;
 
+	if (!strcmp(type, "sample")) {
+		single_take(record, take_single, tables);
+		return;
+	}
 	tables->records += own || tables->wanted.view == VIEW_HEALTH;
 	if (tables->wanted.view == VIEW_HEALTH) {
 		heading_take(&tables->heading, record);
