@@ -330,19 +330,22 @@ EACH_ACTIVITY = [
     {"name": "cgroups", "command": "stat", "event": "page-faults", "for_each_cgroup": "/*", "interval_ms": 100},
     {"name": "samples", "command": "profile", "all_cpus": True, "by": "comm,pid,cgroup,symbol,line", "interval_ms": 100, **FAULTS},
     {"name": "stacks", "command": "profile", "all_cpus": True, "call_graph": True, "interval_ms": 100, "freq": 199},
-    {"name": "loads", "command": "mem", "all_cpus": True, "by": "page,symbol", "interval_ms": 100, **FAULTS}]
+    {"name": "loads", "command": "mem", "all_cpus": True, "by": "page,symbol", "interval_ms": 100, **FAULTS},
+    {"name": "each", "command": "stream", "event": "cpu-clock", "freq": 49, "all_cpus": True, "fields": "comm,pid,symbol"}]
 # Their formats follow the dot; %t: a file has one interval.
-FILES = ("x.table", "x.openmetrics", "x.otlp", "x.otlp-profiles-json", "%t.folded", "%t.pprof", "%t.firefox", "%t.callgrind")
+FILES = ("x.table", "x.openmetrics", "x.otlp", "x.otlp-profiles-json", "x.flat", "%t.folded", "%t.pprof", "%t.firefox",
+         "%t.callgrind", "%t.speedscope")
 
 
-def test_counts_samples_and_outputs_need_only_the_calls_of_the_profile(tmp_path, root, hidden_puppet):
+@pytest.mark.parametrize("files", [FILES[:5], FILES[5:]], ids=["records", "files of intervals"])
+def test_counts_samples_and_outputs_need_only_the_calls_of_the_profile(tmp_path, root, hidden_puppet, files):
     folder = tmp_path / "volume"
     folder.mkdir(mode=0o777)
     place, config = "/var/log/nhmtap", {"activities": EACH_ACTIVITY}
     with Receiver() as metrics, Receiver() as profiles, socket.create_server(("127.0.0.1", 0)) as server:
         config["outputs"] = [
             {}, {"path": f"{place}/x.jsonl.zst"}, {"path": f"{place}/x.prom", "format": "prometheus"},
-            *({"path": f"{place}/{name}", "format": name.partition(".")[2]} for name in FILES),
+            *({"path": f"{place}/{name}", "format": name.partition(".")[2]} for name in files),
             {"path": f"tcp:127.0.0.1:{server.getsockname()[1]}"}, {"path": f"unix:{place}/nobody"},
             {"path": "listen", "format": "openmetrics"}, {"path": metrics.url(), "format": "otlp"},
             {"path": profiles.url("/v1development/profiles"), "format": "otlp-profiles"}]
@@ -365,7 +368,7 @@ def test_counts_samples_and_outputs_need_only_the_calls_of_the_profile(tmp_path,
     assert result.one("end", activity="session")["reason"] == "terminated", result.err
     assert not result.of("error")
     assert all(r["samples"]["aggregated"] for r in result.of("end") if "samples" in r)
-    assert all(any(path.stat().st_size for path in folder.glob(name.replace("%t", "*"))) for name in FILES)
+    assert all(any(path.stat().st_size for path in folder.glob(name.replace("%t", "*"))) for name in files)
 
 
 # Says for each call whether it fails with EPERM. That of a capability that the profile does not need would fail by itself.
