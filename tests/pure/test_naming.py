@@ -1146,6 +1146,31 @@ def mutants(original):
         yield original[:place] + chance.randbytes(chance.randrange(1, 24)) + original[place + 24:]
 
 
+def test_broken_tables_too_large_to_be_kept_do_no_harm(engine, tmp_path):
+    """Symbols with random bytes, section headers with extreme numbers, and files that were cut short."""
+    chance, strings, entries = random.Random(43), bytearray(b"\0"), [bytes(24)]
+    for number in range(600):
+        entries.append(manysymbols.symbol(len(strings), manysymbols.slot(0) + 8 * chance.randrange(500), 16))
+        strings += f"name{number}".encode() + b"\0"
+    manysymbols.write(tmp_path / "whole", 300, b"".join(entries), bytes(strings))
+    whole, names, found = (tmp_path / "whole").read_bytes(), engine("-b", 16000), []
+    table, headers = whole.find(entries[1]), struct.unpack_from("<Q", whole, 40)[0]
+    for number in range(240):
+        broken = bytearray(whole)
+        if number % 3 == 0:
+            for _ in range(20):
+                broken[table + chance.randrange(600 * 24)] = chance.randrange(256)
+        elif number % 3 == 1:
+            at = headers + 64 * chance.randrange(1, 5) + chance.choice((4, 24, 32, 40, 56))
+            broken[at:at + 4] = chance.choice((0, 1, 23, 2 ** 31, 2 ** 32 - 1, len(whole) - 1)).to_bytes(4, "little")
+        else:
+            del broken[chance.randrange(len(broken)):]
+        (tmp_path / f"broken{number}").write_bytes(broken)
+        found += [names.file(tmp_path / f"broken{number}", offset) for offset in (0x1080, 0x1404, 0x1ff0)]
+    assert not any("failed" in name for name in found)  # the worker has not ended
+    assert sum(bool(name["frames"]) for name in found) > 200
+
+
 @pytest.mark.parametrize("options", [["-gdwarf-5"], ["-gdwarf-4", "-rdynamic"], ["-gz=zlib"]], ids=" ".join)
 def test_broken_files_do_no_harm(engine, compiled, tmp_path, options):
     path = compiled(*options)
