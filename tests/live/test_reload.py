@@ -131,6 +131,10 @@ def of_flat(text):
     return sum(r["value"] for r in rows)
 
 
+def of_totals(text):
+    return [r["total"] for r in lines(text) if r.get("activity") == "counts" and "value" in r][-1]
+
+
 def of_table(text):
     return sum(int(n.replace(",", "").replace("_", "")) for n in re.findall(r"([\d,_]+)\s+page-faults$", text, re.M))
 
@@ -330,6 +334,37 @@ def test_the_counts_of_an_output_that_moves_go_on(nhmtap, tmp_path, puppet):
         session.end(path=tmp_path / "flat.2")
     totals = [r["total"] for r in lines((tmp_path / "flat.2").read_text()) if r.get("activity") == "counts" and "value" in r]
     assert totals[-1] == 15 and of_page((tmp_path / "prometheus.2").read_text()) == 15
+
+
+def of_deltas(text):
+    return [n for n in map(of_otlp, text.splitlines()) if n]
+
+
+def of_cumulative(text):
+    """The last value since each start of the series."""
+    points = [point for line in text.splitlines() for own, point in otlp.points(otlp.read(line, 2), "nhmtap.events")
+              if own["activity"] == "counts"]
+    return list({point.start_time_unix_nano: point.as_int for point in points}.values())
+
+
+@pytest.mark.parametrize("output, read, renamed, other", [
+    ({"format": "openmetrics"}, of_page, 5, 15), ({"format": "prometheus"}, of_page, 5, 15), ({"format": "flat"}, of_totals, 5, 15),
+    ({"format": "otlp"}, of_deltas, [10, 5], [15]),
+    ({"format": "otlp", "temporality": "cumulative"}, of_cumulative, [10, 5], [15])])
+def test_a_name_that_another_event_gets_begins_anew_and_the_others_go_on(nhmtap, tmp_path, puppet, output, read, renamed, other):
+    def named(event):
+        pid = str(puppet.pid)
+        return [faults("counts", "stat", pid=pid, event=f"{event}/name=x/"), faults("more", "stat", pid=pid)]
+
+    path = tmp_path / "totals"
+    with Session(nhmtap, tmp_path, named("page-faults"), outputs=[{"path": str(path), **output}]) as session:
+        puppet.do("faults=10")
+        session.reload(named("minor-faults"))
+        puppet.do("faults=5")
+        session.end(path=path)
+    text = path.read_text()
+    assert read(text) == renamed
+    assert read(text.replace('"counts"', '"-"').replace('"more"', '"counts"')) == other
 
 
 def test_a_record_file_that_changes_has_whole_streams_one_after_the_other(nhmtap, tmp_path, puppet):

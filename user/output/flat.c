@@ -169,6 +169,23 @@ static int write_flat(struct stream *stream, const json_t *record)
 	return err ? err : write_losses(stream, record);
 }
 
+/* The keys of a series begin with these. */
+static void begin_anew(struct stream *stream, const char *activity, const char *event)
+{
+	json_t *name = json_string(event), *total;
+	struct compact first = {0};
+	const char *key;
+	void *next;
+
+	compact_add_text(&first, activity);
+	compact_add_text(&first, "event=");
+	compact_add_value(&first, name);
+	json_object_foreach_safe(stream->own, next, key, total) if (!strncmp(key, first.text, first.used))
+		json_object_del(stream->own, key);
+	json_decref(name);
+	free(first.text);
+}
+
 /* Its own state is an object: the total of each series. */
 static void release(struct stream *stream)
 {
@@ -181,6 +198,7 @@ static const struct format flat = {
 	.measured = true,
 	.numbered = true,
 	.write = write_flat,
+	.begin_anew = begin_anew,
 	.release = release,
 };
 REGISTER_FORMAT(flat);

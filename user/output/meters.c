@@ -90,6 +90,7 @@ static const char *text_of(struct meters *meters, const json_t *labels)
 static void forget_series(struct meters *meters, struct meter *family, size_t at)
 {
 	struct meter_series *series = &family->series[at];
+	bool was_bounded = series->bounded;
 
 	json_object_del(family->index, text_of(meters, series->labels));
 	json_decref(series->labels);
@@ -97,7 +98,7 @@ static void forget_series(struct meters *meters, struct meter *family, size_t at
 	*series = family->series[--family->nr];
 	if (at < family->nr)
 		json_object_set_new(family->index, text_of(meters, series->labels), json_integer(at));
-	meters->used--;
+	meters->used -= was_bounded;
 }
 
 static void forget_unused(struct meters *meters)
@@ -111,6 +112,18 @@ static void forget_unused(struct meters *meters)
 		for (size_t i = family->nr; i--;)
 			if (family->series[i].bounded && family->series[i].used + UNUSED_S < now)
 				forget_series(meters, family, i);
+}
+
+void meters_forget_event(struct meters *meters, const char *activity, const char *event)
+{
+	for (struct meter *family = meters->families; family; family = family->next)
+		for (size_t i = family->nr; i--;) {
+			const json_t *labels = family->series[i].labels;
+
+			if (!strcmp(string(labels, "activity"), activity) &&
+			    !strcmp(string(labels, "event"), event))
+				forget_series(meters, family, i);
+		}
 }
 
 static struct meter_series *new_series(struct meters *meters, struct meter *meter, json_t *labels)

@@ -68,6 +68,9 @@ void meters_release(struct meters *meters);
 bool meters_take(struct meters *meters, const char *activity, const struct calls *calls,
 		 const json_t *record);
 
+/* Forgets the series of an activity's event ("" for no activity): another one gets its name. */
+void meters_forget_event(struct meters *meters, const char *activity, const char *event);
+
 /* Takes nhmtap's own cost so far, and its version. */
 void meters_take_self(struct meters *meters);
 

@@ -222,6 +222,11 @@ static int put_page(struct stream *stream)
 	return err;
 }
 
+static void begin_anew(struct stream *stream, const char *activity, const char *event)
+{
+	meters_forget_event(meters_of(stream), activity, event);
+}
+
 static void release(struct stream *stream)
 {
 	meters_release(stream->own);
@@ -237,6 +242,7 @@ static const struct format openmetrics = {
 	.finish = put_page,
 	.page = add_openmetrics,
 	.media = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+	.begin_anew = begin_anew,
 	.release = release,
 };
 REGISTER_FORMAT(openmetrics);
@@ -251,6 +257,7 @@ static const struct format prometheus = {
 	.finish = put_page,
 	.page = add_prometheus,
 	.media = "text/plain; version=0.0.4; charset=utf-8",
+	.begin_anew = begin_anew,
 	.release = release,
 };
 REGISTER_FORMAT(prometheus);

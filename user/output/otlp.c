@@ -223,6 +223,12 @@ static int put_metrics(struct stream *stream)
 	return err;
 }
 
+static void begin_anew(struct stream *stream, const char *activity, const char *event)
+{
+	put_metrics(stream); /* what the other one has counted */
+	meters_forget_event(otlp_of(stream)->meters, activity, event);
+}
+
 static void release(struct stream *stream)
 {
 	struct otlp *otlp = stream->own;
@@ -244,6 +250,7 @@ static const struct format otlp = {
 	.finish = put_metrics,
 	.media = "application/json",
 	.halve = otlp_halve,
+	.begin_anew = begin_anew,
 	.release = release,
 };
 REGISTER_FORMAT(otlp);

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/hex.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -405,6 +406,41 @@ static int write_parts(struct stream *stream, json_t *record, const struct recor
 	return err;
 }
 
+/* Whether two events of the same name count the same. */
+static bool same_event(const json_t *before, const json_t *now)
+{
+	static const char *const members[] = {"type",	      "config",		"config1",    "config2",
+					      "exclude_user", "exclude_kernel", "exclude_hv", "exclude_idle",
+					      "exclude_host", "exclude_guest"};
+	const json_t *old_attr = json_object_get(before, "attr"), *attr = json_object_get(now, "attr");
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		json_t *old = json_object_get(old_attr, members[i]), *new = json_object_get(attr, members[i]);
+
+		if (old != new && !json_equal(old, new))
+			return false;
+	}
+	return true;
+}
+
+/* A reload can give the name of an event to another one. */
+static void take_events(struct stream *stream, const char *activity, json_t *events)
+{
+	const json_t *known = json_object_get(stream->events, activity);
+	json_t *before, *now;
+	size_t i, j;
+
+	json_array_foreach(known, i, before)
+		json_array_foreach(events, j, now)
+			if (!strcmp(string(before, "name"), string(now, "name")) &&
+			    integer(before, "nth") == integer(now, "nth") && !same_event(before, now) &&
+			    stream->format->begin_anew)
+				stream->format->begin_anew(stream, activity, string(now, "name"));
+	if (!stream->events)
+		stream->events = json_object();
+	json_object_set(stream->events, activity, events);
+}
+
 static void remember(struct stream *stream, json_t *record, const char *activity)
 {
 	const char *type = json_string_value(json_object_get(record, "type"));
@@ -413,11 +449,8 @@ static void remember(struct stream *stream, json_t *record, const char *activity
 		calls_define(&stream->calls, record);
 	if (!strcmp(type, "start") && !stream->start)
 		stream->start = json_incref(record);
-	if (!strcmp(type, "start") && json_object_get(record, "events")) {
-		if (!stream->events)
-			stream->events = json_object();
-		json_object_set(stream->events, activity ? activity : "", json_object_get(record, "events"));
-	}
+	if (!strcmp(type, "start") && json_object_get(record, "events"))
+		take_events(stream, activity ? activity : "", json_object_get(record, "events"));
 }
 
 bool stream_takes(const struct stream *stream, const char *activity)

@@ -43,6 +43,9 @@ struct format {
 	int (*finish)(struct stream *stream);
 	/* Appends the page that /metrics of --listen serves; NULL: the format can't be served there. */
 	void (*page)(struct stream *stream, struct text *page);
+	/* Begins the totals of an activity's event anew: from here on another event has its name. NULL: there
+	 * are no totals. */
+	void (*begin_anew)(struct stream *stream, const char *activity, const char *event);
 	bool resources;	    /* it names the resource that its numbers are of */
 	bool linkage_names; /* it can show mangled names beside others */
 	const char *media;  /* media type for Content-Type */
