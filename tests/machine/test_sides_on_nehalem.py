@@ -119,3 +119,9 @@ def test_every_pmu_that_the_kernel_has_counts_the_side_or_says_why_not(two_cores
         assert result.status == (1 if event.startswith("msr/") or side == "h" else 0), result.stderr
         why = "on all sides together" if event.startswith("msr/") else "without u and k"
         assert not result.status or why in result.stderr
+
+
+@pytest.mark.parametrize("command", ["profile -c 1000", "profile -F 99", "mem -c 1000", "stream -c 1000"])
+def test_an_event_of_a_pmu_that_takes_no_samples_is_refused_with_the_way_to_count_it(two_cores, command):
+    result = two_cores.run(f"nhmtap {command} -e msr/tsc/ -- true")
+    assert result.status == 2 and "its PMU counts, and takes no samples. Next: count it with nhmtap stat" in result.stderr

@@ -111,3 +111,11 @@ def test_a_pmu_that_takes_addresses_is_refused(explained, name):
     for event in (f"{name}/config=1/", f"{name}/config=1/u"):
         code, _, error = explained(event)
         assert code == 1 and "no term can give" in error
+
+
+@pytest.mark.parametrize("command", ["profile", "mem", "stream"])
+def test_samples_of_a_tracepoint_are_refused_with_what_takes_them(nhmtap, host, command):
+    # perf_event_set_bpf_prog(), kernel/events/core.c: BPF_PROG_TYPE_TRACEPOINT alone
+    for way in ("-c", "-F"):
+        result = nhmtap(command, host(NEHALEM, PMUS, TRACEPOINTS), "-e", "tracepoint/config=372/", way, "7", "--", "true")
+        assert result.status == 1 and "none of a tracepoint" in result.err and "Next: count it with nhmtap stat" in result.err

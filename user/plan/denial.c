@@ -204,6 +204,12 @@ static int denied_invalid(const struct denied *d)
 				    "CPU: it came with architectural perfmon version 3");
 		return instead(d->refusal, "leave out any, and count both threads");
 	}
+	if (attr->sample_period && d->event->sideless) {
+		/* msr_event_init(), cstate_pmu_event_init(), rapl_pmu_event_init(), uncore_pmu_event_init()
+		 */
+		because(d->refusal, "its PMU counts, and takes no samples");
+		return instead(d->refusal, "count it with nhmtap stat");
+	}
 	because(d->refusal, "the kernel refuses this request: type %u, config 0x%llx, config1 0x%llx%s",
 		attr->type, attr->config, attr->config1,
 		attr->sample_period && !attr->freq ? ", and its period" : "");

@@ -403,6 +403,19 @@ static int no_side(const struct subject *s, struct refusal *refusal)
 
 /* --- periods and rights ----------------------------------------------------------------------- */
 
+static int sampled_tracepoint(const struct subject *s, struct refusal *refusal)
+{
+	if (s->event->attr.type != PERF_TYPE_TRACEPOINT || !s->event->attr.sample_period)
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	refusal->error = EINVAL;
+	because(refusal,
+		"samples are taken by a BPF program of events, which the kernel attaches to none of a "
+		"tracepoint");
+	according(refusal, "kernel, perf_event_set_bpf_prog()");
+	return instead(refusal, "count it with nhmtap stat, or sample it with perf record");
+}
+
 static int short_period(const struct subject *s, struct refusal *refusal)
 {
 	const struct perf_event_attr *attr = &s->event->attr;
@@ -671,6 +684,7 @@ static const struct rule {
 	{.check = no_side, .yields = true, .of_all = true},
 	{.check = without_sides, .of_all = true},
 	{.check = guests_alone, .yields = true, .of_all = true},
+	{.check = sampled_tracepoint, .of_all = true},
 	{.check = pin_control},
 	{.check = cmask_width},
 	{.check = second_offcore_register, .yields = true},
