@@ -61,7 +61,7 @@ def json_pairs(path):
 def flat_pairs(path):
     for line in map(json.loads, text(path).splitlines()):
         if "value" in line:
-            yield line.get("from_symbol", line.get("symbol", "?")), line["value"]
+            yield line.get("from_symbol" if "kind" in line else "symbol", "?"), line["value"]
 
 
 def folded_pairs(path):

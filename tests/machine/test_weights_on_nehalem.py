@@ -17,8 +17,7 @@ LOADS = known.numbers("uneven")
 SHARE = LOADS["thick"] / (LOADS["thick"] + LOADS["thin"])
 WAYS = {"period": ["-c", "1009"], "frequency": ["-F", "4000"], "share": ["-c", "1009", "--cpu-share", "10%", "-I", "20"]}
 COMMANDS = {"profile": ["-e", "MEM_INST_RETIRED.LOADS:u"], "mem": ["--ldlat", "3", "--side", "u"], "branch": ["--filter", "any,u", "--by", "symbol"]}
-OF_ONE_INTERVAL = ("pprof", "otlp-profiles", "callgrind", "firefox", "speedscope")
-NOT_OF_BRANCHES = ("otlp-profiles", "callgrind", "firefox", "speedscope")  # their readers look for samples and events
+OF_ONE_INTERVAL = ("pprof", "otlp-profiles", "callgrind", "firefox", "speedscope")  # several are as many files in a folder
 
 
 def from_table(text):
@@ -27,12 +26,15 @@ def from_table(text):
 
 
 def written(guest, tmp_path, command, way):
-    """The files of the formats that are written; where intervals are several, those that are one document each are left out."""
-    forms = [form for form in (*weights.OF_FORMATS, "table") if way != "share" or form not in OF_ONE_INTERVAL]
-    forms = [form for form in forms if command != "branch" or form not in NOT_OF_BRANCHES]
-    options = " ".join([*COMMANDS[command], *WAYS[way], "-g", *(f"-o {form}=out.{form}" for form in forms)])
-    guest.say(f"/opt/nhmtap {command} {options} -- uneven", paranoid=-1)
-    return {form: guest.fetch(f"out.{form}", tmp_path) for form in forms}
+    """The files of the formats that are written, and the folders of those that have one interval in a file."""
+    folders = OF_ONE_INTERVAL if way == "share" else ()
+    paths = {form: f"out.{form}" for form in (*weights.OF_FORMATS, "table")}
+    outputs = " ".join(f"-o {form}={path}{'/%t' if form in folders else ''}" for form, path in paths.items())
+    options = " ".join([*COMMANDS[command], *WAYS[way], "-g", outputs])
+    guest.say(f"mkdir {' '.join(paths[form] for form in folders) or 'none'}; /opt/nhmtap {command} {options} -- uneven", paranoid=-1)
+    with guest.guest.fetch(*paths.values()) as tar:
+        tar.extractall(tmp_path)
+    return {form: f"{tmp_path}/tmp/{path}" for form, path in paths.items()}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -40,15 +42,16 @@ def written(guest, tmp_path, command, way):
 def test_every_output_has_the_shares_that_the_program_has(guest, tmp_path, command, way):
     paths = written(guest, tmp_path, command, way)
     table = paths.pop("table")
-    commands = weights.OF_COMMANDS if command != "branch" else ("flamegraph",)
-    # The screen is of the last interval.
-    shares = weights.shares(paths, "thick", "thin", commands=[name for name in commands if way != "share" or name != "top"])
+    shares = weights.shares(paths, "thick", "thin")
     if way != "share":  # there the intervals are several
         periods = [period for _, period in weights.OF_FORMATS["json"](paths["json"])]
         with open(table, encoding="utf-8") as file:
             rows = from_table(file.read())
         assert len(rows) > 1 and all(abs(share - 100 * period / sum(periods)) < 0.5 for share, period in zip(rows, periods)), rows
-    assert all(abs(share - shares["json"]) < 0.01 for share in shares.values()), shares
+    # show, top and report give the branches of a stack to the function in which its sample was taken. The 16 may have begun in
+    # another function, which the formats have as their origin.
+    assert all(abs(share - shares["json"]) < (0.03 if command == "branch" and name in weights.OF_COMMANDS else 0.01)
+               for name, share in shares.items()), shares
     assert abs(shares["json"] - SHARE) < 0.04, shares
 
 
