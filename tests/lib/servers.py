@@ -108,8 +108,8 @@ class ClickHouse(Server):
     elsewhere."""
 
     def __init__(self, folder, before=()):
-        self.port, self.folder, self.before = free_port(), folder, before
-        (folder / "config.xml").write_text(CLICKHOUSE.format(tcp=self.port, http=free_port(), between=free_port(),
+        self.port, self.http, self.folder, self.before = free_port(), free_port(), folder, before
+        (folder / "config.xml").write_text(CLICKHOUSE.format(tcp=self.port, http=self.http, between=free_port(),
                                                          folder=folder))
         (folder / "users.xml").write_text(CLICKHOUSE_USERS)
         self.start()

@@ -134,3 +134,13 @@ def test_a_full_disk_is_told(nhmtap, tmp_path):
 def test_documents_are_not_compressed(nhmtap, tmp_path):
     error = nhmtap("stat", "-e", "page-faults", "-I", "100", "-o", tmp_path / "x-%t.zst", "--", "true")
     assert error.status == 1 and "compressed" in error.err
+
+
+@pytest.mark.parametrize("form", ["pprof", "otlp-profiles", "clickhouse"])
+def test_a_format_that_is_no_lines_is_whole_as_well(nhmtap, tmp_path, form):
+    """What came behind the last line feed was left out. The two outputs differ in random ids only."""
+    packed, plain = tmp_path / "x.zst", tmp_path / "x"
+    result = nhmtap("profile", *FAULTS, "--by", "stack", "-o", f"{form}={packed}", "-o", f"{form}={plain}", "--", "true")
+    assert result.status == 0
+    whole = subprocess.run(["zstd", "-dcq", packed], capture_output=True, check=True).stdout
+    assert len(whole) == plain.stat().st_size and whole[:1] == plain.read_bytes()[:1] and whole[-1:] == plain.read_bytes()[-1:]

@@ -16,6 +16,7 @@ import threading
 import time
 import urllib.parse
 
+import native
 import otlp
 import otlp_profiles
 import pprof
@@ -656,7 +657,15 @@ def folded_stacks(body, folder):
     return collections.Counter({stack: int(number) for stack, _, number in lines if not stack.startswith("#")})
 
 
-HALVED = {"pprof": (pprof_stacks, "/ingest?name=app", 1300), "otlp-profiles": (otlp_stacks, "/v1development/profiles", 4000),
+def native_stacks(body, folder):
+    stacks = collections.Counter()
+    for row in native.rows(body):
+        stacks[row["stack"]] += row["value"]
+    return stacks
+
+
+HALVED = {"clickhouse": (native_stacks, "/?query=INSERT+INTO+nhmtap+FORMAT+Native", 2000),
+          "pprof": (pprof_stacks, "/ingest?name=app", 1300), "otlp-profiles": (otlp_stacks, "/v1development/profiles", 4000),
           "otlp-profiles-json": (otlp_stacks, "/v1development/profiles", 10000), "folded": (folded_stacks, "/ingest?name=app", 250)}
 
 

@@ -206,12 +206,10 @@ void streaming_release(struct streaming *streaming)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static char *time_of(const struct streaming *streaming, __u64 monotonic, char text[TIME_TEXT])
+static void add_time(const struct streaming *streaming, struct fields *fields, const char *name,
+		     __u64 monotonic)
 {
-	__u64 time = monotonic + streaming->realtime;
-	struct timespec at = {time / 1000000000, time % 1000000000};
-
-	return time_text(&at, text);
+	fields_time(fields, name, monotonic + streaming->realtime);
 }
 
 static json_t *code_of(struct streaming *streaming, __u32 number)
@@ -368,7 +366,6 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 {
 	const struct host *host = &streaming->activity->session->host;
 	struct fields fields = {.nr = 0};
-	char time[TIME_TEXT];
 	int err = 0;
 
 	if (!has_room(streaming->activity, "sample", &err)) {
@@ -376,7 +373,7 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 		return err;
 	}
 	activity_add_event(&fields, flow->event, flow->name);
-	fields_text(&fields, "sample_time", time_of(streaming, sample->time, time), TIME_TEXT - 1);
+	add_time(streaming, &fields, "sample_time", sample->time);
 	if (every > 1)
 		fields_number(&fields, "every", every);
 	if (streaming->address)
@@ -402,15 +399,14 @@ static int write_loss(struct streaming *streaming, struct flow *flow)
 {
 	struct ring_loss loss = flow->loss;
 	struct fields fields = {.nr = 0};
-	char since[TIME_TEXT], until[TIME_TEXT];
 
 	flow->loss = (struct ring_loss){0};
 	streaming->lost += loss.samples;
 	activity_add_event(&fields, flow->event, flow->name);
 	fields_text(&fields, "cause", "ring_full", strlen("ring_full"));
 	if (loss.since)
-		fields_text(&fields, "since", time_of(streaming, loss.since, since), TIME_TEXT - 1);
-	fields_text(&fields, "until", time_of(streaming, loss.until, until), TIME_TEXT - 1);
+		add_time(streaming, &fields, "since", loss.since);
+	add_time(streaming, &fields, "until", loss.until);
 	fields_number(&fields, "missing", loss.samples);
 	return activity_write_fields(streaming->activity, "lost", &fields);
 }
@@ -676,12 +672,11 @@ static int write_branch(struct streaming *streaming, const struct traced *traced
 static int write_gap(struct streaming *streaming, const struct traced *traced, __u64 number)
 {
 	struct fields fields = {.nr = 0};
-	char until[TIME_TEXT];
 
 	streaming->lost++;
 	activity_add_event(&fields, streaming->flows->event, streaming->flows->name);
 	fields_text(&fields, "cause", traced->cause, strlen(traced->cause));
-	fields_text(&fields, "until", time_of(streaming, clock_ns(CLOCK_MONOTONIC), until), TIME_TEXT - 1);
+	add_time(streaming, &fields, "until", clock_ns(CLOCK_MONOTONIC));
 	fields_number(&fields, "pid", traced->pid);
 	fields_number(&fields, "tid", traced->tid);
 	fields_number(&fields, "number", number);

@@ -25,27 +25,20 @@ struct flat {
 static struct flat begin(struct stream *stream, const json_t *record)
 {
 	const json_t *resource = json_object_get(stream->start, "resource");
-	__u64 length = integer(record, "duration_ns"), start = moment(record, "start_time"),
-	      taken = moment(record, "sample_time");
+	struct flattened_time time = flatten_time(record);
 	struct flat flat = {.line = json_object()};
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	if (start)
-		now = moment_time(start + length);
-	else if (taken)
-		now = moment_time(taken);
 	json_object_set_new(flat.line, "type", json_string("flat"));
 	json_object_set_new(flat.line, "schema_version", json_string(SCHEMA_VERSION));
-	json_object_set_new(flat.line, "time", value_time(&now));
+	json_object_set_new(flat.line, "time", value_time(&time.at));
 	json_object_set_new(flat.line, "run_id", json_string(stream->run_id));
 	json_object_set_new(flat.line, "seq", json_integer(stream->records));
 	if (stream->activity)
 		json_object_set_new(flat.line, "activity", json_string(stream->activity));
 	json_object_set_new(flat.line, "time_unix_ms",
-			    json_integer(now.tv_sec * 1000LL + now.tv_nsec / 1000000));
-	if (start)
-		json_object_set_new(flat.line, "interval_ms", json_real(length / 1e6));
+			    json_integer(time.at.tv_sec * 1000LL + time.at.tv_nsec / 1000000));
+	if (time.interval)
+		json_object_set_new(flat.line, "interval_ms", json_real(time.interval_ms));
 	json_object_set(flat.line, "host.name", json_object_get(resource, "host.name"));
 	json_object_set(flat.line, "host.emulated.model", json_object_get(resource, "host.emulated.model"));
 	json_object_set(flat.line, "container.id", json_object_get(resource, "container.id"));
@@ -132,41 +125,12 @@ static int write_row(void *context, const struct row *row)
 	return end(taking->stream, &flat);
 }
 
-/* Writes a line for lost samples. It has no member `value`, because sums over that member must not include
- * what was lost. */
-static int write_lost(struct stream *stream, const json_t *record, const char *cause, json_int_t nr)
-{
-	struct flat flat = begin(stream, record);
-
-	json_object_set(flat.line, "event", json_object_get(record, "event"));
-	json_object_set(flat.line, "nth", json_object_get(record, "nth"));
-	json_object_set_new(flat.line, "lost", json_string(cause));
-	json_object_set_new(flat.line, "missed", json_integer(nr));
-	return end(stream, &flat);
-}
-
-static int write_losses(struct stream *stream, const json_t *record)
-{
-	const json_t *lost = json_object_get(json_object_get(record, "samples"), "lost");
-	const char *cause;
-	json_t *count;
-	int err = 0;
-
-	if (!strcmp(string(record, "type"), "gap"))
-		return write_lost(stream, record, string(record, "cause"), integer(record, "records"));
-	json_object_foreach((json_t *)lost, cause, count) {
-		if (json_integer_value(count) && !err)
-			err = write_lost(stream, record, cause, json_integer_value(count));
-	}
-	return err;
-}
-
 static int write_flat(struct stream *stream, const json_t *record)
 {
 	struct flat_taking taking = {stream, record};
 	int err = flatten(record, &stream->calls, true, write_row, &taking);
 
-	return err ? err : write_losses(stream, record);
+	return err ?: flatten_losses(record, write_row, &taking);
 }
 
 /* The keys of a series begin with these. */

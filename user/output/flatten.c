@@ -209,3 +209,50 @@ int flatten(const json_t *record, const struct calls *calls, bool stacks,
 			err = take_entry(&flattening, entry, false);
 	return rest && !err ? take_entry(&flattening, rest, true) : err;
 }
+
+/* --- what is lost ----------------------------------------------------------------------------- */
+
+static int take_lost(const json_t *record, const char *cause, json_int_t missed,
+		     int (*take)(void *context, const struct row *row), void *context)
+{
+	struct row row = {.keys = json_object(), .values = json_object(), .from = record};
+	int err;
+
+	json_object_set(row.keys, "event", json_object_get(record, "event"));
+	json_object_set(row.keys, "nth", json_object_get(record, "nth"));
+	json_object_set_new(row.keys, "lost", json_string(cause));
+	json_object_set_new(row.values, "missed", json_integer(missed));
+	err = take(context, &row);
+	json_decref(row.keys);
+	json_decref(row.values);
+	return err;
+}
+
+int flatten_losses(const json_t *record, int (*take)(void *context, const struct row *row), void *context)
+{
+	const json_t *lost = json_object_get(json_object_get(record, "samples"), "lost");
+	const char *cause;
+	json_t *count;
+	int err = 0;
+
+	if (!strcmp(string(record, "type"), "gap"))
+		return take_lost(record, string(record, "cause"), integer(record, "records"), take, context);
+	json_object_foreach((json_t *)lost, cause, count) {
+		if (json_integer_value(count) && !err)
+			err = take_lost(record, cause, json_integer_value(count), take, context);
+	}
+	return err;
+}
+
+struct flattened_time flatten_time(const json_t *record)
+{
+	__u64 length = integer(record, "duration_ns"), start = moment(record, "start_time"),
+	      taken = moment(record, "sample_time");
+	struct flattened_time time = {.interval = start, .interval_ms = length / 1e6};
+
+	if (start || taken)
+		time.at = moment_time(start ? start + length : taken);
+	else
+		clock_gettime(CLOCK_REALTIME, &time.at);
+	return time;
+}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <time.h>
 #include <jansson.h>
 
 struct calls;
@@ -21,3 +22,15 @@ struct row {
  */
 int flatten(const json_t *record, const struct calls *calls, bool stacks,
 	    int (*take)(void *context, const struct row *row), void *context);
+
+/* Calls `take` as flatten() does, for each cause for which samples or records are lost: a row without a
+ * value, so that sums don't include what was lost, but with `missed`. */
+int flatten_losses(const json_t *record, int (*take)(void *context, const struct row *row), void *context);
+
+/* When the rows of a record were: at the end of its interval, when the sample was taken, or else now. */
+struct flattened_time {
+	struct timespec at;
+	bool interval; /* the record has one */
+	double interval_ms;
+};
+struct flattened_time flatten_time(const json_t *record);

@@ -679,6 +679,7 @@ static void release(struct stream *stream)
 
 static const struct format otlp_profiles = {
 	.name = "otlp-profiles",
+	.bytes = true,
 	.help = "OpenTelemetry's profiles (1.11, v1development) in protobuf, for "
 		"http://HOST:PORT/v1development/profiles; implies -g",
 	.commands = COMMANDS_OF_STACKS,

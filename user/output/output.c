@@ -214,6 +214,9 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 	stream->sink.most = place->queue_bytes;
 	if (!stream->format)
 		stream->format = format_find(stream->sink.terminal ? "table" : "json", command, refusal);
+	stream->sink.rows = stream->format->rows;
+	if (stream->format->bytes)
+		sink_take_bytes(&stream->sink);
 	/* GRND_INSECURE: the id must be unique, but not secret, and must not block early at boot. */
 	if (getrandom(id, sizeof(id), GRND_INSECURE) != sizeof(id))
 		memset(id, 0, sizeof(id));
@@ -779,8 +782,9 @@ json_t *stream_lost(struct stream *stream, const char *why)
 
 int stream_flush(struct stream *stream)
 {
-	int err = sink_flush(&stream->sink);
+	int err = stream->format->settle ? stream->format->settle(stream) : 0;
 
+	err = err ?: sink_flush(&stream->sink);
 	if (stream->ending)
 		return err;
 	if (stream->sink.stopped && !stream->gap.stopped)

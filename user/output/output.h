@@ -23,6 +23,7 @@ struct format {
 	const char *help; /* description for --help */
 	bool people;	  /* meant for a terminal: names instead of addresses, and only what fits */
 	bool lines;	  /* writes each record as a line, cut at RECORD_MAX */
+	bool bytes;	  /* what it writes is no lines, or need not end with one */
 	bool numbered;	  /* its lines are not the records themselves, and have an envelope of their own */
 	bool measured;	  /* only commands that measure have it */
 	const char *commands; /* list of the commands that have it; NULL: all */
@@ -41,6 +42,11 @@ struct format {
 	bool replaces; /* the output of each interval replaces the output of the one before */
 	/* For formats that gather records: writes what was gathered in an interval. Returns 0 or -errno. */
 	int (*finish)(struct stream *stream);
+	/* For formats whose records wait in the format itself: writes those that have waited long enough. It
+	 * is called whenever the stream is flushed. Returns 0 or -errno. */
+	int (*settle)(struct stream *stream);
+	/* The number of records in a text that was put; NULL: what is put is a record. */
+	size_t (*rows)(const char *bytes, size_t size);
 	/* Appends the page that /metrics of --listen serves; NULL: the format can't be served there. */
 	void (*page)(struct stream *stream, struct text *page);
 	/* Begins the totals of an activity's event anew: from here on another event has its name. NULL: there

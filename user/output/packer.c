@@ -29,6 +29,7 @@ struct packer {
 	char *text; /* records that are not written yet; the last may be incomplete */
 	size_t used, room;
 	__u64 since; /* when the first of them came, CLOCK_MONOTONIC */
+	bool bytes;  /* no lines; set by the other thread */
 	int error;   /* read by the other thread */
 };
 
@@ -72,7 +73,8 @@ static bool may_pass(int error)
 static int pack(struct packer *packer)
 {
 	const char *last = memrchr(packer->text, '\n', packer->used);
-	size_t whole = last ? last + 1 - packer->text : 0, size;
+	bool bytes = __atomic_load_n(&packer->bytes, __ATOMIC_ACQUIRE);
+	size_t lines = last ? last + 1 - packer->text : 0, whole = bytes ? packer->used : lines, size;
 	char *frame;
 	int err = 0;
 
@@ -164,6 +166,11 @@ int packer_start(struct packer **result, int file, bool append)
 	}
 	*result = packer;
 	return ends[1];
+}
+
+void packer_take_bytes(struct packer *packer)
+{
+	__atomic_store_n(&packer->bytes, true, __ATOMIC_RELEASE);
 }
 
 int packer_file(const struct packer *packer)

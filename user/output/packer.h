@@ -15,6 +15,10 @@ struct packer;
  * caller owns *packer, and closes the descriptor itself. */
 int packer_start(struct packer **packer, int file, bool append);
 
+/* What is written is no lines: what comes behind the last line feed is a part of the file as well. To be
+ * called before anything is written. */
+void packer_take_bytes(struct packer *packer);
+
 /* The file. */
 int packer_file(const struct packer *packer);
 

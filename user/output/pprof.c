@@ -387,6 +387,7 @@ static int write_pprof(struct stream *stream, const json_t *record)
 
 static const struct format pprof = {
 	.name = "pprof",
+	.bytes = true,
 	.help = "profile.proto, gzipped, for go tool pprof; implies -g",
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",

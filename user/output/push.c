@@ -520,6 +520,40 @@ static bool passes(long status)
 	return status == 429 || (status >= 502 && status <= 504);
 }
 
+/* The number of the error that an answer of ClickHouse begins with; 0: it is none. */
+static int clickhouse_error(const struct push *push)
+{
+	char text[32];
+	int number = 0;
+
+	if (strcmp(push->kind.format, "clickhouse"))
+		return 0;
+	snprintf(text, sizeof(text), "%.*s", (int)push->answered, push->answer);
+	return sscanf(text, "Code: %d", &number) == 1 ? number : 0;
+}
+
+/* The same for ClickHouse, which has status 500 for most of its errors: those of a busy server, by
+ * src/Common/ErrorCodes.cpp. */
+static bool clickhouse_passes(const struct push *push)
+{
+	static const int passing[] = {
+		159, /* TIMEOUT_EXCEEDED */
+		202, /* TOO_MANY_SIMULTANEOUS_QUERIES */
+		209, /* SOCKET_TIMEOUT */
+		210, /* NETWORK_ERROR */
+		241, /* MEMORY_LIMIT_EXCEEDED */
+		242, /* TABLE_IS_READ_ONLY */
+		243, /* NOT_ENOUGH_SPACE */
+		252, /* TOO_MANY_PARTS */
+	};
+	int error = clickhouse_error(push);
+
+	for (size_t i = 0; i < ARRAY_SIZE(passing); i++)
+		if (passing[i] == error)
+			return true;
+	return false;
+}
+
 /* What GnuTLS finds wrong with a certificate: gnutls_certificate_status_t, gnutls/gnutls.h. */
 static const char *wrong_with_certificate(long status)
 {
@@ -794,7 +828,7 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 	long status = 0;
 
 	curl_easy_getinfo(push->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (status < 200 || passes(status)) {
+	if (status < 200 || passes(status) || (status > 299 && clickhouse_passes(push))) {
 		explain(push, code, status);
 		wait_before_again(push, status >= 200			   ? EAGAIN
 					: code == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT

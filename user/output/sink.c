@@ -297,7 +297,16 @@ static int pack(struct sink *sink)
 	if (fd < 0)
 		return errno;
 	sink->fd = fd;
+	if (sink->of_bytes)
+		packer_take_bytes(sink->packer);
 	return 0;
+}
+
+void sink_take_bytes(struct sink *sink)
+{
+	sink->of_bytes = true;
+	if (sink->packer)
+		packer_take_bytes(sink->packer);
 }
 
 static int open_here(struct sink *sink, bool later)
@@ -413,13 +422,19 @@ static bool is_first_taken(const struct sink *sink)
 	return sink->push && pusher.is_busy(sink->push);
 }
 
+/* The records of the queue that are not completely written. */
+static unsigned long long records_in(const struct sink *sink, const struct queue *queue)
+{
+	return sink->rows ? sink->rows(queue_unwritten(queue), queue_left(queue)) : queue->nr;
+}
+
 void sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until)
 {
 	struct queue *queue = &sink->queue;
 	struct document document = {
 		.bytes = queue->bytes,
 		.size = queue->used,
-		.records = queue->nr,
+		.records = records_in(sink, queue),
 		.since = *since,
 		.until = *until,
 	};
@@ -767,7 +782,7 @@ const char *sink_why(const struct sink *sink)
 unsigned long long sink_records(const struct sink *sink)
 {
 	const struct document *each = sink->documents ? sink->documents->first : NULL;
-	unsigned long long records = sink->queue.nr;
+	unsigned long long records = records_in(sink, &sink->queue);
 
 	for (; each; each = each->next)
 		records += each->records;

@@ -32,6 +32,7 @@ struct sink {
 	scribe_fn serve; /* does what would wait for a file system; NULL: nothing keeps others waiting */
 	struct scribe *scribe; /* opens or writes the files; NULL: this process does */
 	struct packer *packer; /* compresses what is written to `fd`, a pipe; NULL: nobody does */
+	bool of_bytes;	       /* what is put is no lines */
 	bool terminal;
 	bool regular; /* a regular file, so nobody waits for its data */
 	bool socket;
@@ -51,9 +52,10 @@ struct sink {
 	const char *why;		       /* cause of a failure that is no I/O error, else NULL */
 	char told[160];			       /* cause of one that errno does not tell, else empty */
 	struct queue queue;
-	unsigned long long bytes;      /* total of all records that were put */
-	unsigned long long flushed_ns; /* time of the last write, CLOCK_MONOTONIC */
-	unsigned long long cut_try;    /* push_tries() when a document was last made */
+	size_t (*rows)(const char *bytes, size_t size); /* see struct format; NULL: what is put is a record */
+	unsigned long long bytes;			/* total of all records that were put */
+	unsigned long long flushed_ns;			/* time of the last write, CLOCK_MONOTONIC */
+	unsigned long long cut_try;			/* push_tries() when a document was last made */
 };
 
 /* Opens a file, or stdout if path is NULL. With `append` the file's old contents are kept; otherwise they are
@@ -63,6 +65,9 @@ struct sink {
  * with the refusal. */
 int sink_open(struct sink *sink, const char *path, bool append, bool later, scribe_fn serve,
 	      struct refusal *refusal);
+
+/* What is put is no lines: it must not be cut at line feeds. To be called before anything is put. */
+void sink_take_bytes(struct sink *sink);
 
 /* Opens a sink for an address. The connection is made without waiting. If it is lost, it is made again after
  * increasing pauses. Returns 0, or -1 with the refusal. */

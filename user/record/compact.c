@@ -198,6 +198,17 @@ static void add_histogram(struct compact *compact, const struct field *field)
 	compact_add_text(compact, separator == '{' ? "{}" : "}");
 }
 
+static void add_time(struct compact *compact, __u64 ns)
+{
+	struct timespec time = {ns / 1000000000, ns % 1000000000};
+	char *at = compact_reserve(compact, TIME_TEXT + strlen("\"\""));
+
+	*at = '"';
+	time_text(&time, at + 1);
+	at[TIME_TEXT] = '"';
+	compact->used += TIME_TEXT + 1;
+}
+
 void compact_add_field(struct compact *compact, const struct field *field)
 {
 	switch (field->kind) {
@@ -206,6 +217,9 @@ void compact_add_field(struct compact *compact, const struct field *field)
 		break;
 	case FIELD_HEX:
 		compact->used = put_hex(compact_reserve(compact, NUMBER_ROOM), field->number) - compact->text;
+		break;
+	case FIELD_TIME:
+		add_time(compact, field->number);
 		break;
 	case FIELD_TEXT:
 		add_text(compact, field->text, field->length);

@@ -19,6 +19,13 @@ static json_t *histogram_value(const struct field *field)
 	return value;
 }
 
+static json_t *time_value(__u64 ns)
+{
+	struct timespec at = {ns / 1000000000, ns % 1000000000};
+
+	return value_time(&at);
+}
+
 json_t *field_json(const struct field *field)
 {
 	switch (field->kind) {
@@ -26,6 +33,8 @@ json_t *field_json(const struct field *field)
 		return json_integer(field->number);
 	case FIELD_HEX:
 		return value_hex(field->number);
+	case FIELD_TIME:
+		return time_value(field->number);
 	case FIELD_TEXT:
 		return value_text(field->text, field->length);
 	case FIELD_RAW:

@@ -14,7 +14,8 @@
 
 enum field_kind {
 	FIELD_NUMBER,
-	FIELD_HEX, /* a number as text, "0x1c0" */
+	FIELD_HEX,  /* a number as text, "0x1c0" */
+	FIELD_TIME, /* ns since 1970, as text: "2026-01-31T23:59:59.123456789Z" */
 	FIELD_TEXT,
 	FIELD_VALUE,
 	FIELD_RAW,	 /* compact JSON, as text */
@@ -97,6 +98,14 @@ static inline void fields_number(struct fields *fields, const char *name, json_i
 static inline void fields_hex(struct fields *fields, const char *name, __u64 number)
 {
 	field_set_hex(fields_add(fields, name), number);
+}
+
+static inline void fields_time(struct fields *fields, const char *name, __u64 ns)
+{
+	struct field *field = fields_add(fields, name);
+
+	field->kind = FIELD_TIME;
+	field->number = ns;
 }
 
 static inline void fields_text(struct fields *fields, const char *name, const char *text, size_t length)

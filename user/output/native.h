@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Blocks of ClickHouse's format Native, by
+ * https://clickhouse.com/docs/reference/interfaces/specs/NativeFormat: the numbers of columns and rows, and
+ * then each column with its name, its type and all of its values. Blocks follow one another without anything
+ * between them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <linux/types.h>
+
+#include "output/halves.h"
+#include "record/compact.h"
+
+enum native_type { NATIVE_STRING, NATIVE_UINT64, NATIVE_UINT32, NATIVE_UINT8, NATIVE_FLOAT64 };
+
+/* The values of a column. Those of the last rows are missing until they are needed: they are 0 or "". */
+struct native_column {
+	char *name;
+	size_t name_length;
+	enum native_type type;
+	size_t rows;
+	struct compact bytes;
+};
+
+/* A block that is being made. Starts as {0}. */
+struct native_block {
+	struct native_column *list;
+	size_t nr, room;
+	size_t rows; /* that are complete */
+};
+
+void native_release(struct native_block *block);
+
+/* Adds a column, with a copy of its name, and returns its number. Rows that are there already have the
+ * default value in it. */
+size_t native_add_column(struct native_block *block, const char *name, size_t length, enum native_type type);
+
+/* The number of the column of this name, or -1. */
+int native_find(const struct native_block *block, const char *name, size_t length);
+
+/* Gives the column its value in the row that is being made. A second one is ignored. A number is put into
+ * the column's type, and a text into a column of texts alone. */
+void native_put_text(struct native_block *block, size_t column, const char *text, size_t length);
+void native_put_number(struct native_block *block, size_t column, __u64 number);
+void native_put_real(struct native_block *block, size_t column, double number);
+
+/* The row is complete. */
+static inline void native_end_row(struct native_block *block)
+{
+	block->rows++;
+}
+
+/* Appends the block, and empties it. The columns stay. */
+void native_write(struct native_block *block, struct compact *to);
+
+/* The number of rows in blocks. */
+size_t native_rows(const char *bytes, size_t size);
+
+/* See halves.h: between two blocks, or between two rows of the only one. */
+halve_t native_halve;
