@@ -7,8 +7,6 @@ import os
 import random
 import subprocess
 
-import pytest
-
 import known
 import nehalem
 

@@ -12,7 +12,6 @@ import pytest
 
 import pprof
 import records
-from guests import nhmtap
 
 TURNS = 4000
 # A turn is 16 instructions, 12 of them loads and 3 branches.
