@@ -44,7 +44,9 @@ CREATE TABLE IF NOT EXISTS nhmtap_samples
     `value` Float64,
     `enabled_ns` UInt64,
     `running_ns` UInt64,
-    `status` String
+    `status` String,
+    `why` String,
+    `no_samples` String
 )
 -- Requests that come twice, with the same run and numbers, become one.
 ENGINE = ReplacingMergeTree
