@@ -173,7 +173,7 @@ def test_requests_have_all_rows_in_order_whatever_the_server_answers_at_first(nh
 def test_rows_that_a_server_refuses_are_counted_as_rows(nhmtap, tmp_path, puppet):
     refused = b"Code: 60, e.displayText() = DB::Exception: Table default.nosuch doesn't exist."
     counting = faults("each", "stat", pid=str(puppet.pid), event="page-faults,context-switches,cpu-migrations,minor-faults")
-    with Receiver((404, {}, refused)) as receiver:
+    with Receiver(*[(404, {}, refused)] * 3) as receiver:
         with Session(nhmtap, tmp_path, [counting],
                      outputs=[{}, {"format": "clickhouse", "path": receiver.url(URL)}]) as session:
             rows = []

@@ -511,6 +511,20 @@ def test_a_full_queue_takes_a_document_after_each_try_in_the_place_of_its_oldest
     assert otlp.total(bodies, "nhmtap.missed_records") == 21 - len(came[1:])
 
 
+@pytest.mark.parametrize("temporality, told", [("delta", sum), ("cumulative", max)])
+def test_records_that_a_lost_request_told_to_be_missed_are_told_again(nhmtap, tmp_path, puppet, temporality, told):
+    refusals, bodies = 3, []
+    with Receiver(*[(400, {})] * refusals) as receiver:
+        with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": receiver.url(), "temporality": temporality}) as session:
+            for _ in range(refusals + 2):
+                snapshots(session, puppet, 10)
+                bodies.append(receiver.next().body)
+            assert session.end().status == 0
+        bodies += [request.body for request in receiver.rest()]
+    taken = [otlp.read(body, ["delta", "cumulative"].index(temporality) + 1) for body in bodies[refusals:]]
+    assert told(point.as_int for each in taken for _, point in otlp.points(each, "nhmtap.missed_records")) == refusals
+
+
 def test_a_server_that_is_not_there_holds_nobody_up(nhmtap, tmp_path, puppet):
     with counting(nhmtap, tmp_path, puppet, {"format": "otlp",
                                              "path": f"http://127.0.0.1:{free_port()}/v1/metrics"}) as session:

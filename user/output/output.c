@@ -574,6 +574,10 @@ void stream_tell_gap(struct stream *stream)
 	if (gap.stopped)
 		json_object_set_new(record, "why", value_text(gap.why, sizeof(gap.why)));
 	write_record(stream, record, stream->owner);
+	/* What goes on from interval to interval is told again by the next document. A gap that is a record
+	 * of its document, instead of a number in it, is none of those that are missed. */
+	if (gap.records && !stream->place.cumulative && !stream->format->replaces)
+		stream->sink.missed += gap.records - (stream->format->rows || !stream->format->finish);
 }
 
 void stream_begin_interval(struct stream *stream, bool last)

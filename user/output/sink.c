@@ -434,7 +434,7 @@ void sink_cut(struct sink *sink, const struct timespec *since, const struct time
 	struct document document = {
 		.bytes = queue->bytes,
 		.size = queue->used,
-		.records = records_in(sink, queue),
+		.records = records_in(sink, queue) + sink->missed,
 		.since = *since,
 		.until = *until,
 	};
@@ -443,6 +443,7 @@ void sink_cut(struct sink *sink, const struct timespec *since, const struct time
 		return;
 	documents_add(sink->documents, &document, sink->most, is_first_taken(sink));
 	sink->cut_try = sink->push ? pusher.tries(sink->push) : 0;
+	sink->missed = 0;
 	queue_clear(queue);
 }
 

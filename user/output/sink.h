@@ -53,9 +53,10 @@ struct sink {
 	char told[160];			       /* cause of one that errno does not tell, else empty */
 	struct queue queue;
 	size_t (*rows)(const char *bytes, size_t size); /* see struct format; NULL: what is put is a record */
-	unsigned long long bytes;			/* total of all records that were put */
-	unsigned long long flushed_ns;			/* time of the last write, CLOCK_MONOTONIC */
-	unsigned long long cut_try;			/* push_tries() when a document was last made */
+	unsigned long long missed; /* records that gaps in the queue tell of, without these gaps themselves */
+	unsigned long long bytes;  /* total of all records that were put */
+	unsigned long long flushed_ns; /* time of the last write, CLOCK_MONOTONIC */
+	unsigned long long cut_try;    /* push_tries() when a document was last made */
 };
 
 /* Opens a file, or stdout if path is NULL. With `append` the file's old contents are kept; otherwise they are
