@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/push.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -694,6 +695,16 @@ static json_t *load_answer(const struct push *push)
 	return answer;
 }
 
+/* Whether the answer begins as an object of JSON does. */
+static bool is_object(const struct push *push)
+{
+	size_t at = 0;
+
+	while (at < push->answered && isspace((unsigned char)push->answer[at]))
+		at++;
+	return at < push->answered && push->answer[at] == '{';
+}
+
 #define LONG_ANSWER "its answer is longer than the 64 KiB that are read of it"
 
 /* Returns false if the answer is no JSON. */
@@ -706,7 +717,7 @@ static bool read_json(struct push *push, const struct document *document)
 	const json_t *message = either(part, "errorMessage", "error_message");
 	bool is_json = answer != NULL;
 
-	if (!is_json && is_cut(push) && push->answer[strspn(push->answer, " \t\r\n")] == '{')
+	if (!is_json && is_cut(push) && is_object(push))
 		note_rejected(push, document, 0, LONG_ANSWER, strlen(LONG_ANSWER));
 	else
 		note_rejected(push, document, integer_of(points), json_string_value(message),
