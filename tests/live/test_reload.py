@@ -272,7 +272,7 @@ def test_a_host_that_is_renamed_has_its_new_name_in_what_begins_after_hup(nhmtap
 def test_cgroups_that_are_mounted_during_a_session_are_found_after_hup(nhmtap, tmp_path, puppet, cgroup):
     """The session's own mount namespace has none at first."""
     path, folder = cgroup
-    hidden = ["unshare", "--mount", "sh", "-c", f'umount -l {cgroups.mount()}; exec "$@"', "-"]
+    hidden = ["unshare", "--mount", "sh", "-c", 'umount -l -a -t cgroup2; exec "$@"', "-"]
     first = activities(puppet)
     asked = [*first, faults("inside", "stat", cgroup=path), faults("by", "profile", all_cpus=True, by="cgroup")]
     with Session(nhmtap, tmp_path, first, before=hidden) as session:
