@@ -45,6 +45,13 @@ def until(there, told=lambda: ""):
         time.sleep(0.01)
 
 
+def is_blocked(pid, which):
+    """Whether a process has blocked this signal."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        blocked_now = next(line.split()[1] for line in file if line.startswith("SigBlk"))
+    return int(blocked_now, 16) >> which - 1 & 1
+
+
 class Control:
     """The two FIFOs of --control."""
 

@@ -13,6 +13,7 @@ import pytest
 from fifos import open_fifo
 from puppet import Puppet, command
 from records import NHMTAP, Result, parse
+from sessions import is_blocked, until
 
 SHELL = ["--", "sh", "-c"]
 
@@ -277,14 +278,56 @@ def test_a_second_signal_quits_at_once_and_is_the_commands_too(nhmtap, second):
     try:
         process.terminate()
         assert process.stderr.readline() == "told\n"  # the first one has been handled
-        process.send_signal(second)
-        process.wait(timeout=60)
+        until(lambda: process.poll() is not None or process.send_signal(second))  # soon after the first, it is the same
         assert process.returncode == 128 + second
         assert process.stderr.readline() == ("told\n" if second == signal.SIGTERM else "told of INT\n")
         assert "end" not in [json.loads(line)["type"] for line in process.stdout.read().splitlines()]
     finally:
         os.kill(pid, signal.SIGKILL)
         process.communicate()
+
+
+SOON_S = 0.2  # SOON_NS in user/run/parts.h: two signals within this time are one
+
+
+@pytest.mark.parametrize("before", [[], INSIDE], ids=["a process", "PID 1"])
+@pytest.mark.parametrize("first, second", [("TERM", "TERM"), ("INT", "INT"), ("INT", "TERM"), ("HUP", "HUP"), ("TERM", "INT")])
+def test_two_signals_at_once_are_one_and_all_is_written(nhmtap, slow, first, second, before):
+    """As by timeout(1), which sends each signal to its command and to the group; by a closed terminal, whose HUP comes from the
+    kernel and from the shell; by a program that was interrupted and terminates its children, which were interrupted, too."""
+    took = SOON_S
+    while took >= SOON_S:  # on a busy machine the second one may come after that time
+        process = nhmtap.attach("stat", "-e", "page-faults", *stopping(slow), before=before)
+        assert process.stderr.readline() == "ready\n"
+        pid = child_of(process.pid) if before else process.pid
+        began = time.monotonic()
+        os.kill(pid, getattr(signal, f"SIG{first}"))
+        until(lambda: not is_blocked(pid, getattr(signal, f"SIG{second}")))
+        os.kill(pid, getattr(signal, f"SIG{second}"))
+        took = time.monotonic() - began
+        with open_fifo(slow[0], "w"):
+            pass
+        out, err = process.communicate(timeout=240)
+    result = Result(process.returncode, process.began + out, err)
+    assert (result.status, result.one("end")["command"]["exit_code"]) == (3, 3)
+    assert result.one("end")["reason"] == ("interrupted" if first == "INT" else "terminated")
+    assert sum(record["value"] for record in result.of("count")) >= 5000  # of one interval or two
+
+
+def test_of_two_signals_at_once_the_command_gets_both_if_they_are_not_the_same(nhmtap):
+    took = SOON_S
+    while took >= SOON_S:
+        process = nhmtap.attach("stat", "-e", "page-faults", *SHELL,
+                                "trap 'echo told of INT >&2' INT; trap 'exit 5' TERM; echo ready >&2; while :; do sleep 0.05; done")
+        assert process.stderr.readline() == "ready\n"
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        until(lambda: not is_blocked(process.pid, signal.SIGTERM))
+        process.terminate()
+        took = time.monotonic() - began
+        out, err = process.communicate(timeout=240)
+    result = Result(process.returncode, process.began + out, err)
+    assert (result.status, result.one("end")["reason"]) == (5, "interrupted")
 
 
 def test_a_second_keypress_leaves_no_command_on_the_terminal(nhmtap, tmp_path):

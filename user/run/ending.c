@@ -13,11 +13,6 @@
 #include "base/note.h"
 #include "base/visible.h"
 
-/* Most commands end within this time after a signal, and then the last interval is the only one. What was
- * measured until now is written before containers and services are killed, ten seconds after SIGTERM or
- * later. */
-#define SOON_NS 200000000ULL
-
 /* When a person is told that the command has not ended. */
 #define LATE_NS 2000000000ULL
 

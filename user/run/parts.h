@@ -206,6 +206,11 @@ void on_control(void *context, short events);
 
 /* --- ending.c ---------------------------------------------------------------------------------- */
 
+/* Most commands end within this time after a signal, and then the last interval is the only one. What was
+ * measured until now is written before containers and services are killed, ten seconds after SIGTERM or
+ * later. Another signal within this time asks for nothing more. */
+#define SOON_NS 200000000ULL
+
 /* Limits that wait, because a signal has come. */
 void limit_drain(struct run *run);
 

@@ -25,8 +25,9 @@ static void quit(int number)
 	_exit(STATUS_SIGNAL + number);
 }
 
-/* A second signal: the program ends at once, and the command gets this one too. If it came from the terminal,
- * the command has it already, and is told that the terminal becomes the shell's again. */
+/* A second signal, later than SOON_NS: the program ends at once, and the command gets this one too. If it
+ * came from the terminal, the command has it already, and is told that the terminal becomes the shell's
+ * again. */
 static void give_up_waiting(int number, bool from_terminal)
 {
 	pid_t command = command_waited_for(); /* NOLINT(bugprone-signal-handler): it only reads */
@@ -36,9 +37,35 @@ static void give_up_waiting(int number, bool from_terminal)
 	quit(number);
 }
 
+/* The first signal. Written before on_second() can be called. */
+static struct {
+	int number;
+	__u64 ns; /* CLOCK_MONOTONIC */
+} first;
+
+/* Whether a signal asks for the same as the first one. timeout(1) sends each signal to its command, and at
+ * once to the process group; a closed terminal's HUP comes from the kernel and from the shell; a program that
+ * is interrupted at the terminal terminates what it has started, which was interrupted, too. If this were
+ * taken for a second signal, the records would be lost, or not, by chance. The command gets what others would
+ * send to it, except a signal that it has already. */
+static bool is_the_first(int number, bool from_terminal)
+{
+	pid_t command = command_waited_for(); /* NOLINT(bugprone-signal-handler): it only reads */
+
+	if (clock_ns(CLOCK_MONOTONIC) - first.ns >= SOON_NS) /* NOLINT(bugprone-signal-handler) */
+		return false;
+	if (command > 0 && number != first.number && !from_terminal)
+		kill(command, number);
+	return true;
+}
+
 static void on_second(int number, siginfo_t *info, void *context)
 {
-	give_up_waiting(number, info->si_code == SI_KERNEL);
+	int error = errno;
+
+	if (!is_the_first(number, info->si_code == SI_KERNEL))
+		give_up_waiting(number, info->si_code == SI_KERNEL);
+	errno = error;
 }
 
 /* Ends the program by the signal's default action. Process 1 must exit instead, because default actions do
@@ -115,19 +142,22 @@ static void on_signal(void *context, short events)
 			pass_on(session, info.ssi_signo);
 			continue;
 		}
-		if (session->ended_by)
-			give_up_waiting(info.ssi_signo, info.ssi_code == SI_KERNEL);
-		session->ended_by = info.ssi_signo;
-		run->ended_ns = clock_ns(CLOCK_MONOTONIC);
-		catch_next(run);
-		note("signal %u from process %u", info.ssi_signo, info.ssi_pid);
-		if (run->draining) {
-			limit_drain(run);
+		if (session->ended_by) {
+			if (!is_the_first(info.ssi_signo, info.ssi_code == SI_KERNEL))
+				give_up_waiting(info.ssi_signo, info.ssi_code == SI_KERNEL);
 			continue;
 		}
-		/* ^C at the terminal has reached the command already. */
-		end_session(run, info.ssi_signo == SIGINT ? "interrupted" : "terminated",
-			    info.ssi_code == SI_KERNEL ? 0 : info.ssi_signo);
+		session->ended_by = info.ssi_signo;
+		run->ended_ns = clock_ns(CLOCK_MONOTONIC);
+		first.number = info.ssi_signo;
+		first.ns = run->ended_ns;
+		note("signal %u from process %u", info.ssi_signo, info.ssi_pid);
+		if (run->draining)
+			limit_drain(run);
+		else /* ^C at the terminal has reached the command already. */
+			end_session(run, info.ssi_signo == SIGINT ? "interrupted" : "terminated",
+				    info.ssi_code == SI_KERNEL ? 0 : info.ssi_signo);
+		catch_next(run);
 	}
 }
 
@@ -180,7 +210,7 @@ void catch_signals(struct run *run)
 int signals_block(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
-	struct sigaction second = {.sa_sigaction = on_second, .sa_flags = SA_SIGINFO};
+	struct sigaction second = {.sa_sigaction = on_second, .sa_flags = SA_SIGINFO | SA_RESTART};
 	sigset_t taken, blocked;
 
 	sigemptyset(&session->ending);
