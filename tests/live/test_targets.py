@@ -389,6 +389,37 @@ def test_a_cgroup_of_several_spellings_is_measured_once(nhmtap, cgroup, command_
     assert total(result) - missed(result, "page-faults") <= 300 <= total(result) + lost
 
 
+# The last one alone was measured.
+@pytest.mark.parametrize("command_", [["stat", "-e", "page-faults"], ["profile", *EVERY_FAULT]], ids=["stat", "profile"])
+@pytest.mark.parametrize("names", ["-p {one} -p {two}", "-p {two} -p {one}", "-t {one} -t {two}", "-p {one} -p {one},{two}"])
+def test_a_target_that_is_given_several_times_is_all_of_them(nhmtap, command_, names):
+    with Puppet() as one, Puppet() as two:
+        process = nhmtap.attach(*command_, *names.format(one=one.pid, two=two.pid).split())
+        one.do("faults=300")
+        two.do("faults=4000")
+        result = nhmtap.interrupt(process)
+    assert total(result) == 4300
+
+
+@pytest.mark.parametrize("command_", [["stat", "-e", "page-faults"], ["profile", *EVERY_FAULT]], ids=["stat", "profile"])
+def test_cgroups_that_are_given_one_by_one_are_measured_together(nhmtap, cgroup, command_):
+    path, folder = cgroup
+    for name in ("a", "b"):
+        os.mkdir(f"{folder}/{name}")
+    with Puppet(before=cgroups.inside(folder + "/a")) as one, Puppet(before=cgroups.inside(folder + "/b")) as two:
+        process = nhmtap.attach(*command_, "-G", path + "/a", "-G", path + "/b", "-G", f"{path}/./a/")
+        one.do("faults=300")
+        two.do("faults=4000")
+        result = nhmtap.interrupt(process)
+    assert total(result) == 4300
+
+
+def test_cpus_and_keys_that_are_given_one_by_one_are_all_taken(nhmtap):
+    result = nhmtap("stat", "-e", "cpu-clock", "-C", "0", "-C", "1", "--per", "cpu", "--per", "node", "--duration", "0.05")
+    assert result.one("start")["target"]["cpus"] == "0-1"
+    assert [(record["cpu"], record["node"]) for record in result.of("count")] == [(0, 0), (1, 0)]
+
+
 @pytest.mark.parametrize("names", ["{0},{0}/", "{0},/{0}*", "{0}*,{0}/../{1}", "{0}*,{0}*"])
 def test_cgroups_counted_each_by_itself_are_counted_once(nhmtap, cgroup, names):
     path, folder = cgroup

@@ -43,18 +43,19 @@ const struct option_row stack_rows[] = {
 };
 
 const struct option_row target_rows[] = {
-	{'p', "pid", "PID,…", OPTION_TEXT, COMMON(pids), .values = VALUES_PIDS,
+	{'p', "pid", "PID,…", OPTION_TEXT, COMMON(pids), .joined = true, .values = VALUES_PIDS,
 	 .help = "these processes: all of their threads, also later ones"},
-	{'t', "tid", "TID,…", OPTION_TEXT, COMMON(tids), .values = VALUES_PIDS,
+	{'t', "tid", "TID,…", OPTION_TEXT, COMMON(tids), .joined = true, .values = VALUES_PIDS,
 	 .help = "these threads, and what they start"},
-	{'G', "cgroup", "PATH,…", OPTION_TEXT, COMMON(cgroups), .values = VALUES_CGROUPS,
+	{'G', "cgroup", "PATH,…", OPTION_TEXT, COMMON(cgroups), .joined = true, .values = VALUES_CGROUPS,
 	 .help = "what runs in these cgroups (version 2): paths below the mount, as /proc/PID/cgroup has "
 		 "them, or patterns such as '/kubepods*/**' of cgroups that come and go"},
-	{0, "container", "ID,…", OPTION_TEXT, COMMON(containers),
+	{0, "container", "ID,…", OPTION_TEXT, COMMON(containers), .joined = true,
 	 .help = "what runs in these containers, which may come and go: ids or their beginnings, or uids of "
 		 "pods"},
 	{'a', "all-cpus", NULL, OPTION_FLAG, COMMON(all_cpus), .help = "all CPUs, system-wide"},
-	{'C', "cpu", "CPUS", OPTION_TEXT, COMMON(cpus), .help = "these CPUs, system-wide: 0-3,8"},
+	{'C', "cpu", "CPUS", OPTION_TEXT, COMMON(cpus), .joined = true,
+	 .help = "these CPUs, system-wide: 0-3,8"},
 	{0},
 };
 
@@ -62,9 +63,9 @@ static const char *const per_cpu[] = {"cpu", NULL};
 static const char *const per_keys[] = {"cpu", "core", "socket", "node", "thread", "cgroup", NULL};
 
 const struct option_row per_rows[] = {
-	{0, "for-each-cgroup", "PATH,…", OPTION_TEXT, COMMON(each_cgroup), .values = VALUES_CGROUPS,
-	 .help = "each of these cgroups separately: -G PATH,… --per cgroup"},
-	{0, "per", "KEYS", OPTION_TEXT, COMMON(per), .words = per_keys,
+	{0, "for-each-cgroup", "PATH,…", OPTION_TEXT, COMMON(each_cgroup), .joined = true,
+	 .values = VALUES_CGROUPS, .help = "each of these cgroups separately: -G PATH,… --per cgroup"},
+	{0, "per", "KEYS", OPTION_TEXT, COMMON(per), .joined = true, .words = per_keys,
 	 .help = "count separately for each: any of cpu,core,socket,node,thread,cgroup (with -a: all "
 		 "cgroups)"},
 	{0, "per-cpu", NULL, OPTION_FIXED, COMMON(per), .words = per_cpu, .line_only = true,

@@ -134,7 +134,10 @@ static int take(struct options *options, const struct option_row *row, const cha
 		*(const char **)place = row->words[0];
 		return 0;
 	case OPTION_TEXT:
-		*(const char **)place = argument;
+		if (row->joined && *(const char **)place)
+			options_join(options, place, argument);
+		else
+			*(const char **)place = argument;
 		return 0;
 	case OPTION_LIST:
 		return join(options, row, argument, refusal);

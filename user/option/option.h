@@ -15,7 +15,7 @@
 enum option_kind {
 	OPTION_FLAG,	/* bool; takes no argument */
 	OPTION_FIXED,	/* const char *, set to words[0]; takes no argument */
-	OPTION_TEXT,	/* const char * */
+	OPTION_TEXT,	/* const char *; if given several times, the last one, or all (`joined`) */
 	OPTION_LIST,	/* const char *; if given several times, joined with ',' */
 	OPTION_TEXTS,	/* struct texts; if given several times, kept separately */
 	OPTION_WHOLE,	/* struct texts; the words with the option, --NAME or --NAME=ARGUMENT */
@@ -48,8 +48,9 @@ struct option_row {
 	const char *const *words; /* terminated by NULL; for a text they are used for completion only */
 	enum option_values values;
 	const char *member; /* name in CONFIG; NULL: the option's name, with _ instead of - */
-	bool line_only;	    /* not allowed as a member of an activity in CONFIG */
-	const char *help;   /* NULL: an option for tests, which is not listed */
+	bool joined;	  /* a text that has several values: given several times, they are joined with ',' */
+	bool line_only;	  /* not allowed as a member of an activity in CONFIG */
+	const char *help; /* NULL: an option for tests, which is not listed */
 };
 
 /* Initializers of `offset` and `own`. */
