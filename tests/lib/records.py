@@ -312,11 +312,11 @@ class Tool:
                 process.kill()
                 process.wait()
 
-    def attach(self, *arguments, **options):
-        """Starts it and waits for its start record. From then on it counts."""
+    def attach(self, *arguments, records=1, **options):
+        """Starts it and waits for its start record, from which on it counts, or for more records."""
         process = self.start(*arguments, **options)
         began = b""
-        while not began.endswith(b"\n"):
+        while began.count(b"\n") < records:
             byte = os.read(process.stdout.fileno(), 1)  # no more than that: finish() reads the rest
             assert byte, process.stderr.read()
             began += byte

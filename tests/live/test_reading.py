@@ -12,7 +12,7 @@ import time
 import pytest
 from cgroups import inside
 from puppet import Puppet, command, pinned, wait_asleep
-from records import NHMTAP, parse
+from records import NHMTAP, parse, program
 
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -56,19 +56,49 @@ def test_several_cgroups_on_several_cpus_are_not_mixed_up(nhmtap, cgroup, before
             for cpu in CPUS:
                 puppets[i, cpu] = stack.enter_context(Puppet(before=inside(folder, *pinned(cpu))))
         paths = [f"{cgroup[0]}/{os.path.basename(folder)}" for folder in folders]
-        for _ in range(5):
-            process = nhmtap.attach("stat", "-e", "page-faults,minor-faults", "-I", "10", "--per", "cpu,cgroup",
-                                    "-G", ",".join(paths), before=before)
-            for i, cpu in puppets:
-                puppets[i, cpu].do(f"faults={100 * (i + 1) + cpu}")
-            result = nhmtap.interrupt(process)
-            if not any(r["enabled_ns"] and not r["running_ns"] for r in result.of("count")):
-                break
-            # In one of 300 runs Linux 6.18 leaves the events of a cgroup out on a CPU, and says so by their times.
+        process = nhmtap.attach("stat", "-e", "page-faults,minor-faults", "-I", "10", "--per", "cpu,cgroup",
+                                "-G", ",".join(paths), before=before)
+        for i, cpu in puppets:
+            puppets[i, cpu].do(f"faults={100 * (i + 1) + cpu}")
+        result = nhmtap.interrupt(process)
     for i, cpu in puppets:
         for event in ("page-faults", "minor-faults"):
             assert sum(r["value"] for r in result.of("count", cpu=cpu, cgroup=paths[i], event=event)) == \
                 100 * (i + 1) + cpu
+
+
+@WAYS
+@pytest.mark.parametrize("events", ["page-faults", "{minor-faults,page-faults}"])
+def test_a_cgroup_is_counted_whose_clock_the_kernel_let_go_on_while_nothing_ran(nhmtap, cgroup, before, events):
+    path, folder = cgroup
+    cpu = CPUS[-1]
+    # See tests/programs/last_event.c. By read(2), only a reader on the CPU sees the clock go on.
+    with Puppet(before=inside(folder, *pinned(cpu))) as puppet:
+        subprocess.run([*inside(folder, *pinned(cpu)), program("last_event"), folder], check=True)
+        process = nhmtap.attach("stat", "-e", events, "-I", "10", "--per", "cpu", "-G", path,
+                                before=[*before, *pinned(cpu)], records=1 + len(CPUS) * len(events.split(",")))
+        puppet.do("faults=300")
+        result = nhmtap.interrupt(process)
+    records = result.of("count", cpu=cpu)
+    assert sum(r["value"] for r in records if r["event"] == "page-faults") == 300
+    # A software event waits for no counter.
+    assert {(r["status"], r.get("why")) for r in records} <= {("counted", None), ("not_counted", "nothing ran in its cgroups")}
+    assert all(r["enabled_ns"] == r["running_ns"] for r in records)
+
+
+@WAYS
+def test_no_event_runs_for_longer_in_its_own_cgroup_than_the_run(nhmtap, cgroup, before):
+    # The first event of a cgroup that is enabled on a CPU, by a task of the cgroup: Linux 6.18 adds all time since
+    # the cgroup's clock was last looked at, for a new cgroup that since the boot.
+    path, folder = cgroup
+    began = time.monotonic_ns()
+    result = nhmtap("stat", "-e", "page-faults,minor-faults", "-I", "10", "--interval-count", "3", "--per", "cpu", "-G", path,
+                    before=inside(folder, *pinned(CPUS[-1]), *before))
+    took = time.monotonic_ns() - began
+    for event in ("page-faults", "minor-faults"):
+        records = result.of("count", cpu=CPUS[-1], event=event)
+        assert len(records) == 3
+        assert 0 < sum(r["running_ns"] for r in records) < took
 
 
 @WAYS

@@ -35,6 +35,7 @@ struct cell {
 	struct count before;	  /* of descriptors that were closed because their CPU went offline; and time
 				   * in which it was disabled for another's sake */
 	struct count last;	  /* of the open descriptor, when it could last be read */
+	__u64 untrue_ns;	  /* in its times, see correct_times() */
 	unsigned int given_up; /* number of readings since the kernel stopped trying to count it (pinned) */
 };
 
@@ -504,20 +505,68 @@ static bool on_whole_cpu(const struct counters *counters, const struct place *at
 	return at->cpu >= 0 && at->cgroup < 0 && counters->folder < 0;
 }
 
+/* Whether no event of an event's group ever waits for a counter. */
+static bool always_runs(const struct events *events, size_t event)
+{
+	size_t i = event;
+
+	while (!event_leads(events, i))
+		i--;
+	do {
+		__u32 type = events->list[i].attr.type;
+
+		if (type != PERF_TYPE_SOFTWARE && type != PERF_TYPE_TRACEPOINT)
+			return false;
+	} while (++i < events->nr && !event_leads(events, i));
+	return true;
+}
+
+/*
+ * What is true of the times of a cgroup's event. Linux 6.18 adds time to a cgroup's clock that has not passed
+ * for it: if a task of the cgroup runs while a CPU's first event of any cgroup is enabled, or while the last
+ * one is disabled, the clock begins at the time when it was last looked at, or goes on while nothing runs
+ * (perf_cgroup_event_enable(), perf_cgroup_event_disable(), kernel/events/core.c). The values are right.
+ */
+static void correct_times(struct counters *counters, size_t event, struct cell *cell, struct count *now)
+{
+	__u64 most = time_on(counters);
+
+	if (now->running_ns > most + cell->untrue_ns)
+		cell->untrue_ns = now->running_ns - most;
+	*now = count_beyond(now, &(struct count){0, cell->untrue_ns, cell->untrue_ns});
+	if (always_runs(&counters->plan->events, event))
+		now->enabled_ns = now->running_ns;
+	else if (now->enabled_ns > most)
+		now->enabled_ns = most;
+}
+
+static void raise_to(__u64 *member, __u64 value)
+{
+	if (*member < value)
+		*member = value;
+}
+
 /* Takes the result of reading a cell. A pinned event that was given up reads as nothing, and so may one
- * whose CPU has gone offline: then the previous reading stays valid. */
-static void take(struct counters *counters, size_t event, size_t place, const struct count *now)
+ * whose CPU has gone offline: then the previous reading stays valid. The enabled time of a cgroup's event may
+ * go back, see above, and what was counted since is taken nevertheless. */
+static void take(struct counters *counters, size_t event, size_t place, const struct count *reading)
 {
 	struct cell *cell = cell_at(counters, event, place);
 	struct place *at = &counters->places.list[place];
+	struct count now = *reading;
 
 	/* On a CPU, an enabled event's enabled time always advances, whatever runs; a cgroup's advances only
 	 * while the cgroup runs. */
-	if (now->enabled_ns && now->enabled_ns == cell->last.enabled_ns && counters->enabled && at->open &&
+	if (now.enabled_ns && now.enabled_ns == cell->last.enabled_ns && counters->enabled && at->open &&
 	    on_whole_cpu(counters, at) && !solo_silences(&counters->solo, counters->plan, event, place))
 		counters->stalled = at->stalled = true;
-	if (now->enabled_ns >= cell->last.enabled_ns && now->value >= cell->last.value)
-		cell->last = *now;
+	if (at->cpu >= 0 && !on_whole_cpu(counters, at))
+		correct_times(counters, event, cell, &now);
+	if (now.running_ns > cell->last.running_ns)
+		cell->last.enabled_ns += now.running_ns - cell->last.running_ns;
+	raise_to(&cell->last.value, now.value);
+	raise_to(&cell->last.enabled_ns, now.enabled_ns);
+	raise_to(&cell->last.running_ns, now.running_ns);
 }
 
 static bool by_registers(const struct counters *counters, size_t event)
@@ -590,10 +639,12 @@ int counters_enable(struct counters *counters)
 
 int counters_disable(struct counters *counters)
 {
+	int err = switch_all(counters, PERF_EVENT_IOC_DISABLE);
+
 	counters->on_ns = time_on(counters);
 	counters->enabled = false;
 	counters->held = true;
-	return switch_all(counters, PERF_EVENT_IOC_DISABLE);
+	return err;
 }
 
 static void count_of(const struct cell *cell, struct count *count)
@@ -878,6 +929,7 @@ static void retire(struct counters *counters, size_t event, size_t place)
 	read_cell(counters, event, place);
 	count_add(&cell->before, &cell->last);
 	cell->last = (struct count){0};
+	cell->untrue_ns = 0;
 	close_cell(counters, event, place);
 }
 
