@@ -48,6 +48,10 @@ def bare(attributes):
     return context(attributes)[2:] if len(context(attributes)) < 130 else None
 
 
+def boot_ns():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
 class Publisher:
     """Use it in a with statement, which ends it."""
 
@@ -70,7 +74,7 @@ class Publisher:
     def publish(self, payload, version=2, name="OTEL_CTX", size=None, published=None, at=0, signature="OTEL_CTX"):
         """`at`: where the header says that the payload is, if not 0."""
         self.do("publish", name, signature, version, len(payload) if size is None else size,
-                time.time_ns() if published is None else published, at, payload.hex() or "-")
+                boot_ns() if published is None else published, at, payload.hex() or "-")
 
     def change(self, payload):
         self.do("change", payload.hex())
@@ -97,7 +101,7 @@ def main():
             where[16:24] = bytes(8)
             where[32:32 + len(payload)] = payload
             where[12:16] = struct.pack("<I", len(payload))
-            where[16:24] = struct.pack("<Q", time.time_ns())
+            where[16:24] = struct.pack("<Q", boot_ns())
         elif step == "touch":
             pages = mmap.mmap(-1, int(words[0]) * mmap.PAGESIZE)
             for i in range(0, len(pages), mmap.PAGESIZE):

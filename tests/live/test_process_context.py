@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The resource of OTLP's numbers is the one that the measured process has published (OTEP 4719)."""
+import datetime
 import json
 import subprocess
 import sys
@@ -143,6 +144,17 @@ def test_attributes_of_other_kinds_and_beyond_the_limit_are_left_out(nhmtap, tmp
             attributes = run.contexts(1)[0]["attributes"]
     assert attributes.pop("service.name") == "shop" and attributes.items() <= many.items()
     assert 30 < len(attributes) and len(json.dumps(attributes, separators=(",", ":"))) <= 4096
+
+
+@pytest.mark.parametrize("clock", ["CLOCK_BOOTTIME", "CLOCK_REALTIME"])  # of today's publishers, and of the first ones
+def test_a_context_has_the_time_when_it_was_published(nhmtap, tmp_path, clock):
+    ago = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 2
+    with Publisher() as shop:
+        shop.publish(context(SHOP), published=time.clock_gettime_ns(getattr(time, clock)) - ago)
+        expected = time.time() - ago / 1e9
+        with Run(nhmtap, tmp_path, *FAULTS, "-p", shop.pid) as run:
+            told = run.contexts(1)[0]["published_time"]
+    assert datetime.datetime.fromisoformat(told[:19] + "+00:00").timestamp() == pytest.approx(expected, abs=120)
 
 
 def test_a_bare_resource_is_read(nhmtap, tmp_path):

@@ -21,7 +21,7 @@
 struct context_header {
 	char signature[8];
 	__u32 version, payload_size;
-	__u64 published_ns; /* 0: the context is being changed */
+	__u64 published_ns; /* `monotonic_published_at_ns`; 0: the context is being changed */
 	__u64 payload;	    /* its address in the process */
 };
 

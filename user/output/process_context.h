@@ -20,8 +20,8 @@
  */
 __u64 process_context_find(pid_t pid);
 
-/* Sets *published to when the context at this address was published, in ns since 1970; 0: it is being
- * changed. Returns whether it is there. */
+/* Sets *published to when the context at this address was published, in ns of CLOCK_BOOTTIME or, as OTEP 4719
+ * first had it, since 1970; 0: it is being changed. Returns whether it is there. */
 bool process_context_published(pid_t pid, __u64 address, __u64 *published);
 
 /* Reads the context at this address. Returns its attributes, {name: value}, which the caller owns, and sets

@@ -182,6 +182,16 @@ static void look(int socket, const void *context)
 static const struct record_type context_record = {.name = "process_context"};
 REGISTER_RECORD(context_record);
 
+/* When a context was published. OTEP 4719 first had the time since 1970 there; publishers write
+ * CLOCK_BOOTTIME by now. Nobody published contexts before 2020, and no machine has been up for fifty years.
+ */
+static struct timespec published_time(__u64 published_ns)
+{
+	const __u64 until_2020_ns = 1577836800ULL * 1000000000;
+
+	return moment_time(published_ns < until_2020_ns ? published_ns + clock_lead().ns : published_ns);
+}
+
 /* Whether a process is all that is measured: then all has its resource. */
 static bool is_whole_target(const struct run *run, pid_t pid)
 {
@@ -192,7 +202,7 @@ static void write_context(struct run *run, const struct told_context *told)
 {
 	json_t *attributes = json_loads(told->attributes, 0, NULL);
 	json_t *record = json_pack("{s:s, s:i}", "type", "process_context", "pid", (int)told->pid);
-	struct timespec published = moment_time(told->published_ns);
+	struct timespec published = published_time(told->published_ns);
 
 	if (told->published_ns)
 		json_object_set_new(record, "published_time", value_time(&published));
