@@ -100,6 +100,35 @@ def test_pprof_has_functions_files_and_lines(nhmtap, tmp_path):
     assert lines == {"middle(n);", "middle(2 * n);"}
 
 
+# Touches each page from memory without a file, where code has no name: movb $1,(%rdi); ret.
+ANONYMOUS = """
+#include <string.h>
+#include <sys/mman.h>
+int main(void)
+{
+	char *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages = mmap(0, 100 << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(code, "\\xc6\\x07\\x01\\xc3", 4);
+	for (int i = 0; i < 100; i++)
+		((void (*)(char *))code)(pages + (i << 12));
+}
+"""
+
+
+def test_an_address_in_memory_without_a_file_is_in_the_range_of_its_mapping(nhmtap, tmp_path):
+    """The readers check that of each address."""
+    path = tmp_path / "anonymous"
+    subprocess.run(["gcc", "-O1", "-x", "c", "-o", path, "-"], input=ANONYMOUS, text=True, check=True)
+    result = nhmtap("profile", *EVERY_FAULT, "-o", f"pprof={tmp_path}/x.pb.gz", "-o", f"otlp-profiles-json={tmp_path}/x.json", "--", path)
+    assert result.status == 0, result.err
+    profile, message = pprof.read(tmp_path / "x.pb.gz"), otlp_profiles.read((tmp_path / "x.json").read_text())
+    mapping, = [m.id for m in profile.mapping if profile.string_table[m.filename] == "[anon]"]
+    place, = [x.id for x in profile.location if x.mapping_id == mapping]
+    assert sum(s.value[0] for s in profile.sample if s.location_id[0] == place) == 100
+    assert "[anon]" in {message.texts[m.filename_strindex] for m in message.dictionary.mapping_table}
+
+
 # Both are shown as "Shape::Shape()": the complete object's constructor, and the one of a base.
 CONSTRUCTORS = """
 #include <sys/mman.h>

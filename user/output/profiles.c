@@ -139,11 +139,11 @@ uint64_t profile_range(const json_t *frame, size_t number, uint64_t *limit)
 uint64_t profile_address(const json_t *frame, uint64_t start)
 {
 	const char *offset = string(frame, *string(frame, "offset") ? "offset" : "address");
+	uint64_t address = strtoull(offset, NULL, 16) - json_is_true(json_object_get(frame, "return"));
 
 	if (!*offset)
 		return start;
-	return (calls_of_kernel(frame) ? 0 : start) + strtoull(offset, NULL, 16) -
-	       json_is_true(json_object_get(frame, "return"));
+	return calls_of_kernel(frame) || !start ? address : start + (address & ((1ULL << RANGE_BITS) - 1));
 }
 
 char *profile_title(const struct stream *stream)

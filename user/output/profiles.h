@@ -54,8 +54,9 @@ struct profile_file profile_file(json_t *files, const json_t *frame, size_t next
 uint64_t profile_range(const json_t *frame, size_t number, uint64_t *limit);
 
 /* The address of a frame in its file's range, which begins at `start` (0: it has no file). Where a call
- * returns to is the address after it; one less lies within the call. Frames that are distinguished only by
- * name have no address; they get the beginning of the range. */
+ * returns to is the address after it; one less lies within the call. Of an address in memory without a file
+ * ("[anon]") the lower 40 bits are in the range. Frames that are distinguished only by name have no address;
+ * they get the beginning of the range. */
 uint64_t profile_address(const json_t *frame, uint64_t start);
 
 /* What was measured, and on which machine, for a title. The caller frees it. */
