@@ -250,6 +250,17 @@ def test_what_a_server_has_answered_is_told(nhmtap, tmp_path, puppet, failure):
     assert result.status == 3 and told in result.err.splitlines()[-1]
 
 
+def test_each_output_that_ends_too_early_is_told(nhmtap, tmp_path, puppet):
+    busy, _ = FAILURES["503"]
+    with Raw(busy) as one, Raw(busy) as other:
+        places = [one.url, other.url, "/dev/full"]
+        with counting(nhmtap, tmp_path, puppet, *({"format": "otlp", "path": place} for place in places)) as session:
+            snapshots(session, puppet, 10)
+            result = session.end()
+    told = [line.split()[3].rstrip(":") for line in result.err.splitlines() if "the records end before the run does" in line]
+    assert result.status == 3 and sorted(told) == sorted(places)
+
+
 def endless_body(one):
     one.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
     while True:

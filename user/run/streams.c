@@ -343,10 +343,16 @@ void reopen_outputs(struct run *run)
 	flush(run);
 }
 
+/* A run ends with one refusal. If it has one already, what this stream could not write is said at once. */
 static void close_stream(struct session *session, struct stream *stream, struct refusal *refusal)
 {
-	if (stream_close(stream) && stream->sink.error != EPIPE && !refusal->asked[0])
-		sink_refusal(&stream->sink, refusal);
+	struct refusal further, *own = refusal->asked[0] ? &further : refusal;
+
+	if (stream_close(stream) && stream->sink.error != EPIPE) {
+		sink_refusal(&stream->sink, own);
+		if (own != refusal)
+			say_refusal(own);
+	}
 	session->stream_error = session->stream_error ? session->stream_error : stream->sink.error;
 	stream_release(stream);
 }
