@@ -471,6 +471,18 @@ def test_a_run_of_which_a_server_takes_nothing_does_not_end_with_0(nhmtap, tmp_p
     assert result.status == 3 and f"status {status} of HTTP" in result.err and "has refused the last records" in result.err
 
 
+@pytest.mark.parametrize("form", ["folded", "pprof", "otlp-profiles"])
+def test_a_server_that_refuses_the_last_profile_is_told_by_the_status_also_if_nothing_comes_after_it(nhmtap, tmp_path, puppet, form):
+    with Receiver(*[(403, {})] * 9) as receiver, Session(
+            nhmtap, tmp_path, [{**faults("samples", "profile", pid=str(puppet.pid)), "by": "stack"}],
+            outputs=[{}, {"format": form, "path": receiver.url("/any")}]) as session:
+        snapshots(session, puppet, 10)
+        assert receiver.next().status == 403
+        until(lambda: "status 403" in session.said())
+        result = session.end()
+    assert result.status == 3 and "the server has refused the last records" in result.err
+
+
 def test_what_is_rejected_of_the_last_request_is_told_by_the_status(nhmtap, tmp_path):
     with Receiver((200, *in_json(7, "too old"))) as receiver:
         result = nhmtap("stat", "-e", "page-faults", "-o", tmp_path / "out", "-o", f"otlp={receiver.url()}", "--", "true")

@@ -609,9 +609,10 @@ void stream_finish(struct stream *stream, bool last)
 	if (!stream->sink.documents)
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
-	sink_cut(&stream->sink, &stream->since, &now);
+	/* Without a document after it, what is dropped is the last: then sink_close() tells it. */
+	if (sink_cut(&stream->sink, &stream->since, &now))
+		count_missed(stream, sink_take_dropped(&stream->sink));
 	stream->since = now;
-	count_missed(stream, sink_take_dropped(&stream->sink));
 }
 
 static bool let_in(struct stream *stream, const char *type, const char *activity)

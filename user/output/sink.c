@@ -428,7 +428,7 @@ static unsigned long long records_in(const struct sink *sink, const struct queue
 	return sink->rows ? sink->rows(queue_unwritten(queue), queue_left(queue)) : queue->nr;
 }
 
-void sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until)
+bool sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until)
 {
 	struct queue *queue = &sink->queue;
 	struct document document = {
@@ -440,11 +440,12 @@ void sink_cut(struct sink *sink, const struct timespec *since, const struct time
 	};
 
 	if (!sink->documents || !queue->used)
-		return;
+		return false;
 	documents_add(sink->documents, &document, sink->most, is_first_taken(sink));
 	sink->cut_try = sink->push ? pusher.tries(sink->push) : 0;
 	sink->missed = 0;
 	queue_clear(queue);
+	return true;
 }
 
 unsigned long long sink_take_dropped(struct sink *sink)

@@ -86,8 +86,9 @@ int sink_open_push(struct sink *sink, const char *url, struct document_kind kind
 /* Reads the files of a sink that sends anew: certificates and headers. Others are left alone. */
 void sink_renew_access(struct sink *sink, const struct push_access *access);
 
-/* Makes a document, of this interval, from what was put since the last call; nothing if that is empty. */
-void sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until);
+/* Makes a document, of this interval, from what was put since the last call, unless that is empty. Returns
+ * whether it made one. */
+bool sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until);
 
 /*
  * The number of records in documents that were dropped since the last call, because the bound was exceeded.
