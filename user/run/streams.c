@@ -19,6 +19,7 @@
 #include "base/note.h"
 #include "base/packet.h"
 #include "base/path.h"
+#include "base/visible.h"
 #include "host/privileges.h"
 #include "option/command.h"
 #include "output/address.h"
