@@ -219,10 +219,8 @@ def test_a_file_of_tables_is_read_in_blocks(tmp_path):
 
 
 def test_nothing_wakes_it_while_nothing_is_sampled(tmp_path):
-    """But for the kernel's notes of BPF programs, which other tests may load meanwhile: not during each of five runs."""
-    waits = []
+    """Without names of the kernel's code: its notes of BPF programs, which other tests load meanwhile, would wake it."""
     with Puppet() as puppet:
-        while len(waits) < 5 and min(waits, default=11) > 10:
-            waits.append(len(traced(tmp_path, "epoll_pwait2", "profile", "-e", "page-faults", "-c", "1", "--by", "ip,pid", "-g",
-                                    "--unwind", "fp", "-p", str(puppet.pid), "--duration", "2", "-o", tmp_path / "records")))
-    assert 1 <= min(waits) <= 10, waits
+        calls = traced(tmp_path, "epoll_pwait2", "profile", "-e", "page-faults", "-c", "1", "--by", "ip,pid", "-p", str(puppet.pid),
+                       "--duration", "2", "-o", tmp_path / "records")
+    assert 1 <= len(calls) <= 10, calls

@@ -139,9 +139,13 @@ def test_a_stream_has_each_branch_in_its_order(guest):
     traced = result.of("traced")
     assert [t["number"] for t in traced] == list(range(account(result)["records"]))
     assert len({(t["pid"], t["tid"]) for t in traced}) == 1
-    # The edges are the same, and are counted without the stream.
-    ours = collections.Counter((str(t["from"]), str(t["to"])) for t in traced)
-    assert ours == collections.Counter({(str(e["from"]), str(e["to"])): e["count"]
+    # The edges are the same, and are counted without the stream, which does not say where a function without a name begins.
+
+    def place(code):
+        return str({member: value for member, value in code.items() if member != "function_offset"})
+
+    ours = collections.Counter((place(t["from"]), place(t["to"])) for t in traced)
+    assert ours == collections.Counter({(place(e["from"]), place(e["to"])): e["count"]
                                         for r in result.of("branch") for e in r["entries"]})
     # Within a file, code runs forward from the target of a branch to the next branch. The kernel's
     # part is left out, and the return from it is a branch.

@@ -73,14 +73,15 @@ def test_loads_from_the_stack_of_threads_and_of_what_is_returned_have_the_types_
     assert all(names <= PLACES[function] for function, names in types(found).items()) and set(found) == set(PLACES)
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_without_optimization_variables_on_the_stack_have_their_types(nhmtap, tmp_path, compiler):
-    """Each variable is there then: the counters of the loops, and the pointers."""
+@pytest.mark.parametrize("compiler, least", [("gcc", 0.9), ("clang", 0.8)])
+def test_without_optimization_variables_on_the_stack_have_their_types(nhmtap, tmp_path, compiler, least):
+    """Each variable is there then: the counters of the loops, and the pointers. clang keeps addresses of its own on the
+    stack as well, which no variable describes: one in eight of the loads of sum_argument."""
     own = {("long", None), ("struct pair*", None), ("struct node*", None)}
     program = tmp_path / "places"
     subprocess.run([compiler, "-O0", "-g", "-o", program, f"{HERE}/programs/places.c"], check=True)
     found = loads(nhmtap, tmp_path, program, PLACES)
-    assert part_typed(found) >= 0.9
+    assert part_typed(found) >= least
     assert all(names <= PLACES[function] | own for function, names in types(found).items()) and set(found) == set(PLACES)
 
 
