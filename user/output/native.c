@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/memory.h"
+#include "output/varint.h"
 
 /* The name of each type, and the bytes of its values; 0: a length before each. */
 static const struct {
@@ -13,17 +15,6 @@ static const struct {
 	[NATIVE_STRING] = {"String", 0}, [NATIVE_UINT64] = {"UInt64", 8},   [NATIVE_UINT32] = {"UInt32", 4},
 	[NATIVE_UINT8] = {"UInt8", 1},	 [NATIVE_FLOAT64] = {"Float64", 8},
 };
-
-#define VARINT_MOST 10
-
-/* LEB128, as in protobuf. Returns the end. */
-static inline char *put_varint(char *at, __u64 number)
-{
-	for (; number > 127; number >>= 7)
-		*at++ = number | 128;
-	*at++ = number;
-	return at;
-}
 
 void native_release(struct native_block *block)
 {
@@ -86,7 +77,7 @@ void native_put_text(struct native_block *block, size_t number, const char *text
 	if (!column)
 		return;
 	begin = compact_reserve(&column->bytes, VARINT_MOST + length);
-	at = put_varint(begin, length);
+	at = varint_put(begin, length);
 	memcpy(at, text, length);
 	column->bytes.used += at - begin + length;
 }
@@ -121,7 +112,7 @@ void native_put_real(struct native_block *block, size_t number, double value)
 
 static void add_varint(struct compact *to, __u64 number)
 {
-	to->used = put_varint(compact_reserve(to, VARINT_MOST), number) - to->text;
+	to->used = varint_put(compact_reserve(to, VARINT_MOST), number) - to->text;
 }
 
 static void add_text(struct compact *to, const char *text, size_t length)
@@ -158,19 +149,6 @@ struct read_bytes {
 	const char *at, *end;
 };
 
-static bool read_varint(struct read_bytes *reading, __u64 *number)
-{
-	*number = 0;
-	for (int shift = 0; reading->at < reading->end && shift < 64; shift += 7) {
-		unsigned char byte = *reading->at++;
-
-		*number |= (byte & 127ULL) << shift;
-		if (!(byte & 128))
-			return true;
-	}
-	return false;
-}
-
 static bool skip(struct read_bytes *reading, __u64 size)
 {
 	if (size > (__u64)(reading->end - reading->at))
@@ -184,7 +162,7 @@ static bool skip_texts(struct read_bytes *reading, __u64 nr)
 	__u64 length;
 
 	while (nr--)
-		if (!read_varint(reading, &length) || !skip(reading, length))
+		if (!varint_read(&reading->at, reading->end, &length) || !skip(reading, length))
 			return false;
 	return true;
 }
@@ -195,12 +173,12 @@ static int read_type(struct read_bytes *reading)
 	const char *name;
 	__u64 length;
 
-	if (!read_varint(reading, &length))
+	if (!varint_read(&reading->at, reading->end, &length))
 		return -1;
 	name = reading->at;
 	if (!skip(reading, length))
 		return -1;
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 		if (strlen(types[i].name) == length && !memcmp(types[i].name, name, length))
 			return types[i].size;
 	return -1;
@@ -232,8 +210,8 @@ static bool read_column(struct read_bytes *reading, __u64 rows, __u64 middle, st
 static bool read_counts(struct read_bytes *reading, __u64 *columns, __u64 *rows)
 {
 	/* Each row has a byte at least. */
-	return read_varint(reading, columns) && read_varint(reading, rows) &&
-	       *rows <= (__u64)(reading->end - reading->at);
+	return varint_read(&reading->at, reading->end, columns) &&
+	       varint_read(&reading->at, reading->end, rows) && *rows <= (__u64)(reading->end - reading->at);
 }
 
 /* Skips a block. Returns false if there is none. */

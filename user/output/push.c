@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "base/visible.h"
 #include "output/gzip.h"
+#include "output/varint.h"
 
 #define FUNCTIONS(X)                                                                                         \
 	X(curl_easy_cleanup)                                                                                 \
@@ -728,35 +729,21 @@ static bool read_json(struct push *push, const struct document *document)
 
 /* What is left of a message in protobuf's encoding. */
 struct wire {
-	const unsigned char *at, *end;
+	const char *at, *end;
 	bool cut; /* more followed than was kept */
 };
 
-static bool read_varint(struct wire *wire, unsigned long long *number)
-{
-	*number = 0;
-	for (int shift = 0; wire->at < wire->end && shift < 64; shift += 7) {
-		unsigned char byte = *wire->at++;
-
-		*number |= (byte & 127ULL) << shift;
-		if (!(byte & 128))
-			return true;
-	}
-	return false;
-}
-
 /* Reads a field: an integer, the piece that is a text or a message, or a number of fixed size, which the
  * messages do not have. Of a piece that was cut, the beginning. */
-static bool read_field(struct wire *wire, unsigned long long *key, unsigned long long *number,
-		       struct wire *piece)
+static bool read_field(struct wire *wire, __u64 *key, __u64 *number, struct wire *piece)
 {
 	static const unsigned char fixed[8] = {[1] = 8, [5] = 4}; /* bytes, by the kind of field */
-	unsigned long long left;
+	__u64 left;
 
-	if (!read_varint(wire, key))
+	if (!varint_read(&wire->at, wire->end, key))
 		return false;
 	*number = fixed[*key & 7];
-	if (!*number && !read_varint(wire, number))
+	if (!*number && !varint_read(&wire->at, wire->end, number))
 		return false;
 	if ((*key & 7) == 0)
 		return true;
@@ -772,9 +759,9 @@ static bool read_field(struct wire *wire, unsigned long long *key, unsigned long
  * ExportProfilesServiceResponse has rejected_profiles = 1 instead. */
 static void read_protobuf(struct push *push, const struct document *document)
 {
-	const unsigned char *answer = (const unsigned char *)push->answer;
-	struct wire whole = {answer, answer + push->answered, is_cut(push)}, part = {0}, text = {0}, piece;
-	unsigned long long key, number, points = 0;
+	struct wire whole = {push->answer, push->answer + push->answered, is_cut(push)}, part = {0},
+		    text = {0}, piece;
+	__u64 key, number, points = 0;
 
 	while (read_field(&whole, &key, &number, &piece))
 		if (key == (1 << 3 | 2))
@@ -785,7 +772,7 @@ static void read_protobuf(struct push *push, const struct document *document)
 		if (key == (2 << 3 | 2))
 			text = piece;
 	}
-	note_rejected(push, document, (long long)points, (const char *)text.at, text.end - text.at);
+	note_rejected(push, document, (long long)points, text.at, text.end - text.at);
 }
 
 static void read_answer(struct push *push, const struct document *document)
