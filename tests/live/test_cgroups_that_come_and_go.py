@@ -13,7 +13,7 @@ from cgroups import inside, remove
 from puppet import Puppet
 from records import held, program
 from running import FAULTS, MISSED, OTHERS, Running, enter, total
-from sessions import until
+from sessions import faults, until, write
 
 MIB = 1 << 20
 
@@ -203,6 +203,25 @@ def test_a_pattern_that_fits_no_cgroup_is_told_with_those_that_may_be_meant(nhmt
     assert list(told) == [f"no cgroup fits the pattern '{pattern}'" for pattern in (patterns[0], patterns[2])]
     assert path in told[f"no cgroup fits the pattern '{patterns[0]}'"]
     assert all(why in result.err for why in told)
+
+
+@pytest.mark.parametrize("form", ["docker-{}.scope", "kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice"])
+def test_check_warns_of_what_finds_no_cgroup_now_and_of_nothing_else(nhmtap, tmp_path, child, form):
+    """A pod's uid has '_' in a path of systemd, and '-' elsewhere."""
+    path, folder = child
+    os.mkdir(f"{folder}/{form.format(CONTAINER[:64])}")
+    good = {"container": CONTAINER[:9] if "docker" in form else "01234567-89ab-cdef-0123-456789abcdef", "patterns": f"{path}/*", "all": None}
+    asked = {**good, "badpatterns": f"{path[:-2]}dl/*,{path}/*,/there/is/no/such/*", "badcontainer": "deadbeef"}
+    config = write(tmp_path / "config", {"activities": [
+        {**faults(name, "stat"), **({"all_cpus": True, "per": "cgroup"} if text is None else
+                                                  {"container" if "container" in name else "cgroup": text})}
+        for name, text in asked.items()]})
+    done = nhmtap("run", "--check", config)
+    assert done.status == 0
+    told = [(r["activity"], r["why"].split("'")[1]) for r in done.of("warning", cause="pattern_unfit")]
+    assert told == [("badpatterns", f"{path[:-2]}dl/*"), ("badpatterns", "/there/is/no/such/*"), ("badcontainer", "deadbeef")]
+    assert path in done.of("warning")[0]["remedy"] and all(r["why"] in done.err for r in done.of("warning"))
+    remove(f"{folder}/{form.format(CONTAINER[:64])}")
 
 
 def test_an_id_that_no_container_has_is_told(nhmtap, tmp_path):

@@ -183,14 +183,6 @@ static struct watched_cgroup *take_in(struct activity *activity, const char *pat
 	return &watch->list[i];
 }
 
-static bool is_owned(const struct cgroup_pattern *pattern, const char *path)
-{
-	struct cgroup_owner owner = cgroup_owner(path);
-
-	return !strncmp(owner.container_id, pattern->text, strlen(pattern->text)) ||
-	       !strcmp(owner.pod_uid, pattern->text);
-}
-
 /* Whether the cgroup above belongs to the same container. Cgroups inside it are counted with it. */
 static bool is_owned_above(const struct cgroup_pattern *pattern, const char *path)
 {
@@ -198,7 +190,7 @@ static bool is_owned_above(const struct cgroup_pattern *pattern, const char *pat
 	bool owned;
 
 	*strrchr(above, '/') = '\0';
-	owned = is_owned(pattern, above);
+	owned = cgroup_is_owned(above, pattern->text);
 	free(above);
 	return owned;
 }
@@ -209,7 +201,7 @@ static bool fits_pattern(const struct activity *activity, const struct cgroup_pa
 	if (path[0] != '/') /* it has no path */
 		return !strcmp(pattern->text, CGROUPS_ALL);
 	if (pattern->container)
-		return is_owned(pattern, path) &&
+		return cgroup_is_owned(path, pattern->text) &&
 		       (counters_by_switches(activity->counters) || !is_owned_above(pattern, path));
 	/* A pattern for all cgroups includes the root, which counts everything that is in no other cgroup. */
 	return cgroup_fits(pattern->text, path) ||

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/visible.h"
+#include "host/cgroup_owner.h"
 #include "host/cgroup_pattern.h"
 #include "host/cgroups.h"
 #include "record/record.h"
@@ -311,10 +312,9 @@ struct alike {
 	bool fits;
 };
 
-/* Whether a cgroup of the path fits, also in a container's id, which is a part of the path. */
 static bool fits_path(const struct cgroup_pattern *pattern, const char *path)
 {
-	return pattern->container ? strstr(path, pattern->text) != NULL : cgroup_fits(pattern->text, path);
+	return pattern->container ? cgroup_is_owned(path, pattern->text) : cgroup_fits(pattern->text, path);
 }
 
 static bool compare_cgroup(void *context, const char *path, __u64 id)
@@ -385,7 +385,7 @@ int warn_of_unfit_patterns(struct activity *activity)
 		return 0;
 	activity->cgroup_watch.compared = true;
 	for (size_t i = 0; i < target->nr_patterns && !err; i++)
-		if (!target->patterns[i].fitted)
+		if (!target->patterns[i].fitted && strcmp(target->patterns[i].text, CGROUPS_ALL))
 			err = look_for_alike(activity, &target->patterns[i]);
 	return err;
 }

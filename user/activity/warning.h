@@ -54,8 +54,8 @@ int warn_of_unfollowed(struct activity *activity);
  * for each. */
 int warn_of_taken(struct activity *activity);
 
-/* Warns, at the end of the first interval, of patterns and ids of containers that no cgroup fits, with the
- * cgroups whose paths are alike. Returns 0 or -errno of the sink. */
+/* Warns, at the end of the first interval or without one (run --check), of patterns and ids of containers
+ * that no cgroup fits, with the cgroups whose paths are alike. Returns 0 or -errno of the sink. */
 int warn_of_unfit_patterns(struct activity *activity);
 
 /* Warns, once, that cgroups that a pattern fits were found late, or were gone before. Returns 0 or -errno of

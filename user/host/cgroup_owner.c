@@ -2,7 +2,6 @@
 #include "host/cgroup_owner.h"
 
 #include <stddef.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -169,4 +168,11 @@ struct cgroup_owner cgroup_owner(const char *path)
 		owner.pod_uid[i] = uid.at[i] == '_' ? '-' : uid.at[i];
 	find_unit(&owner, path);
 	return owner;
+}
+
+bool cgroup_is_owned(const char *path, const char *id)
+{
+	struct cgroup_owner owner = cgroup_owner(path);
+
+	return !strncmp(owner.container_id, id, strlen(id)) || !strcmp(owner.pod_uid, id);
 }

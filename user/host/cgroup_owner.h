@@ -2,6 +2,8 @@
 /* The owner of a cgroup, by its path: a container, a pod, or a unit of systemd. */
 #pragma once
 
+#include <stdbool.h>
+
 #define CONTAINER_ID_LENGTH 64 /* hexadecimal digits */
 
 struct cgroup_owner {
@@ -17,3 +19,6 @@ struct cgroup_owner {
  * src/basic/cgroup-util.c: the first below the slices.
  */
 struct cgroup_owner cgroup_owner(const char *path);
+
+/* Whether the path is that of a container whose id begins with `id`, or of a pod whose uid it is. */
+bool cgroup_is_owned(const char *path, const char *id);

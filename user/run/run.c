@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 
 #include "activity/life.h"
+#include "activity/warning.h"
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "base/memory.h"
@@ -397,12 +398,19 @@ static int prepare(struct run *run, struct refusal *refusal)
 	return plan_members(run, refusal);
 }
 
-/* Implements --check: writes start records that show what would be opened. */
+/* Implements --check: writes start records that show what would be opened, and warns of patterns that would
+ * find nothing now. */
 static void check(struct run *run)
 {
-	for (size_t i = 0; i < run->nr; i++)
-		if (!run->members[i]->over && !run->members[i]->again)
-			write_start(run->members[i]);
+	for (size_t i = 0; i < run->nr; i++) {
+		struct running *member = run->members[i];
+
+		if (member->over || member->again)
+			continue;
+		write_start(member);
+		member->activity.interval_began_at = now_of(CLOCK_REALTIME);
+		warn_of_unfit_patterns(&member->activity);
+	}
 	run->session.reason = "checked";
 }
 
