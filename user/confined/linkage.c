@@ -16,7 +16,8 @@
 /* What the dynamic linker fills with a function's address. */
 struct slot {
 	__u64 address; /* the sort key, so it must be the first member */
-	__u32 name;    /* offset in the strings of .dynsym, or (`own`) of the symbols; 0: none */
+	__u32 what;    /* a symbol's number in .dynsym, or (`own`) a name's offset in the symbols' strings; 0:
+			  none */
 	bool own;
 };
 
@@ -27,7 +28,9 @@ struct slots {
 
 /* The symbols that relocations refer to. */
 struct dynamic {
-	char *table, *strings;
+	char *table;
+	char *own_strings; /* NULL: they are among those of the symbols */
+	size_t base;	   /* where they begin there */
 	size_t nr, strings_size;
 };
 
@@ -76,40 +79,40 @@ static struct relocation relocation_at(const struct linkage *linkage, __u32 kind
 				   (__u32)narrow.r_addend};
 }
 
-static Elf_Scn *find_dynamic(const struct image *image, GElf_Shdr *header)
-{
-	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));)
-		if (gelf_getshdr(section, header) && header->sh_type == SHT_DYNSYM)
-			return section;
-	return NULL;
-}
-
-static void read_dynamic(struct linkage *linkage)
+static void read_dynamic(struct linkage *linkage, const struct dynamic_strings *known)
 {
 	struct dynamic *dynamic = &linkage->dynamic;
 	GElf_Shdr table, strings;
 
-	if (!find_dynamic(linkage->image, &table) ||
+	if (!image_section_of_kind(linkage->image, SHT_DYNSYM, &table) ||
 	    !gelf_getshdr(elf_getscn(linkage->image->elf, table.sh_link), &strings))
 		return;
 	dynamic->table = image_read_section(linkage->image, &table, linkage->most);
-	dynamic->strings = image_read_section(linkage->image, &strings, linkage->most);
-	if (!dynamic->table || !dynamic->strings)
+	if (!dynamic->table)
 		return;
-	dynamic->nr = table.sh_size / (linkage->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
 	dynamic->strings_size = strings.sh_size;
-	dynamic->strings[strings.sh_size - 1] = '\0';
+	if (known->there) {
+		dynamic->base = known->base;
+	} else {
+		dynamic->own_strings = image_read_section(linkage->image, &strings, linkage->most);
+		if (!dynamic->own_strings)
+			return;
+		dynamic->own_strings[strings.sh_size - 1] = '\0';
+	}
+	dynamic->nr = table.sh_size / (linkage->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
 }
 
-static __u32 dynamic_name(const struct linkage *linkage, size_t number)
+/* The name of a symbol of .dynsym, valid until strings are added; "": it has none. */
+static const char *dynamic_name(const struct linkage *linkage, size_t number)
 {
 	const struct dynamic *dynamic = &linkage->dynamic;
+	const char *strings = dynamic->own_strings ?: linkage->symbols->strings + dynamic->base;
 	__u32 name = 0;
 
 	if (number && number < dynamic->nr)
 		name = linkage->wide ? ((Elf64_Sym *)dynamic->table)[number].st_name
 				     : ((Elf32_Sym *)dynamic->table)[number].st_name;
-	return name < dynamic->strings_size ? name : 0;
+	return name && name < dynamic->strings_size ? strings + name : "";
 }
 
 /* The name of a function that the file has for itself only, and chooses when it is loaded. */
@@ -129,9 +132,9 @@ static struct slot slot_of(struct linkage *linkage, const struct relocation *rel
 	struct slot slot = {.address = relocation->slot};
 
 	if (relocation->type == FILLS_DATA || relocation->type == FILLS_JUMP) {
-		slot.name = dynamic_name(linkage, relocation->symbol);
+		slot.what = relocation->symbol;
 	} else if (relocation->type == (linkage->relative ? R_X86_64_IRELATIVE : R_386_IRELATIVE)) {
-		slot.name = resolver_name(linkage, relocation->addend);
+		slot.what = resolver_name(linkage, relocation->addend);
 		slot.own = true;
 	}
 	return slot;
@@ -143,21 +146,49 @@ static void add_slot(struct slots *slots, struct slot slot)
 	slots->list[slots->nr++] = slot;
 }
 
+/* Linkers write the relocations that need no symbol first, and say how many there are (DT_RELACOUNT). None of
+ * these fills a slot, but in a large library they are most of all. */
+static size_t nr_without_symbol(const struct linkage *linkage, const GElf_Shdr *of)
+{
+	GElf_Sxword count = of->sh_type == SHT_RELA ? DT_RELACOUNT : DT_RELCOUNT;
+	size_t each = linkage->wide ? sizeof(Elf64_Dyn) : sizeof(Elf32_Dyn), nr = 0;
+	GElf_Shdr header;
+	char *bytes = image_section_of_kind(linkage->image, SHT_DYNAMIC, &header)
+			      ? image_read_section(linkage->image, &header, linkage->most)
+			      : NULL;
+
+	for (size_t i = 0; bytes && i < header.sh_size / each; i++) {
+		const Elf32_Dyn *narrow = (const Elf32_Dyn *)bytes + i;
+		const Elf64_Dyn *wide = (const Elf64_Dyn *)bytes + i;
+
+		if ((linkage->wide ? wide->d_tag : narrow->d_tag) == count)
+			nr = linkage->wide ? wide->d_un.d_val : narrow->d_un.d_val;
+	}
+	free(bytes);
+	return nr;
+}
+
 static void read_slots(struct linkage *linkage, const char *section, bool lazy)
 {
 	GElf_Shdr header;
-	size_t size;
+	size_t size, nr, first;
 	char *table;
 
 	if (!image_section(linkage->image, section, &header))
 		return;
 	size = relocation_size(linkage, header.sh_type);
+	nr = header.sh_size / size;
+	first = lazy ? 0 : nr_without_symbol(linkage, &header);
+	if (first >= nr)
+		return;
+	header.sh_offset += first * size;
+	header.sh_size = (nr - first) * size;
 	table = image_read_section(linkage->image, &header, linkage->most);
-	for (size_t i = 0; table && i < header.sh_size / size; i++) {
+	for (size_t i = 0; table && i < nr - first; i++) {
 		struct relocation relocation = relocation_at(linkage, header.sh_type, table + i * size);
 		struct slot slot = slot_of(linkage, &relocation);
 
-		if (slot.name)
+		if (slot.what)
 			add_slot(&linkage->slots, slot);
 		if (lazy)
 			add_slot(&linkage->lazy, slot);
@@ -172,14 +203,14 @@ static int by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void read_all_slots(struct linkage *linkage)
+static void read_all_slots(struct linkage *linkage, const struct dynamic_strings *known)
 {
 	static const struct {
 		const char *section;
 		bool lazy;
 	} sections[] = {{".rela.plt", true}, {".rel.plt", true}, {".rela.dyn", false}, {".rel.dyn", false}};
 
-	read_dynamic(linkage);
+	read_dynamic(linkage, known);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		read_slots(linkage, sections[i].section, sections[i].lazy);
 	if (linkage->slots.nr)
@@ -251,15 +282,16 @@ static bool is_lazy(const unsigned char *code)
 
 static void add_entry(struct linkage *linkage, const struct stub *entry, __u64 begin, __u64 end)
 {
-	const char *strings =
-		entry->slot && entry->slot->own ? linkage->symbols->strings : linkage->dynamic.strings;
+	const struct slot *slot = entry->slot;
+	const char *called = !slot || !slot->what ? ""
+			     : slot->own	  ? linkage->symbols->strings + slot->what
+						  : dynamic_name(linkage, slot->what);
 	char name[4096];
 	long long at;
 
-	if (!entry->slot || !entry->slot->name)
+	if (!*called)
 		return;
-	at = symbols_add_strings(linkage->symbols, name,
-				 snprintf(name, sizeof(name), "%.4000s@plt", strings + entry->slot->name));
+	at = symbols_add_strings(linkage->symbols, name, snprintf(name, sizeof(name), "%.4000s@plt", called));
 	if (at >= 0)
 		symbols_add(
 			linkage->symbols,
@@ -295,7 +327,8 @@ static void name_entries(struct linkage *linkage, const char *section)
 	free(bytes);
 }
 
-void linkage_add_symbols(const struct image *image, struct symbols *symbols, size_t most)
+void linkage_add_symbols(const struct image *image, struct symbols *symbols,
+			 const struct dynamic_strings *known, size_t most)
 {
 	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", ".plt.bnd", ".iplt"};
 	struct linkage linkage = {.image = image,
@@ -309,11 +342,11 @@ void linkage_add_symbols(const struct image *image, struct symbols *symbols, siz
 	linkage.relative = gelf_getehdr(image->elf, &file) && file.e_machine == EM_X86_64;
 	if (image_section(image, ".got.plt", &header) || image_section(image, ".got", &header))
 		linkage.base = header.sh_addr;
-	read_all_slots(&linkage);
+	read_all_slots(&linkage, known);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		name_entries(&linkage, sections[i]);
 	free(linkage.dynamic.table);
-	free(linkage.dynamic.strings);
+	free(linkage.dynamic.own_strings);
 	free(linkage.slots.list);
 	free(linkage.lazy.list);
 }

@@ -25,16 +25,20 @@ static void add_nameless(void *of, __u64 begin, __u64 end)
 			    &(struct found_symbol){.address = begin, .end = end, .name = nameless->name});
 }
 
+#define BYTES_OF_FUNCTION 48 /* in .eh_frame, on the average of large libraries */
+
 /* Adds the functions of a stripped file, by .eh_frame, which strip leaves because exceptions need it. */
 static void add_functions(struct symbols *symbols, const struct image *image, size_t most)
 {
 	struct frame_section section = {.narrow = gelf_getclass(image->elf) == ELFCLASS32};
 	long long empty = symbols_add_strings(symbols, "", 0);
 	GElf_Shdr header;
-	char *bytes = empty >= 0 && image_section(image, ".eh_frame", &header)
-			      ? image_read_section(image, &header, most)
-			      : NULL;
+	bool there = empty >= 0 && image_section(image, ".eh_frame", &header) && header.sh_size <= most;
+	char *bytes;
 
+	if (there)
+		symbols_expect(symbols, header.sh_size / BYTES_OF_FUNCTION);
+	bytes = there ? image_read_section(image, &header, most) : NULL;
 	if (!bytes)
 		return;
 	/* What has a name applies before them. */
@@ -85,6 +89,7 @@ static void load_symbols(struct read_file *file, const struct image *image, cons
 {
 	const struct chosen_table table = choose(image, debug);
 	struct symbols *symbols = &file->symbols;
+	struct dynamic_strings dynamic = {0};
 	struct image mini;
 	bool indexed = load_index(file, &file->function_index, &table, false, most);
 	bool whole = (indexed && table.kind == SHT_SYMTAB) ||
@@ -92,15 +97,15 @@ static void load_symbols(struct read_file *file, const struct image *image, cons
 		     (debug && image_add_symbols(debug, SHT_SYMTAB, symbols, most));
 
 	if (!whole) {
-		if (!indexed)
-			image_add_symbols(image, SHT_DYNSYM, symbols, most);
+		dynamic.base = symbols->strings_size;
+		dynamic.there = !indexed && image_add_symbols(image, SHT_DYNSYM, symbols, most);
 		if (image_mini(image, &mini, most)) {
 			image_add_symbols(&mini, SHT_SYMTAB, symbols, most);
 			image_close(&mini);
 		}
 		go_image_add_symbols(image, symbols, most);
 	}
-	linkage_add_symbols(image, symbols, most);
+	linkage_add_symbols(image, symbols, &dynamic, most);
 	if (!whole)
 		add_functions(symbols, image, most);
 	symbols_finish(symbols, image_end_of_code, image);

@@ -178,7 +178,7 @@ Elf_Scn *image_section(const struct image *image, const char *name, GElf_Shdr *h
 	return NULL;
 }
 
-static Elf_Scn *section_of_kind(const struct image *image, __u32 kind, GElf_Shdr *header)
+Elf_Scn *image_section_of_kind(const struct image *image, __u32 kind, GElf_Shdr *header)
 {
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));)
 		if (gelf_getshdr(section, header) && header->sh_type == kind)
@@ -309,7 +309,7 @@ bool image_symbol_table(const struct image *image, __u32 kind, bool data, struct
 	GElf_Shdr header, strings;
 
 	*table = (struct symbol_table){0};
-	if (!section_of_kind(image, kind, &header) || header.sh_type == SHT_NOBITS ||
+	if (!image_section_of_kind(image, kind, &header) || header.sh_type == SHT_NOBITS ||
 	    !gelf_getshdr(elf_getscn(image->elf, header.sh_link), &strings) || strings.sh_type == SHT_NOBITS)
 		return false;
 	table->each = gelf_getclass(image->elf) == ELFCLASS64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -327,35 +327,42 @@ void symbol_table_release(struct symbol_table *table)
 	*table = (struct symbol_table){0};
 }
 
-/* Reads a part of the file into xmalloc()ed memory. NULL if it is empty, larger than `most`, or can't be
- * read.
- */
-static char *read_part(const struct image *image, __u64 offset, __u64 size, size_t most)
+/* Reads strings straight to where they are kept, since they are most of a table. Returns where they begin, or
+ * -1. */
+static long long add_strings(const struct image *image, struct symbols *symbols,
+			     const struct symbol_table *table, size_t most)
 {
-	return image_read_section(
-		image, &(GElf_Shdr){.sh_type = SHT_PROGBITS, .sh_offset = offset, .sh_size = size}, most);
+	size_t size = table->strings_size;
+	char *room = size && size <= most && size <= image->size ? symbols_room(symbols, size) : NULL;
+
+	return room && image_read(image, room, size, table->strings) ? symbols_take_room(symbols, size) : -1;
 }
+
+#define SYMBOLS_AT_ONCE 1024
 
 static bool add_table(const struct image *image, __u32 kind, struct symbols *symbols, size_t most, bool data)
 {
+	char bytes[SYMBOLS_AT_ONCE * sizeof(Elf64_Sym)] __attribute__((aligned(8)));
 	struct symbol_table table;
-	char *bytes, *strings;
 	struct found_symbol found;
 	long long base = -1;
 
 	if (!image_symbol_table(image, kind, data, &table))
 		return false;
-	bytes = read_part(image, table.offset, table.nr * table.each, most);
-	strings = bytes ? read_part(image, table.strings, table.strings_size, most) : NULL;
-	if (strings)
-		base = symbols_add_strings(symbols, strings, table.strings_size);
-	free(strings);
-	for (size_t i = 0; i < table.nr && base >= 0; i++)
-		if (symbol_in_table(&table, bytes, i, &found)) {
-			found.name += base;
-			symbols_add(symbols, &found);
-		}
-	free(bytes);
+	if (table.nr && table.nr * table.each <= most)
+		base = add_strings(image, symbols, &table, most);
+	if (base >= 0)
+		symbols_expect(symbols, table.nr);
+	for (size_t at = 0, nr; at < table.nr && base >= 0; at += nr) {
+		nr = table.nr - at < SYMBOLS_AT_ONCE ? table.nr - at : SYMBOLS_AT_ONCE;
+		if (!image_read(image, bytes, nr * table.each, table.offset + at * table.each))
+			break;
+		for (size_t i = 0; i < nr; i++)
+			if (symbol_in_table(&table, bytes, i, &found)) {
+				found.name += base;
+				symbols_add(symbols, &found);
+			}
+	}
 	symbol_table_release(&table);
 	return base >= 0;
 }

@@ -40,6 +40,9 @@ const char *image_section_name(const struct image *image, const GElf_Shdr *heade
 /* Finds a section by its name; NULL if there is none. */
 Elf_Scn *image_section(const struct image *image, const char *name, GElf_Shdr *header);
 
+/* The same for the first section of a kind (SHT_…). */
+Elf_Scn *image_section_of_kind(const struct image *image, __u32 kind, GElf_Shdr *header);
+
 /* Reads a part of the file. Returns false if it does not have as many bytes there. */
 bool image_read(const struct image *image, void *to, size_t size, __u64 offset);
 

@@ -12,8 +12,8 @@
 struct sweep {
 	struct spans *spans;
 	size_t room;
-	const struct span **heap;
-	size_t active;
+	struct span *heap;
+	size_t active, heap_room;
 };
 
 static bool above(const struct span *a, const struct span *b)
@@ -21,9 +21,9 @@ static bool above(const struct span *a, const struct span *b)
 	return a->order != b->order ? a->order > b->order : a->low > b->low;
 }
 
-static void swap(const struct span **heap, size_t a, size_t b)
+static void swap(struct span *heap, size_t a, size_t b)
 {
-	const struct span *kept = heap[a];
+	struct span kept = heap[a];
 
 	heap[a] = heap[b];
 	heap[b] = kept;
@@ -31,24 +31,24 @@ static void swap(const struct span **heap, size_t a, size_t b)
 
 static void push(struct sweep *sweep, const struct span *span)
 {
-	const struct span **heap = sweep->heap;
 	size_t at = sweep->active++;
 
-	heap[at] = span;
-	for (; at && above(heap[at], heap[(at - 1) / 2]); at = (at - 1) / 2)
-		swap(heap, at, (at - 1) / 2);
+	sweep->heap = xroom(sweep->heap, at, &sweep->heap_room, sizeof(*sweep->heap));
+	sweep->heap[at] = *span;
+	for (; at && above(&sweep->heap[at], &sweep->heap[(at - 1) / 2]); at = (at - 1) / 2)
+		swap(sweep->heap, at, (at - 1) / 2);
 }
 
 static void pop(struct sweep *sweep)
 {
-	const struct span **heap = sweep->heap;
+	struct span *heap = sweep->heap;
 	size_t nr = --sweep->active, at = 0;
 
 	heap[0] = heap[nr];
 	for (size_t child; (child = 2 * at + 1) < nr; at = child) {
-		if (child + 1 < nr && above(heap[child + 1], heap[child]))
+		if (child + 1 < nr && above(&heap[child + 1], &heap[child]))
 			child++;
-		if (!above(heap[child], heap[at]))
+		if (!above(&heap[child], &heap[at]))
 			return;
 		swap(heap, at, child);
 	}
@@ -58,7 +58,7 @@ static void pop(struct sweep *sweep)
 static void begin_piece(struct sweep *sweep, __u64 low)
 {
 	struct spans *spans = sweep->spans;
-	__u32 what = sweep->active ? sweep->heap[0]->what : SPANS_NONE;
+	__u32 what = sweep->active ? sweep->heap[0].what : SPANS_NONE;
 
 	if (spans->nr && spans->list[spans->nr - 1].low == low)
 		spans->nr--;
@@ -68,31 +68,47 @@ static void begin_piece(struct sweep *sweep, __u64 low)
 	spans->list[spans->nr++] = (struct piece){low, what};
 }
 
-void spans_make(struct spans *spans, struct span *list, size_t nr)
+void spans_of_ordered(struct spans *spans, size_t nr, struct span (*span_at)(const void *of, size_t i),
+		      const void *of)
 {
-	struct sweep sweep = {.spans = spans, .heap = xmalloc((nr + 1) * sizeof(*sweep.heap))};
-	size_t next = 0;
+	struct sweep sweep = {.spans = spans};
+	struct span span = {0};
 
 	*spans = (struct spans){0};
-	order_by_address(list, nr, sizeof(*list));
-	while (next < nr || sweep.active) {
+	if (nr)
+		span = span_at(of, 0);
+	for (size_t next = 0; next < nr || sweep.active;) {
 		__u64 low;
 
-		if (sweep.active && (next == nr || sweep.heap[0]->high <= list[next].low)) {
-			low = sweep.heap[0]->high;
+		if (sweep.active && (next == nr || sweep.heap[0].high <= span.low)) {
+			low = sweep.heap[0].high;
 		} else {
-			low = list[next].low;
-			for (; next < nr && list[next].low == low; next++)
-				if (list[next].high > low)
-					push(&sweep, &list[next]);
+			low = span.low;
+			while (next < nr && span.low == low) {
+				if (span.high > low)
+					push(&sweep, &span);
+				if (++next < nr)
+					span = span_at(of, next);
+			}
 		}
-		while (sweep.active && sweep.heap[0]->high <= low)
+		while (sweep.active && sweep.heap[0].high <= low)
 			pop(&sweep);
 		begin_piece(&sweep, low);
 	}
 	free(sweep.heap);
 	if (spans->nr)
 		spans->list = xrealloc(spans->list, spans->nr * sizeof(*spans->list));
+}
+
+static struct span span_of_list(const void *of, size_t i)
+{
+	return ((const struct span *)of)[i];
+}
+
+void spans_make(struct spans *spans, struct span *list, size_t nr)
+{
+	order_by_address(list, nr, sizeof(*list));
+	spans_of_ordered(spans, nr, span_of_list, list);
 }
 
 __u32 spans_find(const struct spans *spans, __u64 address)

@@ -26,6 +26,11 @@ struct spans {
 /* Makes the pieces. The list is reordered; the caller still owns it. */
 void spans_make(struct spans *spans, struct span *list, size_t nr);
 
+/* The same of ranges that are already in the order of their first addresses, and are nowhere in a list:
+ * span_at() returns number i, and is called once for each. */
+void spans_of_ordered(struct spans *spans, size_t nr, struct span (*span_at)(const void *of, size_t i),
+		      const void *of);
+
 /* Returns `what` of the range that applies; SPANS_NONE if there is none. */
 __u32 spans_find(const struct spans *spans, __u64 address);
 

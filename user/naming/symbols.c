@@ -8,17 +8,41 @@
 #include "base/memory.h"
 #include "naming/order.h"
 
-long long symbols_add_strings(struct symbols *symbols, const char *strings, size_t size)
+char *symbols_room(struct symbols *symbols, size_t size)
 {
 	size_t at = symbols->strings_size;
 
 	if (size >= (1ULL << 32) - 1 - at)
-		return -1;
+		return NULL;
 	symbols->strings = xfit(symbols->strings, at + size + 1, &symbols->strings_room, 1);
-	memcpy(symbols->strings + at, strings, size);
+	return symbols->strings + at;
+}
+
+long long symbols_take_room(struct symbols *symbols, size_t size)
+{
+	size_t at = symbols->strings_size;
+
 	symbols->strings[at + size] = '\0';
 	symbols->strings_size = at + size + 1;
 	return at;
+}
+
+long long symbols_add_strings(struct symbols *symbols, const char *strings, size_t size)
+{
+	char *room = symbols_room(symbols, size);
+
+	if (!room)
+		return -1;
+	memcpy(room, strings, size);
+	return symbols_take_room(symbols, size);
+}
+
+void symbols_expect(struct symbols *symbols, size_t nr)
+{
+	if (symbols->room - symbols->nr_found >= nr)
+		return;
+	symbols->room = symbols->nr_found + nr;
+	symbols->found = xrealloc(symbols->found, symbols->room * sizeof(*symbols->found));
 }
 
 void symbols_add(struct symbols *symbols, const struct found_symbol *symbol)
@@ -29,8 +53,7 @@ void symbols_add(struct symbols *symbols, const struct found_symbol *symbol)
 
 int symbols_better(const struct found_symbol *a, const char *x, const struct found_symbol *b, const char *y)
 {
-	size_t under_x = strspn(x, "_"), under_y = strspn(y, "_");
-	size_t long_x = strlen(x), long_y = strlen(y);
+	size_t under_x, under_y, long_x, long_y;
 
 	if (a->order != b->order)
 		return a->order > b->order ? -1 : 1;
@@ -40,8 +63,12 @@ int symbols_better(const struct found_symbol *a, const char *x, const struct fou
 		return a->weak - b->weak;
 	if (a->local != b->local)
 		return a->local - b->local;
+	under_x = strspn(x, "_");
+	under_y = strspn(y, "_");
 	if (under_x != under_y)
 		return under_x < under_y ? -1 : 1;
+	long_x = strlen(x);
+	long_y = strlen(y);
 	if (long_x != long_y)
 		return long_x > long_y ? -1 : 1;
 	return strcmp(x, y);
@@ -104,39 +131,45 @@ static void keep_one_each(struct symbols *symbols)
 
 #define PAGE 4096
 
-static __u64 end_at(const struct symbols *symbols, size_t at, __u64 (*end_of)(const void *of, __u64 address),
-		    const void *of)
+/* Symbols, and the end of the code that contains an address. */
+struct ended {
+	const struct symbols *symbols;
+	__u64 (*end_of)(const void *of, __u64 address);
+	const void *of;
+};
+
+static __u64 end_at(const struct ended *ended, size_t at)
 {
-	const struct found_symbol *symbol = &symbols->found[at];
+	const struct found_symbol *symbol = &ended->symbols->found[at];
 	__u64 limit;
 
 	if (symbol->end != symbol->address)
 		return symbol->end;
-	limit = end_of ? end_of(of, symbol->address) : symbol->address + PAGE;
-	return at + 1 < symbols->nr && symbol[1].address < limit ? symbol[1].address : limit;
+	limit = ended->end_of ? ended->end_of(ended->of, symbol->address) : symbol->address + PAGE;
+	return at + 1 < ended->symbols->nr && symbol[1].address < limit ? symbol[1].address : limit;
+}
+
+static struct span span_at(const void *of, size_t i)
+{
+	const struct ended *ended = of;
+	const struct found_symbol *symbol = &ended->symbols->found[i];
+
+	return (struct span){symbol->address, end_at(ended, i), symbol->order, i};
 }
 
 void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u64 address), const void *of)
 {
-	struct span *spans;
-
 	order_by_address(symbols->found, symbols->nr_found, sizeof(*symbols->found));
 	keep_one_each(symbols);
-	spans = xmalloc((symbols->nr + 1) * sizeof(*spans));
+	spans_of_ordered(&symbols->spans, symbols->nr, span_at, &(struct ended){symbols, end_of, of});
 	symbols->list = xmalloc((symbols->nr + 1) * sizeof(*symbols->list));
-	for (size_t i = 0; i < symbols->nr; i++) {
-		const struct found_symbol *symbol = &symbols->found[i];
-
-		spans[i] = (struct span){symbol->address, end_at(symbols, i, end_of, of), symbol->order, i};
-		symbols->list[i] = (struct symbol){symbol->address, symbol->name};
-	}
+	for (size_t i = 0; i < symbols->nr; i++)
+		symbols->list[i] = (struct symbol){symbols->found[i].address, symbols->found[i].name};
 	free(symbols->found);
 	symbols->found = NULL;
 	if (symbols->strings)
 		symbols->strings = xrealloc(symbols->strings, symbols->strings_size);
 	symbols->strings_room = symbols->strings_size;
-	spans_make(&symbols->spans, spans, symbols->nr);
-	free(spans);
 }
 
 const struct symbol *symbols_find(const struct symbols *symbols, __u64 address)

@@ -41,6 +41,14 @@ struct symbols {
 /* Appends strings and a zero byte. Returns where they begin, or -1 if they would exceed 4 GiB in all. */
 long long symbols_add_strings(struct symbols *symbols, const char *strings, size_t size);
 
+/* The same for strings that are written to their place: first room for them, NULL if they would exceed 4 GiB;
+ * then they are taken as they are there. Nothing may be added between the two. */
+char *symbols_room(struct symbols *symbols, size_t size);
+long long symbols_take_room(struct symbols *symbols, size_t size);
+
+/* Makes room for about so many more symbols, so that they are not moved while they are added. */
+void symbols_expect(struct symbols *symbols, size_t nr);
+
 /* Adds a symbol. Its name must already be in the strings. */
 void symbols_add(struct symbols *symbols, const struct found_symbol *symbol);
 
