@@ -74,8 +74,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	memcpy(copy, data, size);
 	if (image_from_memory(&image, copy, size))
 		return 0;
-	read_file(&file, &image, &(struct read_what){.lines = true, .data = true, .types = true}, MEMORY,
-		  &folders);
+	read_file(&file, &image,
+		  &(struct read_what){.lines = true, .data = true, .types = true, .lines_most = MEMORY},
+		  MEMORY, &folders);
 	for (size_t i = 0; i < file.nr_segments && i < SEGMENTS; i++)
 		for (size_t at = 0; at < PLACES; at++)
 			check(&file, file.segments[i].address + file.segments[i].size / PLACES * at);

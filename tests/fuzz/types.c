@@ -76,8 +76,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	memcpy(copy, data, size);
 	if (image_from_memory(&image, copy, size))
 		return 0;
-	read_file(&file, &image, &(struct read_what){.lines = true, .data = true, .types = true}, MEMORY,
-		  &folders);
+	read_file(&file, &image,
+		  &(struct read_what){.lines = true, .data = true, .types = true, .lines_most = MEMORY},
+		  MEMORY, &folders);
 	if (file.lines)
 		ask(&file);
 	read_file_release(&file);

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Limits of memory, and the memory of a process's cgroup."""
+import contextlib
+import os
+
+import pytest
+
 import cgroups
 
 
@@ -22,6 +27,37 @@ def read(pid, of_version_1, of_version_2):
         f"{cgroups.mount()}{paths['']}/{of_version_2}"
     with open(one, encoding="ascii") as file:
         return int(file.read())
+
+
+def hierarchy():
+    """Returns the folder of the cgroups with the memory controller, and the name of the file with the peak. Skips the test
+    where there is none that may be used."""
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        one = [line.split()[1] for line in mounts if line.split()[2] == "cgroup" and "memory" in line.split()[3].split(",")]
+    if one:
+        return one[0], "memory.max_usage_in_bytes"
+    try:
+        with open(f"{cgroups.mount()}/cgroup.subtree_control", "w", encoding="ascii") as file:
+            file.write("+memory")
+    except OSError as error:
+        pytest.skip(f"no memory controller: {error}")
+    return cgroups.mount(), "memory.peak"
+
+
+@contextlib.contextmanager
+def measured(name):
+    """Yields a cgroup's folder, and a function that returns the most memory that was in it, in bytes."""
+    above, file = hierarchy()
+    folder = f"{above}/{name}"
+    os.mkdir(folder)
+
+    def most():
+        with open(f"{folder}/{file}", encoding="ascii") as peak_file:
+            return int(peak_file.read())
+    try:
+        yield folder, most
+    finally:
+        cgroups.remove(folder)
 
 
 def limit(pid):

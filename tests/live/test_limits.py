@@ -7,6 +7,8 @@ import subprocess
 import pytest
 
 import puppet
+import cgroups
+import memory
 from memory import LITTLE
 from puppet import Puppet
 from records import Result, program
@@ -130,6 +132,51 @@ def test_several_activities_without_end_of_new_addresses_take_64_mib_together(nh
         rest = sum(r["rest"]["samples"] for r in parts if "rest" in r)
         assert sum(e["samples"] for e in entries) + rest == account["aggregated"]
         assert account["aggregated"] + sum(account["lost"].values()) == account["expected"] >= 100000
+
+
+NESTED = r"""
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* As much debug information as a program of some 100,000 lines has. */
+__asm__(".pushsection .debug_loclists\n.zero 5000000\n.popsection");
+
+__attribute__((noinline)) void touch(volatile char *at)
+{
+	*at = 1;
+}
+
+int main(void)
+{
+	char *pages = mmap(NULL, 100 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise(pages, 100 * 4096, MADV_NOHUGEPAGE);
+	for (int i = 0; i < 100; i++)
+		touch(pages + i * 4096);
+	return 0;
+}
+"""
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("what", [["profile", "-g"], ["mem", "--by", "stack,page"]], ids=" ".join)
+def test_a_run_of_everything_takes_64_mib_whatever_debug_information_programs_have(nhmtap, tmp_path, what):
+    """All programs' together is 80 MB. Beside 64 MiB for two CPUs, each further one has tables of its own (mem: 10 MiB)."""
+    (tmp_path / "program.c").write_text(NESTED)
+    programs = [tmp_path / f"program{i}" for i in range(16)]
+    for i, path in enumerate(programs):
+        subprocess.run(["gcc", "-g", "-O1", f"-Wl,--build-id=0x{i + 16:040x}", "-o", path, tmp_path / "program.c"], check=True)
+    with memory.measured(f"nhmtap-test-{os.getpid()}") as (folder, most):
+        result = nhmtap.into(tmp_path / "out", *what, "-a", "-e", "page-faults:u", "-c", "1", "--format", "json", "--",
+                             "sh", "-c", f"echo $$ > {os.path.dirname(folder)}/cgroup.procs; " + "; ".join(map(str, programs)),
+                             before=cgroups.inside(folder))
+        assert most() <= (64 + 10 * max(0, memory.possible_cpus() - 2)) * MIB
+    names = result.one("end")["names"]
+    assert "memory for names" in names["lines_why"] and names["unnamed"]["no_room"] == 0
+    # Each function has its name, with lines or without.
+    named = {frame["module"] for record in result.records for frame in record.get("frames", ())
+             if frame.get("symbol") == "touch" and frame.get("module")}
+    assert named >= set(map(str, programs))
 
 
 N = 6000

@@ -73,25 +73,32 @@ static struct chosen_table choose(const struct image *image, const struct image 
 	return (struct chosen_table){image, SHT_DYNSYM};
 }
 
-/* Makes an index of a table that is too large. Returns whether there is one. */
+/* Sizes in bytes: the largest part of a file that is read as a whole, and the largest symbol table that is
+ * kept as a whole. */
+struct read_sizes {
+	size_t most, index_from;
+};
+
+/* Makes an index of a table that is larger than `from`. Returns whether there is one. */
 static bool load_index(struct read_file *file, struct symbol_index **index, const struct chosen_table *table,
-		       bool data, size_t most)
+		       bool data, const struct read_sizes *sizes)
 {
-	if (!image_symbols_exceed(table->image, table->kind, most))
+	if (!image_symbols_exceed(table->image, table->kind, sizes->index_from))
 		return false;
-	*index = symbol_index_open(table->image, table->kind, data, most);
+	*index = symbol_index_open(table->image, table->kind, data, sizes->most);
 	file->left_out |= !*index;
 	return *index;
 }
 
 static void load_symbols(struct read_file *file, const struct image *image, const struct image *debug,
-			 size_t most)
+			 const struct read_sizes *sizes)
 {
+	size_t most = sizes->most;
 	const struct chosen_table table = choose(image, debug);
 	struct symbols *symbols = &file->symbols;
 	struct dynamic_strings dynamic = {0};
 	struct image mini;
-	bool indexed = load_index(file, &file->function_index, &table, false, most);
+	bool indexed = load_index(file, &file->function_index, &table, false, sizes);
 	bool whole = (indexed && table.kind == SHT_SYMTAB) ||
 		     image_add_symbols(image, SHT_SYMTAB, symbols, most) ||
 		     (debug && image_add_symbols(debug, SHT_SYMTAB, symbols, most));
@@ -112,11 +119,12 @@ static void load_symbols(struct read_file *file, const struct image *image, cons
 }
 
 static void load_objects(struct read_file *file, const struct image *image, const struct image *debug,
-			 size_t most)
+			 const struct read_sizes *sizes)
 {
+	size_t most = sizes->most;
 	const struct chosen_table table = choose(image, debug);
 
-	if (!load_index(file, &file->object_index, &table, true, most) &&
+	if (!load_index(file, &file->object_index, &table, true, sizes) &&
 	    !image_add_objects(image, SHT_SYMTAB, &file->objects, most) &&
 	    !(debug && image_add_objects(debug, SHT_SYMTAB, &file->objects, most)))
 		image_add_objects(image, SHT_DYNSYM, &file->objects, most);
@@ -244,6 +252,8 @@ static void load_accesses(struct code_bytes *code, const struct image *image, si
 void read_file(struct read_file *file, struct image *image, const struct read_what *what, size_t most,
 	       const struct debug_folders *folders)
 {
+	const struct read_sizes sizes = {most / 4, what->few ? most / 16 : most / 4};
+	size_t lines_most = what->lines_most < most ? what->lines_most : most;
 	struct image debug = {.fd = -1};
 	bool lines = what->lines, own_lines = dwarf_in(image), other;
 	GElf_Shdr header;
@@ -252,20 +262,21 @@ void read_file(struct read_file *file, struct image *image, const struct read_wh
 	other = (!image_section(image, ".symtab", &header) || (lines && !own_lines)) &&
 		debug_file_open(&debug, image, folders->place, &folders->dirs, folders->open);
 	file->segments = image_segments(image, &file->nr_segments);
-	load_symbols(file, image, other ? &debug : NULL, most / 4);
+	load_symbols(file, image, other ? &debug : NULL, &sizes);
 	if (what->data) {
 		file->loaded = image_loaded(image, &file->nr_loaded);
-		load_objects(file, image, other ? &debug : NULL, most / 4);
+		load_objects(file, image, other ? &debug : NULL, &sizes);
 	}
 	if (what->types && (own_lines || (other && dwarf_in(&debug))))
 		load_accesses(&file->code, image, most / 4);
 	if (lines && own_lines)
-		file->lines = load_lines(image, folders, left_for_lines(file, most), &file->lines_lack);
+		file->lines = load_lines(image, folders, left_for_lines(file, lines_most), &file->lines_lack);
 	else if (lines && other && dwarf_in(&debug))
-		file->lines = load_lines(&debug, folders, left_for_lines(file, most), &file->lines_lack);
+		file->lines =
+			load_lines(&debug, folders, left_for_lines(file, lines_most), &file->lines_lack);
 	/* Debug information has what is inlined, too. */
 	if (lines && !own_lines && !file->lines)
-		file->go_lines = go_lines_open(image, left_for_lines(file, most));
+		file->go_lines = go_lines_open(image, left_for_lines(file, lines_most));
 	if (file->go_lines)
 		file->lines_lack = LINES_GO;
 	image_close(image);

@@ -32,6 +32,8 @@ struct read_file {
 /* What is read beside the functions' symbols. */
 struct read_what {
 	bool lines, data, types; /* types: the code, by which access.h finds them */
+	bool few;		 /* an index is made of smaller symbol tables, too */
+	size_t lines_most;	 /* bytes for lines */
 };
 
 /* Reads the image, and closes it. All results together take about `most` bytes at most. */

@@ -309,6 +309,7 @@ static void keep(struct reply *reply, const struct known *found)
 	known->next = all_known;
 	all_known = known;
 	reply->answer.kept = true;
+	reply->answer.only_lines = !known->function_index && !known->object_index;
 	reply->answer.indexed = known->object_index != NULL;
 	reply->answer.kept_bytes = bytes_of(known);
 }
@@ -326,7 +327,8 @@ static void answer_load(struct reply *reply, int fd)
 	snprintf(place.path, sizeof(place.path), "%s", asked_text(1));
 	snprintf(debug_dir, sizeof(debug_dir), "%s", asked_text(2));
 	snprintf(fetched_dir, sizeof(fetched_dir), "%s", asked_text(3));
-	read_file(&file, &opened, &(struct read_what){ask.lines, ask.data, ask.data > 1}, ask.most,
+	read_file(&file, &opened,
+		  &(struct read_what){ask.lines, ask.data, ask.data > 1, ask.few, ask.lines_most}, ask.most,
 		  &(struct debug_folders){&place, {debug_dir, fetched_dir}, open_debug});
 	is_open = false;
 	put_symbols(reply, &file);

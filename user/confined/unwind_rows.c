@@ -125,36 +125,61 @@ static void add_entry(struct unwind_rows *rows, __u64 entry)
 		unwind_rows_add(rows, entry, &end);
 }
 
-/* Returns all rows in order of their addresses, relative to the table's first page. A function ends where the
- * next one begins. A row for "nothing is known" is added after functions that no other follows directly. */
-static struct early_row *in_order(struct unwind_rows *rows, size_t *nr_ordered)
+/* Goes through all rows in order of their addresses, relative to the table's first page: a list of them would
+ * take as much memory again. A function ends where the next one begins. After functions that no other follows
+ * directly there is a row for "nothing is known". */
+struct in_order {
+	const struct unwind_rows *rows;
+	size_t function, row;  /* where it is */
+	__u32 none, rule;      /* the rules of "nothing is known", and of the last row */
+	bool any;	       /* there is a next row … */
+	struct early_row next; /* … this one */
+};
+
+/* Finds the next row of the function that it is at. Returns whether there is one. */
+static bool next_of_function(struct in_order *order)
 {
-	__u32 none = interned_number(&rows->rules, &nothing), rule = none;
-	__u32 low = rows->low & UNWIND_PAGE_MASK;
-	size_t nr = rows->nr_functions;
-	struct early_row *ordered = xmalloc((rows->nr_rows + nr + 1) * sizeof(*ordered));
+	const struct unwind_rows *rows = order->rows;
+	const struct unwind_function *function = &rows->functions[order->function];
+	bool followed = order->function + 1 < rows->nr_functions && function[1].begin <= function->end;
+	__u32 end = followed ? function[1].begin : function->end, low = rows->low & UNWIND_PAGE_MASK;
 
-	*nr_ordered = 0;
-	sort(rows);
-	for (size_t i = 0; i < nr; i++) {
-		const struct unwind_function *function = &rows->functions[i];
-		bool followed = i + 1 < nr && function[1].begin <= function->end;
-		__u32 end = followed ? function[1].begin : function->end;
+	while (order->row < function->nr) {
+		const struct early_row *row = &rows->rows[function->first + order->row++];
 
-		for (size_t j = 0; j < function->nr; j++) {
-			const struct early_row *row = &rows->rows[function->first + j];
-
-			if (row->address >= end || row->rule == rule)
-				continue;
-			rule = row->rule;
-			ordered[(*nr_ordered)++] = (struct early_row){row->address + low, rule};
-		}
-		if (followed || rule == none)
+		if (row->address >= end || row->rule == order->rule)
 			continue;
-		rule = none;
-		ordered[(*nr_ordered)++] = (struct early_row){end + low, rule};
+		order->next = (struct early_row){row->address + low, row->rule};
+		return true;
 	}
-	return ordered;
+	if (followed || order->rule == order->none)
+		return false;
+	order->next = (struct early_row){end + low, order->none};
+	return true;
+}
+
+static void go_on(struct in_order *order)
+{
+	order->any = false;
+	while (!order->any && order->function < order->rows->nr_functions) {
+		order->any = next_of_function(order);
+		if (order->any) {
+			order->rule = order->next.rule;
+		} else {
+			order->function++;
+			order->row = 0;
+		}
+	}
+}
+
+static struct in_order begin_in_order(struct unwind_rows *rows)
+{
+	__u32 none = interned_number(&rows->rules, &nothing);
+	struct in_order order = {.rows = rows, .none = none, .rule = none};
+
+	sort(rows);
+	go_on(&order);
+	return order;
 }
 
 struct maker {
@@ -170,15 +195,21 @@ static void put_row(struct maker *maker, __u32 address, __u32 rule)
 	table->rows[table->nr_rows++] = rule << 16 | (address & UNWIND_PAGE_MASK);
 }
 
+static bool is_in_page(const struct in_order *rows, size_t page)
+{
+	return rows->any && rows->next.address >> UNWIND_PAGE_SHIFT == page;
+}
+
 /* Fills in the pages and their rows. Consecutive pages in which no row begins share one row. */
-static void make_pages(struct maker *maker, const struct early_row *rows, size_t nr_rows, __u32 rule)
+static void make_pages(struct maker *maker, struct in_order *rows)
 {
 	struct unwind_table *table = maker->table;
+	__u32 rule = rows->none;
 	bool shared = false;
 
-	for (size_t page = 0, i = 0; page < table->nr_pages; page++) {
+	for (size_t page = 0; page < table->nr_pages; page++) {
 		struct unwind_page *here = &table->pages[page];
-		bool any = i < nr_rows && rows[i].address >> UNWIND_PAGE_SHIFT == page;
+		bool any = is_in_page(rows, page);
 
 		if (!any && shared) {
 			*here = table->pages[page - 1];
@@ -186,10 +217,10 @@ static void make_pages(struct maker *maker, const struct early_row *rows, size_t
 		}
 		shared = !any;
 		here->first = table->nr_rows;
-		if (!any || rows[i].address & UNWIND_PAGE_MASK)
+		if (!any || rows->next.address & UNWIND_PAGE_MASK)
 			put_row(maker, 0, rule);
-		for (; i < nr_rows && rows[i].address >> UNWIND_PAGE_SHIFT == page; i++)
-			put_row(maker, rows[i].address, rule = rows[i].rule);
+		for (; is_in_page(rows, page); go_on(rows))
+			put_row(maker, rows->next.address, rule = rows->next.rule);
 		here->nr = table->nr_rows - here->first;
 	}
 }
@@ -197,15 +228,12 @@ static void make_pages(struct maker *maker, const struct early_row *rows, size_t
 static void make(struct unwind_rows *rows, struct unwind_table *table)
 {
 	struct maker maker = {.table = table};
-	struct early_row *ordered;
-	size_t nr;
+	struct in_order ordered = begin_in_order(rows);
 
-	ordered = in_order(rows, &nr);
 	table->base = rows->low & ~(__u64)UNWIND_PAGE_MASK;
 	table->nr_pages = ((rows->high - 1 - table->base) >> UNWIND_PAGE_SHIFT) + 1;
 	table->pages = xcalloc(table->nr_pages, sizeof(*table->pages));
-	make_pages(&maker, ordered, nr, interned_number(&rows->rules, &nothing));
-	free(ordered);
+	make_pages(&maker, &ordered);
 	table->nr_rules = rows->rules.nr;
 	table->rules = xmalloc(table->nr_rules * sizeof(*table->rules));
 	for (size_t i = 0; i < table->nr_rules; i++)

@@ -46,9 +46,12 @@ struct ask {
 	__u32 kind;
 	__u32 id; /* number of the file */
 	__u64 address;
-	__u64 most; /* see struct naming_settings, memory */
+	__u64 most;	  /* see struct naming_settings, memory */
+	__u64 lines_most; /* ASK_LOAD: memory for lines */
 	__u32 lines;
 	__u32 data; /* ASK_LOAD: 1: symbols of data are wanted, too; 2: and types */
+	__u32 few;  /* ASK_LOAD: see struct read_what */
+	__u32 unused;
 };
 
 enum answer_kind {
@@ -93,6 +96,7 @@ enum lines_lack {
 	LINES_SPLIT_COMPRESSED, /* the same, in a file that can't be read */
 	LINES_LARGE,		/* all: they take too much memory */
 	LINES_SHARED_LARGE,	/* what dwz has moved to a file that takes too much memory */
+	LINES_NO_ROOM,		/* all: those of other files leave no room */
 	LINES_GO,		/* what is inlined: only Go's own table has lines */
 	NR_LINES_LACK,
 };
@@ -116,7 +120,8 @@ struct answer {
 	__u64 base;	    /* of an unwind table */
 	__u64 kept_bytes;   /* memory that lines and indexes of symbols use in the worker */
 	__u64 symbol_begin; /* see `symbol` */
-	__u32 kept;	    /* the worker keeps lines or indexes of the file */
+	__u32 kept;	    /* the worker keeps lines or indexes of the file … */
+	__u32 only_lines;   /* … and no indexes */
 	__u32 indexed;	    /* its symbols of data are in an index */
 	__u32 nr_frames;
 	__u32 nr_text;	  /* bytes */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "naming/demangle.h"
 #include "naming/foreign.h"
@@ -136,6 +137,8 @@ static const char *const lines_whys[NR_LINES_LACK] = {
 	[LINES_SPLIT_COMPRESSED] = "the .dwo or .dwp file with inlined functions is " ZSTD,
 	[LINES_LARGE] = "debug information " LARGE,
 	[LINES_SHARED_LARGE] = "dwz has moved debug information to a file that " LARGE,
+	[LINES_NO_ROOM] = "the memory for names has no room for their debug information beside that of other "
+			  "files (--memory raises it)",
 	[LINES_GO] = "what is inlined in Go's code without debug information has its own line and its "
 		     "caller's name "
 		     "(go build without -ldflags=-w keeps the names)",
@@ -162,10 +165,12 @@ static void take_kept(struct source *source, const struct question_of_worker *qu
 	source->generation = worker_generation(source->worker);
 	source->kept = answer->kept;
 	source->indexed = answer->indexed;
+	source->only_lines = answer->only_lines;
 	source->kept_bytes = answer->kept_bytes;
 }
 
-void source_load(struct source *source, const struct place *place, const struct naming_settings *settings)
+void source_load(struct source *source, const struct place *place, const struct naming_settings *settings,
+		 size_t most)
 {
 	char text[sizeof(place->root) + sizeof(place->path) + 2 * PATH_MAX], fetched[PATH_MAX];
 	struct sealed sealed = {0};
@@ -174,6 +179,8 @@ void source_load(struct source *source, const struct place *place, const struct 
 			.id = new_id(),
 			.most = settings->memory,
 			.lines = settings->lines,
+			.lines_most = most,
+			.few = settings->few_lines,
 			.data = settings->types ? 2 : settings->data},
 		.fd = -1,
 		.text = text,
@@ -195,6 +202,7 @@ void source_load(struct source *source, const struct place *place, const struct 
 		return;
 	source->types = settings->types;
 	take_kept(source, &question, answer);
+	source->lines_left_out = settings->few_lines && answer->lines_lack == LINES_LARGE;
 	if (answer->lines_lack == LINES_SPLIT)
 		keep_place(source, place, settings->debug_dir);
 	else
@@ -229,6 +237,22 @@ bool source_is_stale(const struct source *source)
 	return source->kept && source->generation != worker_generation(source->worker);
 }
 
+bool source_has_only_lines_kept(const struct source *source)
+{
+	return source->kept && source->only_lines;
+}
+
+void source_drop_lines(struct source *source)
+{
+	if (!source_is_stale(source))
+		worker_forget(source->worker, source->id);
+	source->kept = false;
+	source->kept_bytes = 0;
+	source->lines_left_out = true;
+	source->lines_why = lines_whys[LINES_NO_ROOM];
+	source->read_at = clock_seconds();
+}
+
 void source_forget_names(struct source *source)
 {
 	map_release(&source->names);
@@ -244,7 +268,8 @@ void source_empty(struct source *source)
 	symbols_release(&source->symbols);
 	if (source->kept && !source_is_stale(source))
 		worker_forget(source->worker, source->id);
-	source->kept = false;
+	source->kept = source->lines_left_out = false;
+	source->lines_why = NULL;
 	source->kept_bytes = 0;
 	free(source->place);
 	source->place = NULL;

@@ -32,7 +32,8 @@ struct source {
 	time_t used_at;	 /* the same clock */
 	time_t named_at; /* the same clock: when the first of `names` was made */
 	bool left_out;	 /* there was no room, or no worker to read it; it is not read again for a while */
-	const char *why; /* why it has no symbols; NULL if it has some */
+	bool lines_left_out;	       /* there was no room for its lines; likewise */
+	const char *why;	       /* why it has no symbols; NULL if it has some */
 	bool refused, failed, no_room; /* see struct name */
 	bool elf;		       /* a program or a library: its symbols may have versions */
 	uid_t owner;		       /* of the file */
@@ -47,7 +48,8 @@ struct source {
 	size_t nr_loaded;
 	struct worker *worker; /* the worker that keeps its lines and indexes, under `id` … */
 	__u32 id, generation;  /* … as long as the worker's generation is this one */
-	bool kept;	       /* it keeps any */
+	bool kept;	       /* it keeps any … */
+	bool only_lines;       /* … and no indexes */
 	bool indexed;	       /* the symbols of data are in an index */
 	bool types;	       /* names of data have types */
 	const char *lines_why; /* see struct name */
@@ -73,9 +75,10 @@ bool source_failed(int error);
  * otherwise `why` of the source is set. */
 bool source_open(struct source *source, const struct place *place);
 
-/* Has the worker read symbols, and lines if the settings ask for them, from the file opened by source_open()
- * and its debug file. */
-void source_load(struct source *source, const struct place *place, const struct naming_settings *settings);
+/* Has the worker read symbols, and lines if the settings ask for them and they take at most `most` bytes,
+ * from the file opened by source_open() and its debug file. */
+void source_load(struct source *source, const struct place *place, const struct naming_settings *settings,
+		 size_t most);
 
 /* Has the worker read the symbols of a perf-PID.map or a jitdump file, of at most `most` bytes, and with
  * `lines` those that the latter has. The descriptor is closed. */
@@ -86,6 +89,11 @@ bool source_is_for_later(const struct source *source);
 
 /* Whether the worker that kept its lines has ended. */
 bool source_is_stale(const struct source *source);
+
+/* Whether what the worker keeps of it are lines alone, and its symbols are here. */
+bool source_has_only_lines_kept(const struct source *source);
+/* Frees these lines; names that were made with them stay. */
+void source_drop_lines(struct source *source);
 
 /* Frees the names. */
 void source_forget_names(struct source *source);

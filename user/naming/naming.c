@@ -140,6 +140,43 @@ static struct source *expendable(const struct naming *naming, const struct sourc
 	return last;
 }
 
+/* What counts against the limit. The kernel's symbols are beside it for `few_lines`: they would be read again
+ * by turns with those of programs. */
+static size_t counted(const struct naming *naming)
+{
+	return naming->bytes - (naming->settings.few_lines && naming->kernel ? naming->kernel->bytes : 0);
+}
+
+/* The source whose lines are to be dropped, while its symbols stay; chosen as in expendable(). */
+static struct source *expendable_lines(const struct naming *naming, const struct source *used)
+{
+	struct source *last = NULL;
+
+	for (struct source *source = naming->oldest; source; source = source->newer) {
+		if (source == used || !source_has_only_lines_kept(source))
+			continue;
+		if (clock_seconds() - source->used_at >= LEFT_OUT_S)
+			return source;
+		if (!last || source->read_at >= last->read_at)
+			last = source;
+	}
+	return last;
+}
+
+/* Makes room for `few_lines`. Files that are named by turns would otherwise be read at each turn. One whose
+ * lines have grown beyond the whole limit is left to be read again: it then has room for lines elsewhere. */
+static void leave_out_lines(struct naming *naming, const struct source *used)
+{
+	struct source *source;
+
+	if (!used && naming->newest && naming->newest->bytes > naming->settings.memory)
+		used = naming->newest;
+	while (counted(naming) > naming->settings.memory && (source = expendable_lines(naming, used))) {
+		source_drop_lines(source);
+		weigh(naming, source);
+	}
+}
+
 /* Makes room for `sparing`: see struct naming_settings. Dropped sources are not read again for a while. */
 static void leave_out(struct naming *naming, const struct source *used)
 {
@@ -154,10 +191,26 @@ static void leave_out(struct naming *naming, const struct source *used)
 	}
 }
 
+/* Drops the least recently used sources but the kernel's symbols. */
+static void forget_oldest(struct naming *naming, const struct source *used)
+{
+	for (struct source *source = naming->oldest, *newer;
+	     source && source != used && counted(naming) > naming->settings.memory; source = newer) {
+		newer = source->newer;
+		if (source != naming->kernel)
+			forget(naming, source);
+	}
+}
+
 /* Drops the least recently used sources while the limit is exceeded, but not `used`, to which the name to be
  * returned belongs; NULL: the caller does not need the last name any more. */
 static void keep_limit(struct naming *naming, const struct source *used)
 {
+	if (naming->settings.few_lines) {
+		leave_out_lines(naming, used);
+		forget_oldest(naming, used);
+		return;
+	}
 	if (naming->settings.sparing) {
 		leave_out(naming, used);
 		return;
@@ -353,6 +406,16 @@ static bool alike(const struct identity *a, const struct identity *b)
 	       a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
+/* Memory for the lines of a file that is read now. */
+static size_t room_for_lines(const struct naming *naming)
+{
+	size_t most = naming->settings.memory;
+
+	if (!naming->settings.few_lines)
+		return most;
+	return counted(naming) < most ? most - counted(naming) : 0;
+}
+
 static struct source *open_source(struct naming *naming, const struct place *place,
 				  const struct identity *identity)
 {
@@ -369,7 +432,7 @@ static struct source *open_source(struct naming *naming, const struct place *pla
 		return same;
 	}
 	if (open)
-		source_load(source, place, &naming->settings);
+		source_load(source, place, &naming->settings, room_for_lines(naming));
 	source->left_out = source_is_for_later(source);
 	weigh(naming, source);
 	if (build_id[0] && !same)
@@ -491,8 +554,8 @@ static void find_wanted(struct naming *naming, struct wanted_file *wanted, const
 
 static bool is_for_another_reading(const struct source *source)
 {
-	return source_is_stale(source) ||
-	       (source->left_out && clock_seconds() - source->read_at >= LEFT_OUT_S);
+	return source_is_stale(source) || ((source->left_out || source->lines_left_out) &&
+					   clock_seconds() - source->read_at >= LEFT_OUT_S);
 }
 
 static const struct name *name_of_file(struct naming *naming, const char *path, const char *build_id,

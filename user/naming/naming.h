@@ -52,14 +52,15 @@ struct naming_settings {
 	const char *kallsyms;	   /* path of a copy of it; NULL: /proc/kallsyms */
 	const char *modules;	   /* path of a copy of it; NULL: /proc/modules */
 	const char *module_folder; /* with a folder for each module; NULL: /sys/module */
-	bool lines;    /* also find source files, lines and inlined functions, if there is DWARF */
-	bool data;     /* also find symbols of data: see naming_datum() */
-	bool types;    /* also find types of data; needs `data` and `lines` */
-	size_t memory; /* limit in bytes; the least recently used is dropped. Of each file, a symbol table
-			  larger than a quarter of it stays there, and an index of this size is kept; DWARF
-			  larger than three quarters of what the symbols leave is not read; 0: NAMING_MEMORY
-			*/
-	bool sparing;  /* a source that had no room is not read again for a while */
+	bool lines;	/* also find source files, lines and inlined functions, if there is DWARF */
+	bool data;	/* also find symbols of data: see naming_datum() */
+	bool types;	/* also find types of data; needs `data` and `lines` */
+	size_t memory;	/* limit in bytes; the least recently used is dropped. Of each file, a symbol table
+			   larger than a quarter of it stays there, and an index of this size is kept; DWARF
+			   larger than three quarters of what the symbols leave is not read; 0: NAMING_MEMORY
+			 */
+	bool sparing;	/* a source that had no room is not read again for a while */
+	bool few_lines; /* lines of sources that had no room are not read again for a while; symbols are */
 };
 
 struct naming;

@@ -375,7 +375,8 @@ static int prepare(struct run *run, struct refusal *refusal)
 		session->cpu_share = cpu_share_new(session->loop, request->cpu_share);
 	raise_here(run);
 	session->names = names_new(&session->host, session->loop, &session->notices);
-	names_limit(session->names, request->names_bytes, request->names_bytes, false);
+	names_limit(session->names, &(struct names_limits){.memory = request->names_bytes,
+							   .unwinding = request->names_bytes});
 	if (host_core_pmu(&session->host) && !request->check) {
 		session->self = kernel_miscounts(&session->host) ? NULL : self_begin();
 		session->host.cycles_precise = trial_cycles(&session->host);

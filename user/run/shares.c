@@ -18,6 +18,10 @@
 #define NAMES_READING ((4UL << 20) + WORKER_BYTES)
 #define QUEUE_LEAST   (64UL << 10)
 
+/* For a run of everything without a limit: with what else such a run holds, 64 MiB on two CPUs. */
+#define NAMES_OF_EVERYTHING	(10UL << 20)
+#define UNWINDING_OF_EVERYTHING (8UL << 20)
+
 /* Adds a part's size. A size that was asked for explicitly is not reduced. */
 static void want(struct limits *limits, enum memory_part part, size_t asked, size_t least, size_t usual)
 {
@@ -63,6 +67,16 @@ void share_queue(const struct run *run, struct sink *sink)
 		sink->most = (double)queues->share / queues->most * QUEUE_BYTES;
 }
 
+/* Whether a run without intervals measures whatever runs somewhere: it may see any number of files, and keeps
+ * what it has read of them until its end. With intervals, what is not used any more is forgotten. */
+static bool is_of_everything(const struct run *run)
+{
+	const struct activity *activity = run->nr == 1 ? &run->members[0]->activity : NULL;
+
+	return activity && activity->options && !activity->options->interval_ms && !activity->streams &&
+	       !run->request->names_bytes && activity->plan.target.cpus_given;
+}
+
 int share_memory(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
@@ -72,11 +86,21 @@ int share_memory(struct run *run, struct refusal *refusal)
 
 	if (sum_memory(run, refusal))
 		return -1;
-	if (!limits->memory)
+	if (!limits->memory) {
+		if (is_of_everything(run))
+			names_limit(session->names,
+				    &(struct names_limits){.memory = NAMES_OF_EVERYTHING,
+							   .unwinding = UNWINDING_OF_EVERYTHING,
+							   .few_lines = true});
 		return 0;
+	}
 	limits_share(limits);
-	names_limit(session->names, names->share ? names->share - NAMES_READING : NAMES_LEAST,
-		    unwinding->share ? unwinding->share - (UNWIND_MEMORY_LEAST - UNWIND_BLOCK) : 0, true);
+	names_limit(session->names,
+		    &(struct names_limits){
+			    names->share ? names->share - NAMES_READING : NAMES_LEAST,
+			    unwinding->share ? unwinding->share - (UNWIND_MEMORY_LEAST - UNWIND_BLOCK) : 0,
+			    .sparing = true,
+		    });
 	for (size_t i = 0; i < session->nr_streams; i++)
 		share_queue(run, &session->streams[i].sink);
 	/* Use one heap for all threads, and give unused memory back. */

@@ -63,12 +63,10 @@ struct names {
 	struct mappings *mappings;
 	struct mappings *data; /* of data, too; NULL: nobody asks for names of data */
 	struct ksymbols ksymbols;
-	struct naming *naming;	       /* NULL: only places are asked for, no names */
-	bool sparing;		       /* see struct naming_settings */
-	bool lines;		       /* `naming` finds source lines */
-	bool variables, types;	       /* `naming` finds symbols of data, and types */
-	size_t memory;		       /* see struct naming_settings */
-	size_t unwinding_memory;       /* for tables to walk stacks by, 0: the default */
+	struct naming *naming; /* NULL: only places are asked for, no names */
+	bool lines;	       /* `naming` finds source lines */
+	bool variables, types; /* `naming` finds symbols of data, and types */
+	struct names_limits limits;
 	__u64 most_ns;		       /* see names_wait_at_most() */
 	struct background *background; /* the interface to `naming` with deadlines */
 	__u64 lost;		       /* notes lost by listenings that were closed */
@@ -104,11 +102,9 @@ struct names *names_new(const struct host *host, struct loop *loop, struct notic
 	return names;
 }
 
-void names_limit(struct names *names, size_t memory, size_t unwinding, bool sparing)
+void names_limit(struct names *names, const struct names_limits *limits)
 {
-	names->sparing = sparing;
-	names->memory = memory;
-	names->unwinding_memory = unwinding;
+	names->limits = *limits;
 }
 
 static void close_naming(struct names *names)
@@ -136,7 +132,7 @@ void names_release(struct names *names)
 int names_unwind(struct names *names, struct unwinding **unwinding, struct refusal *refusal)
 {
 	if (!names->unwinding &&
-	    unwinding_open(&names->unwinding, names->mappings, names->unwinding_memory, names->host, refusal))
+	    unwinding_open(&names->unwinding, names->mappings, names->limits.unwinding, names->host, refusal))
 		return -1;
 	*unwinding = names->unwinding;
 	return 0;
@@ -151,9 +147,10 @@ static void open_naming(struct names *names, unsigned int detail, bool intervals
 	struct naming_settings settings = {.lines = names->lines || detail & (CODE_LINE | CODE_TYPE),
 					   .types = names->types || detail & CODE_TYPE,
 					   .data = names->variables || detail & CODE_OF_DATA,
-					   .memory = names->memory,
-					   .sparing = names->sparing};
+					   .memory = names->limits.memory,
+					   .sparing = names->limits.sparing};
 
+	settings.few_lines = names->limits.few_lines && !settings.types;
 	if (!(detail & (CODE_SYMBOL | CODE_LINE | CODE_OF_DATA)) ||
 	    (names->naming && settings.lines == names->lines && settings.data == names->variables &&
 	     settings.types == names->types))

@@ -24,9 +24,15 @@ struct unwinding;
  * tell about CPUs going online and offline. */
 struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices);
 
-/* Sets memory limits in bytes: for symbols and lines read from files, and for unwind tables; 0: the default.
- * `sparing`: see struct naming_settings. Must be called before names_read(). */
-void names_limit(struct names *names, size_t memory, size_t unwinding, bool sparing);
+/* Limits of memory in bytes; 0: the default. */
+struct names_limits {
+	size_t memory;		 /* for symbols and lines read from files */
+	size_t unwinding;	 /* for tables to walk stacks by */
+	bool sparing, few_lines; /* see struct naming_settings; types of data need all lines */
+};
+
+/* Sets the limits. Must be called before names_read(). */
+void names_limit(struct names *names, const struct names_limits *limits);
 void names_release(struct names *names);
 
 /*
