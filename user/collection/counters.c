@@ -546,27 +546,35 @@ static void raise_to(__u64 *member, __u64 value)
 		*member = value;
 }
 
-/* Takes the result of reading a cell. A pinned event that was given up reads as nothing, and so may one
- * whose CPU has gone offline: then the previous reading stays valid. The enabled time of a cgroup's event may
- * go back, see above, and what was counted since is taken nevertheless. */
-static void take(struct counters *counters, size_t event, size_t place, const struct count *reading)
+/* The enabled time of a cgroup's event may go back, see above: what was counted since is taken nevertheless.
+ */
+static void take_of_cgroup(struct counters *counters, size_t event, struct cell *cell, struct count now)
 {
-	struct cell *cell = cell_at(counters, event, place);
-	struct place *at = &counters->places.list[place];
-	struct count now = *reading;
-
-	/* On a CPU, an enabled event's enabled time always advances, whatever runs; a cgroup's advances only
-	 * while the cgroup runs. */
-	if (now.enabled_ns && now.enabled_ns == cell->last.enabled_ns && counters->enabled && at->open &&
-	    on_whole_cpu(counters, at) && !solo_silences(&counters->solo, counters->plan, event, place))
-		counters->stalled = at->stalled = true;
-	if (at->cpu >= 0 && !on_whole_cpu(counters, at))
-		correct_times(counters, event, cell, &now);
+	correct_times(counters, event, cell, &now);
 	if (now.running_ns > cell->last.running_ns)
 		cell->last.enabled_ns += now.running_ns - cell->last.running_ns;
 	raise_to(&cell->last.value, now.value);
 	raise_to(&cell->last.enabled_ns, now.enabled_ns);
 	raise_to(&cell->last.running_ns, now.running_ns);
+}
+
+/* Takes the result of reading a cell. A pinned event that was given up reads as nothing, and so may one
+ * whose CPU has gone offline: then the previous reading stays valid. */
+static void take(struct counters *counters, size_t event, size_t place, const struct count *now)
+{
+	struct cell *cell = cell_at(counters, event, place);
+	struct place *at = &counters->places.list[place];
+	bool of_cgroup = at->cpu >= 0 && !on_whole_cpu(counters, at);
+
+	/* On a CPU, an enabled event's enabled time always advances, whatever runs; a cgroup's advances only
+	 * while the cgroup runs. */
+	if (now->enabled_ns && now->enabled_ns == cell->last.enabled_ns && counters->enabled && at->open &&
+	    at->cpu >= 0 && !of_cgroup && !solo_silences(&counters->solo, counters->plan, event, place))
+		counters->stalled = at->stalled = true;
+	if (of_cgroup)
+		take_of_cgroup(counters, event, cell, *now);
+	else if (now->enabled_ns >= cell->last.enabled_ns && now->value >= cell->last.value)
+		cell->last = *now;
 }
 
 static bool by_registers(const struct counters *counters, size_t event)
