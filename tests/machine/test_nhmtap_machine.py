@@ -45,6 +45,15 @@ def test_mem_finds_the_levels_of_a_program_of_this_host(nhmtap, tmp_path):
     assert max(found["in_memory"], key=found["in_memory"].get) == "local_dram_exclusive"
 
 
+def test_a_run_in_the_first_second_of_the_machine_is_told_as_whole_as_later_ones(nhmtap, tmp_path):
+    """A snapshot goes on in that second, so CLOCK_MONOTONIC has 0 seconds when the run begins."""
+    assert nhmtap("stat", "--machine", "-q", "-r", "2", "-e", "instructions:u", "-o", tmp_path / "stat", "--", "true").status == 0
+    assert nhmtap("mem", "--machine", "-q", "-o", tmp_path / "mem", "--", "true").status == 0
+    stat, mem = ([json.loads(line) for line in (tmp_path / name).read_text().splitlines()] for name in ("stat", "mem"))
+    assert [record["type"] for record in stat] == ["start", "count", "count", "summary", "end"]
+    assert stat[-1]["duration_ns"] > 0 and {"samples", "names", "duration_ns"} <= set(mem[-1]) and mem[-1]["duration_ns"] > 0
+
+
 def test_a_refused_run_has_its_own_status_and_words(nhmtap, tmp_path):
     result = nhmtap("stat", "--machine=westmere", "--format", "nosuch", "-o", "never", "--", "true", cwd=tmp_path)
     assert result.status == 1 and "'nosuch'" in result.err and "never" not in result.err

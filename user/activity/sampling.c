@@ -1254,7 +1254,7 @@ int sampling_finish(struct activity *activity, json_t *end)
 	struct samples sum = {0};
 	json_t *value, *lost;
 
-	if (!state || !activity->began.tv_sec)
+	if (!state || !timespec_is_set(&activity->began))
 		return 0;
 	lost = json_object();
 	for (size_t i = 0; i < state->nr; i++) {

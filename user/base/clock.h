@@ -2,12 +2,20 @@
 /* Clocks in whole nanoseconds. */
 #pragma once
 
+#include <stdbool.h>
 #include <time.h>
 #include <linux/types.h>
 
 static inline __u64 timespec_ns(const struct timespec *time)
 {
 	return time->tv_sec * 1000000000ULL + time->tv_nsec;
+}
+
+/* Whether a time was set at all. CLOCK_MONOTONIC has 0 seconds in the first after the machine was started, so
+ * the nanoseconds count too. */
+static inline bool timespec_is_set(const struct timespec *time)
+{
+	return time->tv_sec || time->tv_nsec;
 }
 
 /* Reads a clock of clock_gettime(2); 0 on failure. */

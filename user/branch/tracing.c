@@ -399,7 +399,7 @@ static int tracing_finish(struct activity *activity, json_t *end)
 {
 	const struct state *state = activity->state;
 
-	if (!state || !activity->began.tv_sec)
+	if (!state || !timespec_is_set(&activity->began))
 		return 0;
 	json_object_set_new(end, "trace",
 			    account_value(state->records, &state->before, state->counts_before[CLOCK].value,

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/hex.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -564,7 +565,7 @@ void stream_tell_gap(struct stream *stream)
 	}
 	settle(&gap);
 	stream->gap = (struct gap){0};
-	if (!gap.until.tv_sec)
+	if (!timespec_is_set(&gap.until))
 		clock_gettime(CLOCK_REALTIME, &gap.until);
 	record = json_pack("{s:s, s:s, s:o, s:o, s:I}", "type", "gap", "cause",
 			   gap.stopped ? gap.stopped : "queue_full", "since", value_time(&gap.since), "until",

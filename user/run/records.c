@@ -146,7 +146,7 @@ static json_t *end_base(const char *reason, const struct timespec *began)
 
 	return json_pack("{s:s, s:s, s:I}", "type", "end", "reason", reason ? reason : "refused",
 			 "duration_ns",
-			 (json_int_t)(began->tv_sec ? timespec_ns(&now) - timespec_ns(began) : 0));
+			 (json_int_t)(timespec_is_set(began) ? timespec_ns(&now) - timespec_ns(began) : 0));
 }
 
 /* Says on stderr what formats without an end can't: that names may be those of others. */
@@ -164,7 +164,7 @@ static void put_activity_end(struct activity *activity, json_t *end)
 {
 	if (activity->ops && activity->ops->finish)
 		activity->ops->finish(activity, end);
-	if (activity->reader && activity->began.tv_sec) {
+	if (activity->reader && timespec_is_set(&activity->began)) {
 		json_t *names = reader_value(activity->reader);
 
 		say_ambiguous(activity, names);
@@ -209,7 +209,7 @@ static void put_end(const struct session *session, struct stream *stream, const 
 	stream_tell_gap(stream);
 	json_object_set_new(own, "records", json_integer(stream->records + 1));
 	stream_write(stream, own, activity);
-	if (session->began.tv_sec)
+	if (timespec_is_set(&session->began))
 		stream_finish(stream, true);
 	stream->aside = true;
 }
@@ -251,7 +251,7 @@ static void write_last(const struct run *run, struct stream *stream)
 {
 	const struct session *session = &run->session;
 	struct timespec now = now_of(CLOCK_REALTIME), at = now_of(CLOCK_MONOTONIC);
-	__u64 ran = session->began.tv_sec ? timespec_ns(&at) - timespec_ns(&session->began) : 0;
+	__u64 ran = timespec_is_set(&session->began) ? timespec_ns(&at) - timespec_ns(&session->began) : 0;
 	char time[TIME_TEXT], line[1024];
 	struct rusage usage = {0};
 	int length;

@@ -228,7 +228,7 @@ static void drain(struct run *run)
 {
 	struct session *session = &run->session;
 
-	for (size_t i = 0; !session->began.tv_sec && i < session->nr_streams; i++)
+	for (size_t i = 0; !timespec_is_set(&session->began) && i < session->nr_streams; i++)
 		sink_keep_old(&session->streams[i].sink);
 	for (size_t i = 0; i < session->nr_streams; i++)
 		sink_end(&session->streams[i].sink);

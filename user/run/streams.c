@@ -461,7 +461,7 @@ static void on_leaving(void *context)
 	for (size_t i = nr; i--;) {
 		struct stream *stream = &session->streams[i];
 
-		if (!stream->leaving.since.tv_sec)
+		if (!timespec_is_set(&stream->leaving.since))
 			continue;
 		if (has_left(stream))
 			give_up_stream(run, i);
@@ -477,7 +477,7 @@ static void on_leaving(void *context)
 static void leave(struct stream *stream)
 {
 	stream->aside = true;
-	if (stream->leaving.since.tv_sec)
+	if (timespec_is_set(&stream->leaving.since))
 		return;
 	stream->leaving = (struct leaving){
 		.since = now_of(CLOCK_REALTIME),
@@ -510,7 +510,7 @@ static bool goes_on(const struct other_outputs *others, size_t stream)
 
 static bool is_unchanged(const struct stream *stream, const struct place_of_output *place)
 {
-	return !stream->leaving.since.tv_sec && place_is_same(&stream->place, place);
+	return !timespec_is_set(&stream->leaving.since) && place_is_same(&stream->place, place);
 }
 
 /* Ends the streams whose outputs were removed or changed. */
@@ -520,7 +520,7 @@ static void end_streams(struct run *run, const struct request *request, const st
 
 	for (size_t i = 0; i < session->nr_streams; i++) {
 		struct stream *stream = &session->streams[i];
-		bool stays = stream->leaving.since.tv_sec;
+		bool stays = timespec_is_set(&stream->leaving.since);
 
 		for (size_t k = 0; k < others->nr; k++)
 			stays = stays ||

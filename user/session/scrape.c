@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* /metrics: the page for scraping, made by the openmetrics output. */
+#include "base/clock.h"
 #include "output/text.h"
 #include "session/listen.h"
 #include "session/session.h"
@@ -8,7 +9,7 @@
 static struct stream *scraped(const struct session *session)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)
-		if (session->streams[i].scraped && !session->streams[i].leaving.since.tv_sec)
+		if (session->streams[i].scraped && !timespec_is_set(&session->streams[i].leaving.since))
 			return &session->streams[i];
 	return NULL;
 }

@@ -9,6 +9,7 @@
 #include "activity/missing.h"
 #include "activity/tally.h"
 #include "activity/why.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/visible.h"
 #include "metric/moments.h"
@@ -412,7 +413,7 @@ static int stat_finish(struct activity *activity, json_t *end)
 		json_object_set_new(end, "cgroup_switches",
 				    json_pack("{s:I, s:I}", "seen", (json_int_t)stat->switches, "missed",
 					      (json_int_t)stat->switches_missed));
-	if (!stat || !activity->options->repeats || !activity->began.tv_sec)
+	if (!stat || !activity->options->repeats || !timespec_is_set(&activity->began))
 		return 0;
 	for (size_t r = 0; r < stat->nr_summaries && !err; r++)
 		err = write_summary(activity, r);
