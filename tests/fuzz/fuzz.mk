@@ -11,7 +11,7 @@ FUZZ       ?= $(fuzzers)
 # The parsers that each target tests. Their coverage is measured.
 fuzz_parsers_config   = run/config option/option base/json_schema
 fuzz_parsers_eh_frame = confined/eh_frame confined/unwind_rows unwind/table
-fuzz_parsers_elf      = $(addprefix naming/,image debug_file symbols spans order demangle) $(addprefix confined/,dwarf_image split_unit go_image linkage symbol_index read_file lines)
+fuzz_parsers_elf      = $(addprefix naming/,image debug_file symbols spans order demangle) $(addprefix confined/,dwarf_image split_unit go_image linkage relocations thread_slots symbol_index read_file lines)
 fuzz_parsers_events   = $(addprefix event/,parse spelling encoding unit unit_terms escr_spelling branch_filter) tables/compose
 fuzz_parsers_formula  = tables/formula
 fuzz_parsers_gopclntab = confined/gopclntab confined/unwind_rows unwind/table

@@ -14,7 +14,7 @@ ENGINE = ("base/memory", "base/guarded", "base/apart", "base/local", "base/packe
           *(f"confined/{name}" for name in (
               "dwarf_image", "split_unit", "lines", "jit_lines", "types", "access", "scope", "locals", "symbol_index", "read_file", "served",
               "disassemble_without",
-              "filter", "eh_frame", "gopclntab", "go_image", "linkage", "unwind_image", "unwind_rows")),
+              "filter", "eh_frame", "gopclntab", "go_image", "linkage", "relocations", "thread_slots", "unwind_image", "unwind_rows")),
           *(f"naming/{name}" for name in (
               "naming", "named_source", "pool", "order", "spans", "symbols", "image", "debug_file", "maps", "jitdump", "demangle",
               "worker")))

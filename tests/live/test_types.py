@@ -15,7 +15,7 @@ def compiled(tmp_path_factory):
     """Compiles a program of tests/programs; returns its path."""
     def compile_it(name, *options):
         path = tmp_path_factory.mktemp(name) / name
-        subprocess.run(["gcc", "-O2", *options, "-o", path, f"{HERE}/programs/{name}.c"], check=True)
+        subprocess.run(["gcc", "-O2", *options, "-o", path, f"{HERE}/programs/{name}.c"], check=True, cwd=path.parent)
         return path
     return compile_it
 
@@ -56,9 +56,9 @@ FIELDS = collections.Counter({
 })
 
 
-@pytest.mark.parametrize("form", ["-gdwarf-5", "-gdwarf-4"])
+@pytest.mark.parametrize("form", ["-gdwarf-5", "-gdwarf-4", "-g -gsplit-dwarf", "-gdwarf-4 -gsplit-dwarf"])
 def test_variables_have_the_types_and_fields_of_their_declarations(nhmtap, tmp_path, compiled, form):
-    entries, account = faults(nhmtap, tmp_path, compiled("fields", form), "store", "main")
+    entries, account = faults(nhmtap, tmp_path, compiled("fields", *form.split()), "store", "main")
     assert by_field(entries) == FIELDS
     assert account["typed"] >= FIELDS.total()
     assert account["typed"] + sum(account["untyped"].values()) == account["named"] + sum(account["unnamed"].values())

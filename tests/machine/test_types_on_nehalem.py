@@ -21,6 +21,24 @@ PLACES = {
     "sum_moved": {("int[]", None)},
 }
 
+# By construction: places.c again. A local variable has its function's name before its own. Where an index is left out,
+# so is the offset.
+VARIABLES = {
+    "sum_local": {("sum_local::local", 0), ("sum_local::local", 8)},
+    "sum_list": {("sum_list::list", None)},
+    "sum_argument": {("sum_argument::argument", 0), ("sum_argument::argument", 16)},
+    "sum_thread": {("own", 0), ("own_list", None), ("own_node", 0)},
+    "sum_numbers": {("sum_numbers::number", 0)},
+}
+
+# By construction: copies.c.
+COPIES = {
+    "sum_exported": {("exported", 0, "low"), ("exported", 8, "high")},
+    "sum_own": {("own", 0, "low"), ("own_list", 12, None)},
+    "sum_initial": {("initial", 8, "high")},
+    "sum_behind": {("initial", 0, "low")},
+}
+
 # By construction: structures.c. Each function's loads, in equal numbers.
 LOADS = {
     "walk_list": {("struct node", "next"), ("struct node", "value")},
@@ -31,19 +49,23 @@ LOADS = {
 }
 
 
-def loads(nhmtap, tmp_path, program, functions):
-    """The samples of each type and field that the functions load from. What pop and ret load is no datum of the
-    source. The period is one at which the kernel does not throttle."""
+def entries_of(nhmtap, tmp_path, program, functions, by="symbol,type"):
+    """The entries of the loads of these functions. What pop and ret load is no datum of the source. The period is one at
+    which the kernel does not throttle."""
     out = tmp_path / "out"
-    nhmtap("mem", "--machine", "--side", "u", "--ldlat", "3", "-c", "211", "--by", "symbol,type", "-o", out, "--",
-           program, "10000")
+    nhmtap("mem", "--machine", "--side", "u", "--ldlat", "3", "-c", "211", "--by", by, "-o", out, "--", program, "10000")
+    found = records.parse(out.read_text())
+    assert not any(record.get("samples", {}).get("throttled") for record in found)
+    return [entry for record in found if record["type"] == "mem" for entry in record.get("entries", [])
+            if entry["code"].get("symbol") in functions and entry.get("untyped") != "no_operand"]
+
+
+def loads(nhmtap, tmp_path, program, functions):
+    """The samples of each type and field that the functions load from."""
     found = collections.defaultdict(collections.Counter)
-    for record in records.parse(out.read_text()):
-        assert not record.get("samples", {}).get("throttled")
-        for entry in record.get("entries", []) if record["type"] == "mem" else []:
-            if entry["code"].get("symbol") in functions and entry.get("untyped") != "no_operand":
-                name = entry.get("data_type", "").replace("long int", "long")
-                found[entry["code"]["symbol"]][name or None, entry.get("field")] += entry["samples"]
+    for entry in entries_of(nhmtap, tmp_path, program, functions):
+        name = entry.get("data_type", "").replace("long int", "long")
+        found[entry["code"]["symbol"]][name or None, entry.get("field")] += entry["samples"]
     return found
 
 
@@ -83,6 +105,38 @@ def test_without_optimization_variables_on_the_stack_have_their_types(nhmtap, tm
     found = loads(nhmtap, tmp_path, program, PLACES)
     assert part_typed(found) >= least
     assert all(names <= PLACES[function] | own for function, names in types(found).items()) and set(found) == set(PLACES)
+
+
+def test_variables_on_the_stack_and_of_threads_are_named_by_the_instruction(nhmtap, tmp_path):
+    program = tmp_path / "places"
+    subprocess.run(["gcc", "-O2", "-g", "-o", program, f"{HERE}/programs/places.c"], check=True)
+    found = collections.defaultdict(set)
+    for entry in entries_of(nhmtap, tmp_path, program, VARIABLES, by="symbol,variable_offset,type"):
+        if "variable" in entry and entry["data_module"] != str(program):
+            found[entry["code"]["symbol"]].add((entry["variable"], entry.get("variable_offset")))
+    assert all(names <= VARIABLES[function] for function, names in found.items()) and set(found) == set(VARIABLES)
+
+
+@pytest.mark.parametrize("options", ["gcc", "gcc -mtls-dialect=gnu2", "gcc -fno-plt -gdwarf-4", "gcc -fuse-ld=lld", "clang",
+                                     "clang -gsplit-dwarf"])
+def test_threads_variables_of_libraries_are_found_by_the_slots_of_the_dynamic_linker(nhmtap, tmp_path, options):
+    for form in (f"{options} -DLIBRARY -fPIC -shared -o libcopies.so", "gcc -DREST -o copies"):
+        subprocess.run([*form.split(), "-O2", "-g", f"{HERE}/programs/copies.c",
+                        *([] if "LIBRARY" in form else ["-L.", "-lcopies", "-Wl,-rpath,$ORIGIN"])], check=True, cwd=tmp_path)
+    found = collections.defaultdict(set)
+    for entry in entries_of(nhmtap, tmp_path, tmp_path / "copies", COPIES, by="symbol,variable_offset,type"):
+        # The slots themselves are no data of the source.
+        if not entry["data_module"].endswith("libcopies.so"):
+            found[entry["code"]["symbol"]].add((entry.get("variable"), entry.get("variable_offset"), entry.get("field")))
+    assert found and all(names <= COPIES[function] for function, names in found.items()) and set(found) == set(COPIES)
+
+
+def test_the_kernels_data_is_counted_as_such(nhmtap, tmp_path):
+    """Every load of the kernel's own side is from its memory, but for those that copy from and to a program's."""
+    out = tmp_path / "out"
+    nhmtap("mem", "--machine", "--side", "k", "--ldlat", "3", "-c", "211", "--by", "type", "-o", out, "--", "true")
+    counted, = [record["names"]["data"] for record in records.parse(out.read_text()) if record["type"] == "end"]
+    assert counted["untyped"]["kernel"] == counted["unnamed"]["kernel"] > 0.9 * (counted["named"] + sum(counted["unnamed"].values()))
 
 
 def test_analyze_names_the_fields_that_a_program_waits_for(nhmtap, tmp_path):

@@ -36,7 +36,9 @@ struct pointer {
 	enum pointer_kind kind;
 	Dwarf_Die type;
 	__u64 offset;
-	bool steps; /* plus a multiple of the type's size */
+	bool steps;		      /* plus a multiple of the type's size */
+	bool indexed;		      /* plus an index */
+	Dwarf_Die variable, function; /* the variable that this is in: see struct in_variable */
 };
 
 /* --- variables in registers -------------------------------------------------------------------- */
@@ -86,7 +88,7 @@ struct in_register {
 	bool any, points, differ;
 };
 
-static void consider(void *context, Dwarf_Die *die)
+static void consider(void *context, Dwarf_Die *die, Dwarf_Die *in)
 {
 	struct in_register *found = context;
 	struct lines *lines = found->body->lines;
@@ -187,9 +189,18 @@ static __u64 offset_of(struct body *body, const struct pointer *pointer)
 	return (__s64)offset < 0 ? size - 1 - (-offset - 1) % size : offset % size;
 }
 
+static void point_into(struct pointer *pointer, const struct in_variable *in)
+{
+	pointer->type = in->type;
+	pointer->offset = in->offset;
+	pointer->variable = in->die;
+	pointer->function = in->function;
+}
+
 /* Makes the begin of threads' variables one of them. */
 static const char *settle(struct body *body, struct pointer *pointer)
 {
+	struct in_variable in;
 	const char *why;
 
 	if (pointer->kind == NUMBER)
@@ -197,8 +208,9 @@ static const char *settle(struct body *body, struct pointer *pointer)
 	if (pointer->kind == TO_DATA)
 		return NULL;
 	pointer->kind = TO_DATA;
-	why = thread_variable_at(body->lines, pointer->offset + body->code->thread_size, &pointer->type,
-				 &pointer->offset);
+	why = thread_variable_at(body->lines, pointer->offset + body->code->thread_size, &in);
+	if (!why)
+		point_into(pointer, &in);
 	return why ? TYPE_UNDESCRIBED : NULL;
 }
 
@@ -232,6 +244,7 @@ static const char *check_index(struct body *body, const struct memory_operand *m
 
 	if (why || memory->index < 0)
 		return why;
+	found->indexed = true;
 	return type_is_indexed(body->lines, found->type, found->offset) ? NULL : TYPE_NO_POINTER;
 }
 
@@ -240,6 +253,7 @@ static const char *operand(struct body *body, size_t i, const struct memory_oper
 			   struct pointer *found, int depth)
 {
 	struct locals locals = {body->lines, &body->code->frames, &body->function, body->list[i].address};
+	struct in_variable in;
 	const char *why = NULL;
 
 	*found = (struct pointer){.offset = 0};
@@ -254,17 +268,86 @@ static const char *operand(struct body *body, size_t i, const struct memory_oper
 		found->offset += memory->offset;
 		return check_index(body, memory, found);
 	}
-	if (memory->fixed)
-		return variable_at(body->lines, memory->offset, &found->type, &found->offset);
+	if (memory->fixed) {
+		why = variable_at(body->lines, memory->offset, &in);
+		if (!why)
+			point_into(found, &in);
+		return why;
+	}
 	if (memory->base == REGISTER_STACK || locals_have(&locals, memory->base)) {
-		why = locals_at(&locals, memory->base, memory->offset, &found->type, &found->offset);
+		why = locals_at(&locals, memory->base, memory->offset, &in);
+		if (!why)
+			point_into(found, &in);
 		return why ? why : check_index(body, memory, found);
 	}
 	if (memory->base < 0)
 		return TYPE_NO_REGISTER;
 	why = follow(body, i, memory->base, found, depth + 1);
 	found->offset += memory->offset;
+	found->indexed |= memory->index >= 0;
 	return why;
+}
+
+/* What the dynamic linker has put into a slot for threads' variables, or what the function returns that takes
+ * it: a distance from the thread pointer, or an address that is the same for this thread. Returns false if
+ * there is none at the fixed address, or one of another kind. */
+static bool from_slot(const struct body *body, const struct memory_operand *memory, bool called,
+		      struct pointer *found)
+{
+	const struct thread_slot *slot =
+		memory->fixed ? thread_slot_at(&body->code->slots, memory->offset) : NULL;
+
+	if (!slot || called == (slot->kind == THREAD_SLOT_DISTANCE))
+		return false;
+	*found = (struct pointer){.kind = slot->kind == THREAD_SLOT_ADDRESS ? TO_THREAD : NUMBER,
+				  .offset = slot->at - body->code->thread_size};
+	return true;
+}
+
+/* The instruction before the i-th, in straight code, that has written a register; `i` itself if none is
+ * known. */
+static size_t writer(const struct body *body, size_t i, int reg)
+{
+	for (size_t at = i; at && !is_jumped_to(body, at) && !body->list[at - 1].ends; at--)
+		if (body->list[at - 1].writes & 1U << reg)
+			return at - 1;
+	return i;
+}
+
+#define REGISTER_ARGUMENT 5 /* rdi: the first */
+
+/* Whether the call is one for the place of a thread's variable, by the slot whose address it is given. */
+static bool asks_for_place(const struct body *body, size_t i, struct pointer *found)
+{
+	const struct memory_operand *called = &body->list[i].memory;
+	size_t from = writer(body, i, called->base < 0 ? REGISTER_ARGUMENT : called->base);
+
+	return body->list[from].kind == INSTRUCTION_ADDRESS &&
+	       from_slot(body, &body->list[from].memory, true, found);
+}
+
+/* What a sum is that has the thread pointer, and a distance from it. */
+static const char *sum(struct body *body, size_t i, int reg, struct pointer *found, int depth)
+{
+	const struct instruction *at = &body->list[i];
+	struct pointer more = {0};
+	const char *why = follow(body, i, reg, found, depth + 1);
+
+	if (why)
+		return why;
+	if (at->source >= 0)
+		why = follow(body, i, at->source, &more, depth + 1);
+	else if (at->memory.thread && at->memory.base < 0 && at->memory.index < 0 && !at->memory.offset)
+		more = (struct pointer){.kind = TO_THREAD};
+	else if (!from_slot(body, &at->memory, false, &more))
+		return TYPE_NO_POINTER;
+	if (why || (found->kind == NUMBER) == (more.kind == NUMBER))
+		return TYPE_NO_POINTER;
+	more.offset += found->offset;
+	found->offset = more.offset;
+	if (found->kind == NUMBER)
+		*found = more;
+	return NULL;
 }
 
 /* What a register has after the i-th instruction has written it. */
@@ -286,11 +369,15 @@ static const char *written(struct body *body, size_t i, int reg, struct pointer 
 		why = follow(body, i, reg, found, depth + 1);
 		found->offset += at->memory.offset;
 		return why;
+	case INSTRUCTION_SUM:
+		return sum(body, i, reg, found, depth);
 	case INSTRUCTION_ADDRESS:
 		if (at->memory.index >= 0 || (at->memory.base < 0 && !at->memory.fixed))
 			return TYPE_NO_POINTER;
 		return operand(body, i, &at->memory, found, depth);
 	case INSTRUCTION_LOAD:
+		if (from_slot(body, &at->memory, false, found))
+			return NULL;
 		why = operand(body, i, &at->memory, &base, depth);
 		/* The thread pointer points to itself. */
 		if (!why && base.kind == TO_THREAD && !base.offset) {
@@ -299,6 +386,8 @@ static const char *written(struct body *body, size_t i, int reg, struct pointer 
 		}
 		return why ? why : loaded(body, &base, found);
 	case INSTRUCTION_CALL:
+		if (!reg && asks_for_place(body, i, found))
+			return NULL;
 		if (reg || i + 1 >= body->nr ||
 		    !scope_returned(body->lines, &body->function, body->list[i + 1].address, at->callee,
 				    &type))
@@ -431,11 +520,19 @@ static const char *look_at(struct body *body, size_t i, struct typed *typed)
 	if (why && !memory->thread && memory->base != REGISTER_STACK && memory->index >= 0 &&
 	    memory->scale == 1 && !follow(body, i, memory->index, &base, 0)) {
 		base.offset += memory->offset;
+		base.indexed = true;
 		why = NULL;
 	}
 	if (!why)
 		why = settle(body, &base);
-	return why ? why : type_of_pointed(body->lines, &base.type, offset_of(body, &base), typed);
+	if (!why)
+		why = type_of_pointed(body->lines, &base.type, offset_of(body, &base), typed);
+	if (!why)
+		type_name_variable(
+			body->lines,
+			&(struct in_variable){base.variable, base.function, base.type, base.offset},
+			base.steps || base.indexed, typed);
+	return why;
 }
 
 static const char *find(struct body *body, const struct code_bytes *code, __u64 address, struct typed *typed)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "confined/thread_slots.h"
 #include "unwind/table.h"
 
 struct code_bytes {
@@ -16,5 +17,6 @@ struct code_bytes {
 	struct unwind_table frames; /* empty: there is none */
 	__u64 thread_size; /* from where a thread's copies of the program's variables begin to the thread
 			      pointer; 0: it has none */
-	__u64 size;	   /* of all of this */
+	struct thread_slots slots;
+	__u64 size; /* of all of this */
 };

@@ -148,6 +148,9 @@ static void take_kind(const cs_insn *insn, struct instruction *taken)
 	} else if (from->type == X86_OP_IMM && (insn->id == X86_INS_MOV || insn->id == X86_INS_MOVABS)) {
 		taken->kind = INSTRUCTION_NUMBER;
 		taken->memory.offset = from->imm;
+	} else if (insn->id == X86_INS_ADD && from->type != X86_OP_IMM) {
+		taken->kind = INSTRUCTION_SUM;
+		taken->source = from->type == X86_OP_REG ? register_number(from->reg, true) : -1;
 	} else if ((insn->id == X86_INS_ADD || insn->id == X86_INS_SUB) && from->type == X86_OP_IMM) {
 		taken->kind = INSTRUCTION_ADD;
 		taken->memory.offset = insn->id == X86_INS_ADD ? from->imm : -from->imm;

@@ -20,6 +20,7 @@ enum instruction_kind {
 	INSTRUCTION_OTHER,
 	INSTRUCTION_COPY,    /* of the register `source` */
 	INSTRUCTION_ADD,     /* of memory.offset to the register that it writes */
+	INSTRUCTION_SUM,     /* of that register and `source`; -1: and what it loads */
 	INSTRUCTION_ADDRESS, /* lea */
 	INSTRUCTION_NUMBER,  /* memory.offset into a register */
 	INSTRUCTION_CALL,

@@ -365,8 +365,7 @@ static bool bearable(const struct lines *lines, Dwarf_Die *unit)
 	return size <= lines->most / ROW_BYTES_MEANWHILE;
 }
 
-/* Opens the file with the unit's functions. */
-static void open_split(struct lines *lines, struct unit *unit)
+void lines_open_unit(struct lines *lines, struct unit *unit)
 {
 	struct split_name name = {lines_text(lines, &unit->die, DW_AT_dwo_name)
 					  ?: lines_text(lines, &unit->die, DW_AT_GNU_dwo_name),
@@ -374,6 +373,9 @@ static void open_split(struct lines *lines, struct unit *unit)
 	size_t left = lines->bytes < lines->most ? lines->most - lines->bytes : 0;
 	Dwarf_Addr base;
 
+	if (!unit->skeleton || unit->opened)
+		return;
+	unit->opened = true;
 	unit->has_split = split_unit_open(&unit->split, &lines->image, &unit->die, &name, lines->split, left);
 	if (!unit->has_split) {
 		unit->lack = lines->split->lack;
@@ -391,8 +393,7 @@ static void look_at_unit(struct lines *lines, struct unit *unit)
 	Dwarf_Lines *rows;
 
 	unit->looked = true;
-	if (unit->skeleton)
-		open_split(lines, unit);
+	lines_open_unit(lines, unit);
 	if (bearable(lines, &unit->die))
 		unit->rows = !dwarf_getsrclines(&unit->die, &rows, &nr_rows);
 	else

@@ -30,6 +30,7 @@ struct unit {
 	Dwarf_Die die;
 	Dwarf_Die inside;	  /* what has its functions: the same, or the unit in `split` */
 	bool skeleton, has_split; /* its functions are in another file; that is open */
+	bool opened;		  /* that was tried */
 	enum lines_lack lack;	  /* see lines_lack() */
 	struct split_unit split;
 	__u64 base;	    /* that ranges in `split` begin at if they do not say so; 0: they do */
@@ -62,6 +63,9 @@ struct lines {
 	size_t nr_variables, room_variables;
 	size_t all_steps; /* what `steps` began with */
 };
+
+/* Opens what a unit has in another file, once, if it has something there. */
+void lines_open_unit(struct lines *lines, struct unit *unit);
 
 /* Moves to the next sibling of this entry. Returns false if there is none, or if no steps are left. */
 bool lines_next(struct lines *lines, Dwarf_Die *die);

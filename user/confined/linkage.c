@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "confined/relocations.h"
 #include "naming/image.h"
 #include "naming/symbols.h"
 
@@ -26,14 +27,6 @@ struct slots {
 	size_t nr, room;
 };
 
-/* The symbols that relocations refer to. */
-struct dynamic {
-	char *table;
-	char *own_strings; /* NULL: they are among those of the symbols */
-	size_t base;	   /* where they begin there */
-	size_t nr, strings_size;
-};
-
 struct linkage {
 	const struct image *image;
 	struct symbols *symbols;
@@ -43,6 +36,8 @@ struct linkage {
 	__u64 base;	  /* what ebx is */
 	size_t resolvers; /* that may still be looked up: each takes a walk through all symbols */
 	struct dynamic dynamic;
+	char *own_strings;  /* names of `dynamic`; NULL: they are among those of the symbols */
+	size_t strings;	    /* where they begin there */
 	struct slots slots; /* sorted by address, once all have been read */
 	struct slots lazy;  /* those whose entries push their numbers, in that order */
 };
@@ -55,64 +50,34 @@ struct linkage {
 #define FILLS_DATA R_X86_64_GLOB_DAT
 #define FILLS_JUMP R_X86_64_JUMP_SLOT
 
-struct relocation {
-	__u64 slot, symbol, type, addend;
-};
-
-static size_t relocation_size(const struct linkage *linkage, __u32 kind)
-{
-	return linkage->wide ? sizeof(Elf64_Rela) : kind == SHT_RELA ? sizeof(Elf32_Rela) : sizeof(Elf32_Rel);
-}
-
-static struct relocation relocation_at(const struct linkage *linkage, __u32 kind, const char *bytes)
-{
-	Elf32_Rela narrow = {0};
-	Elf64_Rela wide;
-
-	if (linkage->wide) {
-		memcpy(&wide, bytes, sizeof(wide));
-		return (struct relocation){wide.r_offset, ELF64_R_SYM(wide.r_info), ELF64_R_TYPE(wide.r_info),
-					   wide.r_addend};
-	}
-	memcpy(&narrow, bytes, relocation_size(linkage, kind));
-	return (struct relocation){narrow.r_offset, ELF32_R_SYM(narrow.r_info), ELF32_R_TYPE(narrow.r_info),
-				   (__u32)narrow.r_addend};
-}
-
 static void read_dynamic(struct linkage *linkage, const struct dynamic_strings *known)
 {
 	struct dynamic *dynamic = &linkage->dynamic;
-	GElf_Shdr table, strings;
 
-	if (!image_section_of_kind(linkage->image, SHT_DYNSYM, &table) ||
-	    !gelf_getshdr(elf_getscn(linkage->image->elf, table.sh_link), &strings))
+	dynamic_read(dynamic, linkage->image, linkage->most);
+	if (!dynamic->nr)
 		return;
-	dynamic->table = image_read_section(linkage->image, &table, linkage->most);
-	if (!dynamic->table)
-		return;
-	dynamic->strings_size = strings.sh_size;
 	if (known->there) {
-		dynamic->base = known->base;
-	} else {
-		dynamic->own_strings = image_read_section(linkage->image, &strings, linkage->most);
-		if (!dynamic->own_strings)
-			return;
-		dynamic->own_strings[strings.sh_size - 1] = '\0';
+		linkage->strings = known->base;
+		return;
 	}
-	dynamic->nr = table.sh_size / (linkage->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
+	linkage->own_strings = image_read_section(linkage->image, &dynamic->strings, linkage->most);
+	if (linkage->own_strings)
+		linkage->own_strings[dynamic->strings.sh_size - 1] = '\0';
+	else
+		dynamic->nr = 0;
 }
 
 /* The name of a symbol of .dynsym, valid until strings are added; "": it has none. */
 static const char *dynamic_name(const struct linkage *linkage, size_t number)
 {
-	const struct dynamic *dynamic = &linkage->dynamic;
-	const char *strings = dynamic->own_strings ?: linkage->symbols->strings + dynamic->base;
-	__u32 name = 0;
+	const char *strings = linkage->own_strings ?: linkage->symbols->strings + linkage->strings;
+	GElf_Sym symbol;
 
-	if (number && number < dynamic->nr)
-		name = linkage->wide ? ((Elf64_Sym *)dynamic->table)[number].st_name
-				     : ((Elf32_Sym *)dynamic->table)[number].st_name;
-	return name && name < dynamic->strings_size ? strings + name : "";
+	return dynamic_symbol(&linkage->dynamic, number, &symbol) && symbol.st_name &&
+			       symbol.st_name < linkage->dynamic.strings.sh_size
+		       ? strings + symbol.st_name
+		       : "";
 }
 
 /* The name of a function that the file has for itself only, and chooses when it is loaded. */
@@ -146,54 +111,26 @@ static void add_slot(struct slots *slots, struct slot slot)
 	slots->list[slots->nr++] = slot;
 }
 
-/* Linkers write the relocations that need no symbol first, and say how many there are (DT_RELACOUNT). None of
- * these fills a slot, but in a large library they are most of all. */
-static size_t nr_without_symbol(const struct linkage *linkage, const GElf_Shdr *of)
+static struct slot take_slot(struct linkage *linkage, const struct relocation *relocation)
 {
-	GElf_Sxword count = of->sh_type == SHT_RELA ? DT_RELACOUNT : DT_RELCOUNT;
-	size_t each = linkage->wide ? sizeof(Elf64_Dyn) : sizeof(Elf32_Dyn), nr = 0;
-	GElf_Shdr header;
-	char *bytes = image_section_of_kind(linkage->image, SHT_DYNAMIC, &header)
-			      ? image_read_section(linkage->image, &header, linkage->most)
-			      : NULL;
+	struct slot slot = slot_of(linkage, relocation);
 
-	for (size_t i = 0; bytes && i < header.sh_size / each; i++) {
-		const Elf32_Dyn *narrow = (const Elf32_Dyn *)bytes + i;
-		const Elf64_Dyn *wide = (const Elf64_Dyn *)bytes + i;
-
-		if ((linkage->wide ? wide->d_tag : narrow->d_tag) == count)
-			nr = linkage->wide ? wide->d_un.d_val : narrow->d_un.d_val;
-	}
-	free(bytes);
-	return nr;
+	if (slot.what)
+		add_slot(&linkage->slots, slot);
+	return slot;
 }
 
-static void read_slots(struct linkage *linkage, const char *section, bool lazy)
+static void take_filled(void *context, const struct relocation *relocation)
 {
-	GElf_Shdr header;
-	size_t size, nr, first;
-	char *table;
+	take_slot(context, relocation);
+}
 
-	if (!image_section(linkage->image, section, &header))
-		return;
-	size = relocation_size(linkage, header.sh_type);
-	nr = header.sh_size / size;
-	first = lazy ? 0 : nr_without_symbol(linkage, &header);
-	if (first >= nr)
-		return;
-	header.sh_offset += first * size;
-	header.sh_size = (nr - first) * size;
-	table = image_read_section(linkage->image, &header, linkage->most);
-	for (size_t i = 0; table && i < nr - first; i++) {
-		struct relocation relocation = relocation_at(linkage, header.sh_type, table + i * size);
-		struct slot slot = slot_of(linkage, &relocation);
+/* Entries push the numbers of these, among which are slots without a name. */
+static void take_lazy(void *context, const struct relocation *relocation)
+{
+	struct linkage *linkage = context;
 
-		if (slot.what)
-			add_slot(&linkage->slots, slot);
-		if (lazy)
-			add_slot(&linkage->lazy, slot);
-	}
-	free(table);
+	add_slot(&linkage->lazy, take_slot(linkage, relocation));
 }
 
 static int by_address(const void *a, const void *b)
@@ -207,12 +144,17 @@ static void read_all_slots(struct linkage *linkage, const struct dynamic_strings
 {
 	static const struct {
 		const char *section;
-		bool lazy;
-	} sections[] = {{".rela.plt", true}, {".rel.plt", true}, {".rela.dyn", false}, {".rel.dyn", false}};
+		enum relocations_kind kind;
+		relocation_visit *take;
+	} sections[] = {{".rela.plt", RELOCATIONS_LINKAGE, take_lazy},
+			{".rel.plt", RELOCATIONS_LINKAGE, take_lazy},
+			{".rela.dyn", RELOCATIONS_DATA, take_filled},
+			{".rel.dyn", RELOCATIONS_DATA, take_filled}};
 
 	read_dynamic(linkage, known);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
-		read_slots(linkage, sections[i].section, sections[i].lazy);
+		relocations_each(linkage->image, sections[i].section, sections[i].kind, linkage->most,
+				 sections[i].take, linkage);
 	if (linkage->slots.nr)
 		qsort(linkage->slots.list, linkage->slots.nr, sizeof(*linkage->slots.list), by_address);
 }
@@ -345,8 +287,8 @@ void linkage_add_symbols(const struct image *image, struct symbols *symbols,
 	read_all_slots(&linkage, known);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		name_entries(&linkage, sections[i]);
-	free(linkage.dynamic.table);
-	free(linkage.dynamic.own_strings);
+	dynamic_release(&linkage.dynamic);
+	free(linkage.own_strings);
 	free(linkage.slots.list);
 	free(linkage.lazy.list);
 }

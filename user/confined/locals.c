@@ -76,8 +76,7 @@ static bool leads_to(const struct locals *locals, const Dwarf_Op *op, __u64 *at)
 struct wanted_local {
 	const struct locals *locals;
 	__u64 at; /* from the frame */
-	Dwarf_Die type;
-	__u64 inside;
+	struct in_variable *in;
 	bool found, differ;
 };
 
@@ -120,7 +119,7 @@ static bool is_wanted(struct wanted_local *wanted, Dwarf_Die *die, __u64 size, _
 	return false;
 }
 
-static void consider(void *context, Dwarf_Die *die)
+static void consider(void *context, Dwarf_Die *die, Dwarf_Die *in)
 {
 	struct wanted_local *wanted = context;
 	struct lines *lines = wanted->locals->lines;
@@ -130,25 +129,23 @@ static void consider(void *context, Dwarf_Die *die)
 	if (!scope_is_variable(die) || !type_of_entry(lines, &type) ||
 	    !is_wanted(wanted, die, type_size(lines, &type), &inside))
 		return;
-	wanted->differ |=
-		wanted->found && (!type_is_same(lines, wanted->type, type) || wanted->inside != inside);
+	wanted->differ |= wanted->found &&
+			  (!type_is_same(lines, wanted->in->type, type) || wanted->in->offset != inside);
+	/* An argument of an inlined function may be where the caller's own variable is, which is the first.
+	 */
+	if (!wanted->found)
+		*wanted->in = (struct in_variable){*die, *in, type, inside};
 	wanted->found = true;
-	wanted->type = type;
-	wanted->inside = inside;
 }
 
-const char *locals_at(const struct locals *locals, int reg, __u64 offset, Dwarf_Die *type, __u64 *inside)
+const char *locals_at(const struct locals *locals, int reg, __u64 offset, struct in_variable *found)
 {
-	struct wanted_local wanted = {.locals = locals};
+	struct wanted_local wanted = {.locals = locals, .in = found};
 
 	if (!from_frame(locals, reg, &wanted.at))
 		return TYPE_STACK;
 	wanted.at += offset;
 	scope_each(locals->lines, locals->function, locals->address, consider, &wanted);
 	/* Variables of different types in one place: a cast, or parts of each other. */
-	if (!wanted.found || wanted.differ)
-		return TYPE_STACK;
-	*type = wanted.type;
-	*inside = wanted.inside;
-	return NULL;
+	return wanted.found && !wanted.differ ? NULL : TYPE_STACK;
 }

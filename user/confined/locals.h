@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 #include "confined/lines.h"
+#include "confined/types.h"
 #include "unwind/table.h"
 
 /* Code of a function. */
@@ -21,6 +22,6 @@ struct locals {
 /* Whether a register is, at this instruction, at a known distance from the function's frame. */
 bool locals_have(const struct locals *locals, int reg);
 
-/* The variable that is `offset` bytes from where this register points, and where in it that is. Sets the type
- * of the variable. Returns NULL, or why it is not known: TYPE_… of naming/untyped.h. */
-const char *locals_at(const struct locals *locals, int reg, __u64 offset, Dwarf_Die *type, __u64 *inside);
+/* The variable that is `offset` bytes from where this register points, and where in it that is. Returns NULL,
+ * or why it is not known: TYPE_… of naming/untyped.h. */
+const char *locals_at(const struct locals *locals, int reg, __u64 offset, struct in_variable *found);

@@ -236,6 +236,7 @@ static void load_frames(struct code_bytes *code, const struct image *image, size
 void code_bytes_release(struct code_bytes *code)
 {
 	unwind_table_release(&code->frames);
+	thread_slots_release(&code->slots);
 	for (size_t i = 0; i < code->nr; i++)
 		free(code->list[i].bytes);
 	free(code->list);
@@ -247,6 +248,9 @@ static void load_accesses(struct code_bytes *code, const struct image *image, si
 	load_code(code, image, most);
 	load_frames(code, image, most - code->size);
 	code->thread_size = thread_size_of(image);
+	if (code->thread_size)
+		thread_slots_read(&code->slots, image, most - code->size);
+	code->size += code->slots.nr * sizeof(*code->slots.list);
 }
 
 void read_file(struct read_file *file, struct image *image, const struct read_what *what, size_t most,

@@ -26,7 +26,7 @@ struct visitor {
 	void *context;
 };
 
-static void look_in(const struct visitor *visitor, Dwarf_Die *in, int depth)
+static void look_in(const struct visitor *visitor, Dwarf_Die *in, Dwarf_Die *function, int depth)
 {
 	Dwarf_Die die;
 
@@ -34,15 +34,16 @@ static void look_in(const struct visitor *visitor, Dwarf_Die *in, int depth)
 		return;
 	do {
 		if (!is_block(&die))
-			visitor->visit(visitor->context, &die);
+			visitor->visit(visitor->context, &die, function);
 		else if (dwarf_haspc(&die, visitor->address) > 0)
-			look_in(visitor, &die, depth + 1);
+			look_in(visitor, &die, dwarf_tag(&die) == DW_TAG_inlined_subroutine ? &die : function,
+				depth + 1);
 	} while (lines_next(visitor->lines, &die));
 }
 
 void scope_each(struct lines *lines, Dwarf_Die *function, __u64 address, scope_visit *visit, void *context)
 {
-	look_in(&(struct visitor){lines, address, visit, context}, function, 0);
+	look_in(&(struct visitor){lines, address, visit, context}, function, function, 0);
 }
 
 /* --- calls ------------------------------------------------------------------------------------- */
@@ -62,7 +63,7 @@ static bool has_address(Dwarf_Die *die, unsigned int name, __u64 wanted)
 	       address == wanted;
 }
 
-static void consider_call(void *context, Dwarf_Die *die)
+static void consider_call(void *context, Dwarf_Die *die, Dwarf_Die *in)
 {
 	struct wanted_call *wanted = context;
 	int tag = dwarf_tag(die);

@@ -9,8 +9,8 @@
 #include "confined/lines.h"
 
 /* Is given each entry of the function and of those blocks in it that have code at the address, but not the
- * blocks themselves. */
-typedef void scope_visit(void *context, Dwarf_Die *die);
+ * blocks themselves. `in`: the function that has the entry, perhaps an inlined one. */
+typedef void scope_visit(void *context, Dwarf_Die *die, Dwarf_Die *in);
 
 /* It ends early if no steps are left (lines_inside.h). */
 void scope_each(struct lines *lines, Dwarf_Die *function, __u64 address, scope_visit *visit, void *context);

@@ -496,7 +496,8 @@ static void answer_datum(struct reply *reply, int fd)
 	reply->answer.kept_bytes = known ? bytes_of(known) : 0;
 }
 
-/* The type is the function of a frame, and the field its file. */
+/* The type is the function of a frame, and the field its file. The variable, if one is told, is that of a
+ * second frame, which begins at the offset in it, and has a line if that is known. */
 static void answer_type(struct reply *reply, int fd)
 {
 	const struct known *known = *known_at(asked.ask.id);
@@ -511,7 +512,9 @@ static void answer_type(struct reply *reply, int fd)
 		reply->frames[0] =
 			(struct told_frame){reply_text(reply, typed.type),
 					    reply_text(reply, typed.field[0] ? typed.field : NULL), 0, 0, 0};
-		reply->answer.nr_frames = 1;
+		reply->frames[1] = (struct told_frame){reply_text(reply, typed.variable), -1, !typed.indexed,
+						       0, typed.offset};
+		reply->answer.nr_frames = typed.variable[0] ? 2 : 1;
 	}
 	reply->answer.kept_bytes = known ? bytes_of(known) : 0;
 }

@@ -398,11 +398,21 @@ bool type_is_indexed(struct lines *lines, Dwarf_Die type, __u64 offset)
 
 /* --- variables --------------------------------------------------------------------------------- */
 
-/* The constant that begins the location of a variable of threads: its place in each thread's copies. */
-static bool place_in_threads(const Dwarf_Op *ops, size_t nr, __u64 *at)
+/* The constant that begins the location of a variable of threads: its place in each thread's copies. In split
+ * DWARF it is in the program's table of addresses. */
+static bool place_in_threads(Dwarf_Attribute *location, const Dwarf_Op *ops, size_t nr, __u64 *at)
 {
+	Dwarf_Attribute in_table;
+	Dwarf_Word word;
+
 	if (nr != 2 || (ops[1].atom != DW_OP_GNU_push_tls_address && ops[1].atom != DW_OP_form_tls_address))
 		return false;
+	if (ops[0].atom == DW_OP_constx || ops[0].atom == DW_OP_GNU_const_index) {
+		if (dwarf_getlocation_attr(location, ops, &in_table) || dwarf_formudata(&in_table, &word))
+			return false;
+		*at = word;
+		return true;
+	}
 	*at = ops[0].number;
 	return ops[0].atom == DW_OP_const8u || ops[0].atom == DW_OP_const4u || ops[0].atom == DW_OP_addr;
 }
@@ -418,7 +428,7 @@ static bool fixed_address(Dwarf_Die *die, __u64 *address, bool *thread)
 
 	if (!dwarf_attr(die, DW_AT_location, &attribute) || dwarf_getlocation(&attribute, &ops, &nr))
 		return false;
-	*thread = place_in_threads(ops, nr, address);
+	*thread = place_in_threads(&attribute, ops, nr, address);
 	if (*thread || nr != 1)
 		return *thread;
 	if (ops[0].atom == DW_OP_addr) {
@@ -481,13 +491,16 @@ static void find_variables(struct lines *lines, struct found_variables found[2],
 static void look_for_variables(struct lines *lines)
 {
 	struct found_variables found[2] = {0};
-	size_t steps = lines->steps;
+	size_t begin = lines->steps, steps;
 
 	lines->looked_for_variables = true;
-	lines->steps = lines->all_steps;
+	for (size_t i = 0; i < lines->nr; i++)
+		lines_open_unit(lines, &lines->units[i]);
+	steps = lines->steps;
+	lines->steps = lines->all_steps + (steps - begin);
 	for (size_t i = 0; i < lines->nr; i++) {
-		lines->furthest = dwarf_dieoffset(&lines->units[i].die);
-		find_variables(lines, found, &lines->units[i].die, 0);
+		lines->furthest = dwarf_dieoffset(&lines->units[i].inside);
+		find_variables(lines, found, &lines->units[i].inside, 0);
 	}
 	lines->steps = steps;
 	lines->bytes += lines->room_variables * sizeof(*lines->variables);
@@ -498,8 +511,7 @@ static void look_for_variables(struct lines *lines)
 	}
 }
 
-static const char *variable_of(struct lines *lines, bool thread, __u64 address, Dwarf_Die *type,
-			       __u64 *offset)
+static const char *variable_of(struct lines *lines, bool thread, __u64 address, struct in_variable *found)
 {
 	__u64 begin = 0;
 	__u32 number;
@@ -509,27 +521,54 @@ static const char *variable_of(struct lines *lines, bool thread, __u64 address, 
 	number = spans_find(&lines->variable_spans[thread], address);
 	if (number == SPANS_NONE)
 		return TYPE_UNDESCRIBED;
-	*type = lines->variables[number];
-	fixed_address(type, &begin, &thread);
-	*offset = address - begin;
-	return type_of_entry(lines, type) ? NULL : TYPE_UNDESCRIBED;
+	*found = (struct in_variable){.die = lines->variables[number], .type = lines->variables[number]};
+	fixed_address(&found->die, &begin, &thread);
+	found->offset = address - begin;
+	return type_of_entry(lines, &found->type) ? NULL : TYPE_UNDESCRIBED;
 }
 
-const char *variable_at(struct lines *lines, __u64 address, Dwarf_Die *type, __u64 *offset)
+const char *variable_at(struct lines *lines, __u64 address, struct in_variable *found)
 {
-	return variable_of(lines, false, address, type, offset);
+	return variable_of(lines, false, address, found);
 }
 
-const char *thread_variable_at(struct lines *lines, __u64 at, Dwarf_Die *type, __u64 *offset)
+const char *thread_variable_at(struct lines *lines, __u64 at, struct in_variable *found)
 {
-	return variable_of(lines, true, at, type, offset);
+	return variable_of(lines, true, at, found);
+}
+
+/* The name that the source has for an entry, which may be a copy of another one. */
+static const char *name_in_source(const struct lines *lines, Dwarf_Die die)
+{
+	for (int hops = 0; hops < HOPS_MOST; hops++) {
+		const char *name = lines_text(lines, &die, DW_AT_name);
+
+		if (name)
+			return name;
+		if (!lines_follow(lines, &die, DW_AT_abstract_origin) &&
+		    !lines_follow(lines, &die, DW_AT_specification))
+			break;
+	}
+	return NULL;
+}
+
+void type_name_variable(const struct lines *lines, const struct in_variable *in, bool indexed,
+			struct typed *typed)
+{
+	const char *name = in->die.addr ? name_in_source(lines, in->die) : NULL;
+	const char *function = in->function.addr ? name_in_source(lines, in->function) : NULL;
+
+	if (name)
+		snprintf(typed->variable, TYPE_TEXT, "%s%s%s", function ? function : "", function ? "::" : "",
+			 name);
+	typed->offset = in->offset;
+	typed->indexed = indexed;
 }
 
 const char *type_of_variable(struct lines *lines, __u64 address, struct typed *typed)
 {
-	Dwarf_Die type;
-	__u64 offset;
-	const char *why = variable_at(lines, address, &type, &offset);
+	struct in_variable in;
+	const char *why = variable_at(lines, address, &in);
 
-	return why ? why : type_of_field(lines, &type, offset, typed);
+	return why ? why : type_of_field(lines, &in.type, in.offset, typed);
 }

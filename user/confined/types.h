@@ -16,6 +16,20 @@ struct typed {
 	/* "next", "key.low", "slots[].count"; "a|b" if it may be either: members of a union, or bit-fields of
 	 * one unit. "": the type has no fields, or none is there. */
 	char field[TYPE_TEXT];
+	/* The variable that it is in, if an instruction tells: "own", or "function::local" as debuggers have
+	 * it;
+	 * "": none is known. */
+	char variable[TYPE_TEXT];
+	__u64 offset; /* in the variable */
+	bool indexed; /* the offset is not known */
+};
+
+/* A variable, and a place in it. */
+struct in_variable {
+	Dwarf_Die die;	    /* .addr is NULL: none is known */
+	Dwarf_Die function; /* that has it, perhaps inlined; .addr is NULL: none */
+	Dwarf_Die type;
+	__u64 offset;
 };
 
 /* All return NULL, or why there is no type: TYPE_… of naming/untyped.h. */
@@ -32,11 +46,15 @@ const char *type_of_pointed(struct lines *lines, Dwarf_Die *type, __u64 offset, 
 /* Goes to the type of what begins at an offset of data of a type: that of a member, or of an element. */
 const char *type_of_begin(struct lines *lines, Dwarf_Die *type, __u64 offset);
 
-/* The type of the variable at a fixed address, and where the address is in it. */
-const char *variable_at(struct lines *lines, __u64 address, Dwarf_Die *type, __u64 *offset);
+/* The variable at a fixed address. */
+const char *variable_at(struct lines *lines, __u64 address, struct in_variable *found);
 
 /* The same for the variable of threads that is at an offset in each thread's copies of them. */
-const char *thread_variable_at(struct lines *lines, __u64 at, Dwarf_Die *type, __u64 *offset);
+const char *thread_variable_at(struct lines *lines, __u64 at, struct in_variable *found);
+
+/* Sets the variable of `typed`. */
+void type_name_variable(const struct lines *lines, const struct in_variable *in, bool indexed,
+			struct typed *typed);
 
 /* Whether data at an offset of a type begins in the first element of an array, or of one in it: where an
  * index counts from. */

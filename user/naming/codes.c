@@ -498,6 +498,8 @@ const char *const code_untyped_words[] = {
 
 /* --- data ------------------------------------------------------------------------------------- */
 
+static const unsigned int of_variable = CODE_VARIABLE | CODE_VARIABLE_OFFSET;
+
 /* Looks a datum up in the file that has code at this place. Returns the cause to be counted; NULL: the datum
  * is not in this file. */
 static __u64 *look_for_datum(struct codes *codes, const struct datum *datum, const struct beside *at,
@@ -525,7 +527,7 @@ static __u64 *look_for_datum(struct codes *codes, const struct datum *datum, con
 	code->type = kept(codes, name->type);
 	code->field = kept(codes, name->field);
 	code->untyped = name->untyped;
-	if (!name->nr || !(datum->detail & (CODE_VARIABLE | CODE_VARIABLE_OFFSET)))
+	if (!name->nr || !(datum->detail & of_variable))
 		return name->nr ? &account->named : name->no_room ? &account->no_file : &account->no_symbol;
 	code->symbol = kept(codes, name->frames[0].symbol);
 	if (datum->detail & CODE_VARIABLE_OFFSET) {
@@ -576,8 +578,9 @@ static __u64 *describe_datum(struct codes *codes, const struct datum *datum, str
 	return &account->no_variable;
 }
 
-/* Looks for the type by the instruction, for data that is no variable with a known one. */
-static void look_for_type(struct codes *codes, const struct datum *datum, struct code *code)
+/* Looks for the type by the instruction, for data that is no variable with a known one. That may also tell a
+ * variable on the stack, or of a thread: returns whether it did. */
+static bool look_for_type(struct codes *codes, const struct datum *datum, struct code *code)
 {
 	struct spot spot = mappings_find(codes->mappings, datum->pid, datum->comm, datum->ip, codes->since);
 	struct background_request wanted = {.kind = NAME_OF_ACCESS, .address = spot.offset};
@@ -585,17 +588,23 @@ static void look_for_type(struct codes *codes, const struct datum *datum, struct
 	char text[PATH_MAX];
 
 	if (!spot.file || spot.file->kind != FILE_REGULAR || is_stuck(&spot) || is_late(codes))
-		return;
+		return false;
 	wanted.path = path_of(codes, spot.file, text, sizeof(text));
 	wanted.build_id = spot.file->build_id[0] ? spot.file->build_id : NULL;
 	name = wanted.path ? background_name(codes->background, &wanted, codes->waiting) : NULL;
 	if (!name)
-		return;
+		return false;
 	code->type = kept(codes, name->type);
 	code->field = kept(codes, name->field);
 	code->untyped = name->untyped ?: code->untyped;
 	if (name->type)
 		code->untyped = NULL;
+	if (code->symbol || !name->nr || !(datum->detail & of_variable))
+		return false;
+	code->symbol = kept(codes, name->frames[0].symbol);
+	code->has_offset = datum->detail & CODE_VARIABLE_OFFSET && !name->indexed;
+	code->offset = code->has_offset ? name->frames[0].offset : 0;
+	return true;
 }
 
 /* Sets why there is no type, if it was not looked for in a file. */
@@ -629,17 +638,18 @@ bool codes_datum(struct codes *codes, const struct datum *asked, __u64 count, bo
 	cause = describe_datum(codes, &datum, &code);
 	if (waits && cause == &codes->account->data.no_time)
 		return false;
-	*cause += count;
 	if (datum.detail & CODE_TYPE) {
-		if (!code.type && datum.address && !address_is_kernel(datum.address))
-			look_for_type(codes, &datum, &code);
+		if (!code.type && datum.address && !address_is_kernel(datum.address) &&
+		    look_for_type(codes, &datum, &code))
+			cause = &codes->account->data.named;
 		explain_type(&code, &codes->account->data, cause);
 		count_type(&codes->account->data, &code, count);
 	}
+	*cause += count;
 	if (!code.module)
 		code.module = kept(codes, "[unknown]");
 	/* Equal types of different files are one entry. */
-	if (!(datum.detail & (CODE_VARIABLE | CODE_VARIABLE_OFFSET)) && code.type)
+	if (!(datum.detail & of_variable) && code.type)
 		code.module = NULL;
 	*number = interned_number(&codes->codes, &code);
 	return true;

@@ -445,7 +445,9 @@ struct name *source_name_at(struct source *source, __u64 address)
 	return name;
 }
 
-static void set_type(struct source *source, struct name *name, enum ask_kind kind, __u64 address)
+/* Returns the answer. */
+static const struct answer *set_type(struct source *source, struct name *name, enum ask_kind kind,
+				     __u64 address)
 {
 	const struct answer *answer = source->kept ? ask_kept(source, kind, address) : NULL;
 	const struct told_frame *told;
@@ -454,11 +456,12 @@ static void set_type(struct source *source, struct name *name, enum ask_kind kin
 	if (answer && answer->why[0])
 		name->untyped = constant(answer->why);
 	if (!answer || answer->why[0] || !answer->nr_frames)
-		return;
+		return answer;
 	told = answer_frame(answer, 0);
 	name->type = kept(source, answer_text(answer, told->function));
 	name->field = kept(source, answer_text(answer, told->file));
 	name->untyped = name->type ? NULL : TYPE_UNDESCRIBED;
+	return answer;
 }
 
 struct name *source_datum_at(struct source *source, __u64 address)
@@ -488,8 +491,20 @@ struct name *source_datum_at(struct source *source, __u64 address)
 struct name *source_access_at(struct source *source, __u64 address)
 {
 	struct name *name = pool_take(&source->pool, sizeof(*name));
+	const struct answer *answer = set_type(source, name, ASK_ACCESS, address);
+	const struct told_frame *variable;
+	struct frame *frame;
 
-	set_type(source, name, ASK_ACCESS, address);
-	name->why = "no name was asked for";
+	if (!name->type || answer->nr_frames < 2) {
+		name->why = "no variable is known to be there";
+		return name;
+	}
+	variable = answer_frame(answer, 1);
+	frame = pool_take(&source->pool, sizeof(*frame));
+	set_function(source, frame, kept(source, answer_text(answer, variable->function)));
+	frame->offset = variable->entry;
+	name->indexed = !variable->line;
+	name->frames = frame;
+	name->nr = 1;
 	return name;
 }

@@ -39,6 +39,7 @@ struct name {
 	/* Of data, if the settings ask for types: its type, and the field in it (NULL: none), or why there is
 	 * no type: a word of TYPE_… of naming/untyped.h. */
 	const char *type, *field, *untyped;
+	bool indexed; /* of what code accesses: the offset in the variable is not known */
 	bool outside; /* reason, of data: it is not in what is loaded of the file */
 };
 
