@@ -105,9 +105,17 @@ struct table_head {
 	__u64 timed_runs, timed_ns;
 	__u64 timed_since; /* when the present run began; 0: it is not timed */
 	__u64 period;	   /* what the present sample stands for, where the program has to keep it */
+	/* Of events that are weighed by their counts; written by the program: how many first counts it has
+	 * stored, and whether some count may have been dropped. */
+	__u64 first_counts, counts_dropped;
 };
 
 #define TIMED_ONE_IN 16 /* a power of two */
+
+/* Of so many events of a program the last counts are kept: see `counts` in table.bpf.h. An LRU map drops the
+ * oldest ones when less than 128 for each CPU are free (LOCAL_FREE_TARGET, kernel/bpf/bpf_lru_list.c), so
+ * half of it is always there. */
+#define COUNTS_OF(cpus) ((cpus) > 64 ? 256 * (cpus) : 16384)
 
 /* Of each generation. User space sets it to zero when it empties the generation, so each number counts
  * samples since then. */

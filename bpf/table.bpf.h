@@ -60,8 +60,29 @@ const volatile _Bool paced, timed;
  * every program need that, and bpf_cast_to_kern_ctx() needs CAP_SYS_ADMIN before Linux 6.2. */
 const volatile __u32 interrupts_offset;
 
+/* Set before loading: the offsets of id and count in the kernel's struct perf_event; 0: the samples' own
+ * periods are right. See weight_by_count(). */
+const volatile __u32 id_offset, count_offset;
+
+/* Set before loading: of so many events a CPU may store the first count while none can have been dropped. */
+const volatile __u32 first_counts;
+
 /* Of struct bpf_perf_event_data_kern, include/linux/perf_event.h. */
 #define CONTEXT_EVENT 16
+
+/*
+ * What events had counted at their last samples, by the kernel's number of the event (perf_event.id). A copy
+ * that a task has inherited has a number of its own, which goes along where the kernel exchanges the events
+ * of two tasks (perf_event_context_sched_out(), kernel/events/core.c). The programs of one event run one
+ * after the other, so a value needs no lock. Events of ended tasks are the first that are dropped. User space
+ * makes this map only if it is used.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* user space makes it COUNTS_OF() */
+	__type(key, __u64);
+	__type(value, __u64);
+} counts SEC(".maps");
 
 /* The table of the CPU that the program runs on. */
 static __always_inline struct table *table_of_this_cpu(void)
@@ -81,11 +102,49 @@ static __always_inline void table_begin(struct table *table)
 		table->head.timed_since = bpf_ktime_get_ns();
 }
 
+/*
+ * Returns what the event has counted since its last sample. With a frequency, a sample of an event that the
+ * kernel counts in software tells the period of the time after it (perf_swevent_event() and
+ * perf_swevent_set_period(), kernel/events/core.c).
+ *
+ * The first sample stands for all that was counted before it. If the count of an earlier one may have been
+ * dropped, it is no more than the period that it tells, so that little is weighed twice.
+ *
+ * Not inlined, for the stack of on_sample(): see table_begin().
+ */
+static __noinline __u64 weight_by_count(struct bpf_perf_event_data *ctx, struct table *table)
+{
+	__u64 period = ctx->sample_period, event = 0, id = 0, count = 0, since, *last;
+
+	if (!table)
+		return 0;
+	if (bpf_probe_read_kernel(&event, sizeof(event), (const char *)ctx + CONTEXT_EVENT) ||
+	    bpf_probe_read_kernel(&id, sizeof(id), (const char *)event + id_offset) ||
+	    bpf_probe_read_kernel(&count, sizeof(count), (const char *)event + count_offset))
+		return period;
+	last = bpf_map_lookup_elem(&counts, &id);
+	if (last) {
+		since = count - *last;
+		*last = count;
+		return since;
+	}
+	if (bpf_map_update_elem(&counts, &id, &count, BPF_NOEXIST))
+		return 0; /* the next sample stands for it */
+	if (table->head.first_counts < first_counts) {
+		table->head.first_counts++;
+		return count;
+	}
+	table->head.counts_dropped = 1;
+	return count < period ? count : period;
+}
+
 /* Returns how many occurrences the sample stands for. Must be called once per sample. */
 static __always_inline __u64 period_of(struct bpf_perf_event_data *ctx, struct table *table)
 {
 	__u64 period = ctx->sample_period;
 
+	if (count_offset)
+		return weight_by_count(ctx, table);
 	if (period < period_least)
 		period = period_least;
 	if (!paced)

@@ -46,6 +46,8 @@ struct hw_perf_event {
 
 struct perf_event {
 	struct hw_perf_event hw;
+	__u64 count; /* a local64_t; without what was inherited from it */
+	__u64 id;    /* of no other event since the boot, nor of a copy */
 };
 
 #define MAX_INTERRUPTS (~0ULL) /* kernel/events/core.c */

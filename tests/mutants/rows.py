@@ -24,6 +24,11 @@ MUTANTS = [
         "live/test_cpu_share.py::test_samples_of_a_clock_weigh_the_period_that_holds_not_the_one_that_it_was_opened_with",
     ),
     Mutant(
+        "software-sample-weighs-the-next-period",
+        "bpf/table.bpf.h", "\tif (count_offset)\n", "\tif (count_offset && paced)\n",
+        "live/test_bursts.py::test_each_sample_stands_for_what_came_since_the_one_before",
+    ),
+    Mutant(
         "full-table-uncounted",
         "bpf/table.bpf.h", "table->generations[which & 1].table_full++;", ";",
         "live/test_accounting.py::test_a_full_table_counts_what_it_has_no_slot_for",

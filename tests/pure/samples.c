@@ -28,7 +28,7 @@ static const struct member {
 	NUMBER(samples_before), NUMBER(runs),	       NUMBER(period),	     NUMBER(aggregated),
 	NUMBER(filtered),	NUMBER(table_full),    NUMBER(stack_failed), NUMBER(contexts),
 	NUMBER(throttled),	FLAG(stops),	       FLAG(at_least),	     FLAG(precise),
-	FLAG(collides),		FLAG(clock),	       FLAG(one_side),
+	FLAG(collides),		FLAG(clock),	       FLAG(one_side),	     FLAG(by_count),
 };
 
 static void set(struct samples_read *read, const char *name, __u64 value)

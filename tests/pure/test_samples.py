@@ -86,6 +86,15 @@ def test_a_period_that_varied_is_the_mean_of_what_the_samples_stand_for(account)
     assert account(**varied | {"beyond": 3, "count": 9940})["all"]["lost"]["handler_skipped"] == 10
 
 
+@pytest.mark.parametrize("period, unsampled", [(0, 8000), (5000, 3000), (7999, 1), (8000, None), (8001, None)])
+def test_samples_that_stand_for_all_that_was_counted_leave_what_came_after_the_last_ones(account, period, unsampled):
+    """Nothing is known to be missed: the next sample would stand for it. The count is read before the last sample."""
+    runs = 10 if period else 0
+    samples = account(count=8000, runs=runs, period=period, aggregated=runs, contexts=2, by_count=True)["all"]
+    assert (samples["expected"], samples["uncertainty"], samples["lost"]["handler_skipped"]) == (runs, 2, 0)
+    assert samples.get("unsampled") == unsampled
+
+
 def test_without_a_sample_of_a_varying_period_nothing_is_known_to_be_missed(account):
     assert account(count=8000)["all"] == {"expected": 0, "uncertainty": 0, "aggregated": 0,
                                           "lost": {"table_full": 0, "handler_skipped": 0}}

@@ -73,6 +73,7 @@ struct sampled_event {
 	bool warned_loss, warned_keys; /* see warn_of_loss(), warn_of_keys() */
 	bool filled;		       /* some samples brought something: see put_emptiness() */
 	bool filling;		       /* its tables should be emptied */
+	bool by_count;		       /* see struct samples_read */
 	size_t left;		       /* keys that the last early naming left unnamed */
 };
 
@@ -192,6 +193,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 		if (condition.nr)
 			aggregation_where(state->aggregations[i], condition.terms, condition.nr);
 		aggregation_distance(state->aggregations[i], event->least, event->beyond);
+		if (event_tells_next_period(event))
+			state->events[i].by_count = aggregation_weigh_by_count(state->aggregations[i]);
 		if (may_be_throttled(activity, event))
 			aggregation_see_throttling(state->aggregations[i]);
 		if (state->stream)
@@ -964,6 +967,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 	return (struct samples_read){
 		.count = of->count.value,
 		.sample_period = paced.period,
+		.by_count = state->events[event - activity->plan.events.list].by_count,
 		.beyond = event->beyond,
 		.count_before = paced.count,
 		.samples_before = paced.samples,
@@ -977,7 +981,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 		.throttled = reading->throttled + by_group,
 		.by_group = by_group,
 		.stops = event_stops_throttled(event) || (by_group && !event_is_clock(event)),
-		.at_least = event->at_least || event->miscounted,
+		.at_least = event->at_least || event->miscounted || reading->counts_dropped,
 		.precise = attr->precise_ip,
 		.collides = collides(&activity->plan.events, event),
 		.clock = event_is_clock(event),
@@ -1037,8 +1041,10 @@ static void account_event(struct activity *activity, size_t i, struct event_read
 	state->events[i].cause = missed_cause(&read);
 	count->value += samples_uncounted(&read, &state->events[i].account);
 	/* The counter has counted other cgroups, too. */
-	if (activity->plan.target.by_samples)
+	if (activity->plan.target.by_samples) {
 		count->value = all[i].reading.aggregated_period;
+		state->events[i].account.unsampled = 0;
+	}
 }
 
 static json_t *account_value(const struct state *state, size_t i, const struct samples *before)
@@ -1268,6 +1274,7 @@ int sampling_finish(struct activity *activity, json_t *end)
 		sum.at_least |= account->at_least || samples_paused(account);
 		sum.throttled += account->throttled;
 		sum.filtered += account->filtered;
+		sum.unsampled += account->unsampled;
 	}
 	value = json_pack("{s:I, s:I, s:I}", "expected", (json_int_t)sum.expected, "uncertainty",
 			  (json_int_t)sum.uncertainty, "aggregated", (json_int_t)sum.aggregated);
@@ -1275,6 +1282,8 @@ int sampling_finish(struct activity *activity, json_t *end)
 		json_object_set_new(value, "at_least", json_true());
 	if (sum.filtered)
 		json_object_set_new(value, "filtered", json_integer(sum.filtered));
+	if (sum.unsampled)
+		json_object_set_new(value, "unsampled", json_integer(sum.unsampled));
 	json_object_set_new(lost, "table_full", json_integer(sum.table_full));
 	if (state->sampling->reads_stacks)
 		json_object_set_new(lost, "stack_failed", json_integer(sum.stack_failed));

@@ -10,11 +10,11 @@
 #include <bpf/libbpf.h>
 
 #include "aggregation/constants.h"
+#include "aggregation/kernel_event.h"
 #include "aggregation/kernel_types.h"
 #include "aggregation/libbpf_words.h"
 #include "aggregation/object.h"
 #include "aggregation/own_pids.h"
-#include "aggregation/throttling.h"
 #include "aggregation/unwind_memory.h"
 #include "aggregation/wakes.h"
 #include "base/array.h"
@@ -31,6 +31,7 @@ struct aggregation {
 	struct stack_areas *areas;	    /* NULL: there are no stacks */
 	const struct unwind_memory *unwind; /* NULL: stacks are not walked by tables */
 	struct table_reader *reader;
+	bool counts; /* samples are weighed by what their events have counted */
 	bool stream;
 	struct ring_extras extras;
 	struct rings *rings; /* NULL: there is no stream */
@@ -165,7 +166,20 @@ void aggregation_distance(struct aggregation *aggregation, __u64 least, __u64 be
 
 void aggregation_see_throttling(struct aggregation *aggregation)
 {
-	constants_set(aggregation->object, "interrupts_offset", throttling_offset());
+	struct kernel_event event;
+
+	kernel_event_find(&event);
+	constants_set(aggregation->object, "interrupts_offset", event.interrupts);
+}
+
+bool aggregation_weigh_by_count(struct aggregation *aggregation)
+{
+	struct kernel_event event;
+
+	aggregation->counts = kernel_event_find(&event);
+	constants_set(aggregation->object, "id_offset", event.id);
+	constants_set(aggregation->object, "count_offset", event.count);
+	return aggregation->counts;
 }
 
 void aggregation_pace(struct aggregation *aggregation)
@@ -202,14 +216,29 @@ bool aggregation_next(struct aggregation *aggregation, __u64 before, struct stre
 
 /* --- loading, attaching ----------------------------------------------------------------------- */
 
+/* An element of the kernel's hash map has 48 bytes besides key and value, and its bucket 16:
+ * kernel/bpf/hashtab.c. */
+#define COUNT_BYTES 80
+
 size_t aggregation_bytes(const struct aggregation *aggregation, const struct host *host)
 {
-	size_t a_cpu = bytes_of_a_cpu(aggregation, aggregation->stack_frames);
+	size_t a_cpu = bytes_of_a_cpu(aggregation, aggregation->stack_frames),
+	       nr_cpus = cpus_end(&host->possible);
 
 	if (aggregation->stream)
-		a_cpu += rings_bytes(cpus_end(&host->possible), aggregation->layout.key_size,
-				     &aggregation->extras);
-	return a_cpu * cpus_end(&host->possible);
+		a_cpu += rings_bytes(nr_cpus, aggregation->layout.key_size, &aggregation->extras);
+	return a_cpu * nr_cpus + (aggregation->counts ? COUNTS_OF(nr_cpus) * COUNT_BYTES : 0);
+}
+
+static void prepare_counts(struct aggregation *aggregation, int nr_cpus)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(aggregation->object, "counts");
+
+	bpf_map__set_autocreate(map, aggregation->counts);
+	if (!aggregation->counts)
+		return;
+	bpf_map__set_max_entries(map, COUNTS_OF(nr_cpus));
+	constants_set(aggregation->object, "first_counts", COUNTS_OF(nr_cpus) / 2 / nr_cpus);
 }
 
 static int map_memory(struct aggregation *aggregation, const struct host *host, struct refusal *refusal)
@@ -242,6 +271,7 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host, s
 	aggregation->reader =
 		table_reader_prepare(aggregation->object, nr_cpus, &aggregation->layout, &aggregation->table,
 				     aggregation->areas, aggregation->stack_frames);
+	prepare_counts(aggregation, nr_cpus);
 	constants_set(aggregation->object, "casts", kernel_types_cast() > 0);
 	own_pids_set(aggregation->object);
 	unwind_memory_share(aggregation->unwind, aggregation->object);

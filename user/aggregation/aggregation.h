@@ -81,6 +81,11 @@ void aggregation_distance(struct aggregation *aggregation, __u64 least, __u64 be
  * always does). Must be called before loading. */
 void aggregation_see_throttling(struct aggregation *aggregation);
 
+/* Has each sample stand for what its event has counted since the sample before, whatever period it tells: see
+ * event_tells_next_period(). Returns false, and changes nothing, if the kernel's BTF doesn't say where the
+ * counts are. Must be called before loading. */
+bool aggregation_weigh_by_count(struct aggregation *aggregation);
+
 /* Has the program time some of its runs, and count samples with the periods given by aggregation_weigh().
  * Must be called before loading. */
 void aggregation_pace(struct aggregation *aggregation);

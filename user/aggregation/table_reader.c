@@ -326,6 +326,7 @@ static void take_generation(struct table_reader *reader, int cpu, unsigned int w
 	counts->filtered += head->filtered;
 	counts->unwanted += head->filtered;
 	counts->period += head->period_of_full + head->period_of_filtered;
+	counts->counts_dropped |= head_of(reader, cpu)->counts_dropped;
 	*head = (struct generation_head){0};
 	if (reader->areas)
 		stack_areas_clear(reader->areas, cpu, which);

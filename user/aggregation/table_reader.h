@@ -34,6 +34,7 @@ struct reading {
 	__u64 filtered;			/* samples that a condition left out: see aggregation_where() */
 	__u64 unwanted; /* these, and those that table_reader_filter() leaves out; not in `aggregated` */
 	__u64 aggregated_period; /* the sum of the periods of those that are */
+	bool counts_dropped;	 /* see struct table_head */
 	/* Since the previous reading: */
 	__u64 further, further_lost; /* further entries of samples: see entry_kind_t */
 	__u64 stacks_full;	     /* samples whose stack found no room */

@@ -79,6 +79,11 @@ bool event_stops_throttled(const struct event *event)
 	return type != PERF_TYPE_SOFTWARE && type != PERF_TYPE_TRACEPOINT && type != PERF_TYPE_BREAKPOINT;
 }
 
+bool event_tells_next_period(const struct event *event)
+{
+	return event->attr.freq && !event_is_clock(event) && !event_stops_throttled(event);
+}
+
 __u64 event_clock_period(const struct event *event)
 {
 	__u64 period = event->attr.freq ? 1000000000 / event->attr.sample_freq : event->attr.sample_period;

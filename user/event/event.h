@@ -103,6 +103,11 @@ bool event_is_clock(const struct event *event);
  * kernel/events/core.c. What a clock should have counted is known by its running time. */
 bool event_stops_throttled(const struct event *event);
 
+/* Whether the kernel gives the event's samples the period of the time after them: with a frequency, those of
+ * what it counts in software but for the clocks. perf_swevent_event() takes the event's last_period, which
+ * perf_swevent_set_period() has set for the interval that begins, kernel/events/core.c. */
+bool event_tells_next_period(const struct event *event);
+
 /* The kernel raises shorter periods of a clock to this: perf_swevent_start_hrtimer(), kernel/events/core.c.
  */
 #define CLOCK_PERIOD_LEAST 10000ULL

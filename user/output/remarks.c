@@ -8,13 +8,33 @@
 #include "output/member.h"
 #include "output/rows.h"
 
-#define TOLERATED_PERCENT 1 /* of the expected samples, as for warnings of a run */
+#define TOLERATED_PERCENT	    1  /* of the expected samples, as for warnings of a run */
+#define TOLERATED_UNSAMPLED_PERCENT 10 /* of the occurrences: a thread's last period is never full */
 
 /* Hands over a text, which is consumed. */
 static void remark(remark_fn take, void *to, const char *title, char *text, bool serious)
 {
 	take(to, &(struct remark){title, text, serious});
 	free(text);
+}
+
+/* Shares are of what samples stand for. */
+static void remark_of_unsampled(const json_t *record, remark_fn take, void *to)
+{
+	json_int_t value = integer(record, "value"),
+		   unsampled = integer(json_object_get(record, "samples"), "unsampled");
+	char lacking[40], all[40];
+
+	/* It is of the run, and may be more than an interval has. */
+	if (unsampled > value || (double)unsampled * 100 <= (double)value * TOLERATED_UNSAMPLED_PERCENT)
+		return;
+	remark(take, to, "unsampled",
+	       xasprintf(
+		       "no sample stands for %s of %s, which came after the last one of their thread or CPU; "
+		       "-c 1 has them all",
+		       row_grouped(unsampled, lacking, sizeof(lacking)),
+		       row_grouped(value, all, sizeof(all))),
+	       true);
 }
 
 void remarks_of_status(const json_t *record, remark_fn take, void *to)
@@ -30,6 +50,7 @@ void remarks_of_status(const json_t *record, remark_fn take, void *to)
 		       true);
 	else if (*why)
 		remark(take, to, "at least", xasprintf("there was at least so much: %s", why), true);
+	remark_of_unsampled(record, take, to);
 	if (*no_samples)
 		remark(take, to, "no samples", xasprintf("no samples: %s", no_samples), true);
 	if (*no_entries)

@@ -4,9 +4,12 @@
 #include <string.h>
 
 /* The number of samples that the kernel's count should have given. If the period varied (a frequency), it is
- * divided by the mean period of the samples that came. */
+ * divided by the mean period of the samples that came. If these stand for all that was counted up to the last
+ * of each counter, nothing tells a sample that was missed from a period that has not ended. */
 static __u64 samples_of(const struct samples_read *read)
 {
+	if (read->by_count)
+		return read->runs;
 	if (read->sample_period)
 		return read->samples_before + (read->count - read->count_before) / read->sample_period;
 	if (!read->runs)
@@ -29,6 +32,8 @@ struct samples samples_account(const struct samples_read *read, const struct sam
 		.stack_failed = read->stack_failed,
 		.missed = lack > before->missed ? lack : before->missed,
 		.filtered = read->filtered,
+		/* The count was read first, so the samples may stand for more. */
+		.unsampled = read->by_count && read->count > read->period ? read->count - read->period : 0,
 	};
 
 	samples.expected = samples.aggregated + samples.table_full + samples.stack_failed + samples.missed;
@@ -61,6 +66,7 @@ struct samples samples_since(const struct samples *now, const struct samples *be
 		.stack_failed = now->stack_failed - before->stack_failed,
 		.missed = now->missed - before->missed,
 		.filtered = now->filtered - before->filtered,
+		.unsampled = now->unsampled,
 	};
 }
 
@@ -90,5 +96,7 @@ json_t *samples_value(const struct samples *samples, const char *cause)
 		json_object_set_new(value, "filtered", json_integer(samples->filtered));
 	if (samples->throttled)
 		json_object_set_new(value, "throttled", json_integer(samples->throttled));
+	if (samples->unsampled)
+		json_object_set_new(value, "unsampled", json_integer(samples->unsampled));
 	return value;
 }

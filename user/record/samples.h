@@ -11,7 +11,9 @@
 struct samples_read {
 	__u64 count;	     /* occurrences by the kernel's counter, which is read before the tables */
 	__u64 sample_period; /* what the kernel counts for each sample; 0 if that varied (a frequency) */
-	__u64 beyond; /* occurrences for each sample that the kernel does not count: event_distance() */
+	bool by_count; /* a sample stands for all that its event has counted since the one before, also if
+			  some between them were missed */
+	__u64 beyond;  /* occurrences for each sample that the kernel does not count: event_distance() */
 	/*
 	 * If the period was changed during the run: the count at that time, and the samples expected of it.
 	 */
@@ -49,6 +51,7 @@ struct samples {
 	__u64 stack_failed; /* only of programs that read stacks */
 	__u64 missed;	    /* lost for the cause that missed_cause() returns */
 	__u64 filtered;	    /* not expected: see struct samples_read */
+	__u64 unsampled;    /* if `by_count`: occurrences so far that no sample stands for */
 };
 
 /*
