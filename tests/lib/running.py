@@ -64,5 +64,10 @@ def missed(result, event="page-faults:u"):
     return sum(r["value"] for r in counts)
 
 
+def lost(result):
+    """Samples that are in no entry, for example because another process on the CPU was inside bpf()."""
+    return sum(sum(r["samples"]["lost"].values()) for r in result.of("end") if "samples" in r)
+
+
 def total(result):
     return sum(r["value"] for r in result.of("count") + result.of("profile") + result.of("mem") if "value" in r)

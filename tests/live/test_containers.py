@@ -101,7 +101,7 @@ def test_what_is_in_one_that_fits_is_counted_once(nhmtap, tmp_path, cgroup):
         result = running.end()
     for name in ("a/in", "a", "b"):
         remove(f"{folder}/{name}")
-    assert total(result) == 200
+    assert total(result) - missed(result) <= 200 <= total(result)
     assert sorted(changes(result)) == [("appeared", f"{path}/a"), ("appeared", f"{path}/b")]
 
 
@@ -446,7 +446,7 @@ def test_activities_of_a_configuration_see_such_cgroups_completely(nhmtap, tmp_p
         assert 1000 * 100 <= count + lost and count - either <= 1000 * 120, activity
         assert not [r for r in records if "cgroups_late" in r]
     seen = {e["cgroup"]: e["samples"] for e in result.entries("mem")}
-    assert set(seen) <= {f"{path}/{i}" for i in range(1000)}
+    assert not set(seen) - {f"{path}/{i}" for i in range(1000)}
     assert lost or set(seen.values()) <= set(range(100, 121))
 
 
@@ -471,7 +471,7 @@ def test_samples_are_taken_where_the_folder_of_a_pattern_is_removed_and_made_aga
 
 
 MOVER = """
-import mmap, os, sys
+import mmap, os, sys, time
 places = [os.open(f"{folder}/cgroup.procs", os.O_WRONLY) for folder in sys.argv[1:3]]
 def fault(pages):
     with mmap.mmap(-1, pages * 4096) as memory:
@@ -484,6 +484,7 @@ sys.stdin.readline()
 for _ in range(20):
     for place, pages in zip(places, (200, 50)):
         os.write(place, b"0")
+        time.sleep(float(sys.argv[3]))
         fault(pages)
 os.write(places[0], b"0")
 print("done", flush=True)
@@ -501,7 +502,7 @@ def test_what_a_task_causes_before_it_moves_itself_stays_where_it_was(nhmtap, cg
             os.mkdir(place)
             if others:  # so that the kernel does not note that the cgroup has got its first task, or lost its last
                 stack.enter_context(Puppet(before=inside(place)))
-        mover = stack.enter_context(subprocess.Popen([sys.executable, "-c", MOVER, *inner], text=True, stdin=subprocess.PIPE,
+        mover = stack.enter_context(subprocess.Popen([sys.executable, "-c", MOVER, *inner, "0"], text=True, stdin=subprocess.PIPE,
                                                      stdout=subprocess.PIPE))
         assert mover.stdout.readline() == "ready\n"
         process = nhmtap.attach("stat", "-e", "page-faults", "--for-each-cgroup", names.format(path))
@@ -514,3 +515,27 @@ def test_what_a_task_causes_before_it_moves_itself_stays_where_it_was(nhmtap, cg
         count = result.one("count", cgroup=f"{path}/{place}")["value"]
         # The interpreter itself may cause a few.
         assert faults - missed(result, "page-faults") <= count <= faults + 20
+
+
+# Where a cgroup had gone, what may be any cgroup's was added to the sum of those that fit.
+def test_what_may_be_any_cgroup_s_is_no_part_of_the_sum_though_others_have_gone(nhmtap, tmp_path, cgroup):
+    path, folder = cgroup
+    inner = [f"{folder}/out", f"{folder}/in/stays"]
+    with contextlib.ExitStack() as stack:
+        for place in (*inner, f"{folder}/in/goes"):
+            os.makedirs(place)
+        for place in inner:
+            stack.enter_context(Puppet(before=inside(place)))
+        running = Running(nhmtap, tmp_path / "out", "stat", "-G", f"{path}/in/*")
+        running.told("appeared", 2)
+        remove(f"{folder}/in/goes")
+        running.told("gone")
+        gone = running.records()[-1]["seq"]
+        running.wait(lambda record: record["type"] == "count" and record["seq"] > gone, 2)
+        # A move after a switch is told as a switch that was missed.
+        subprocess.run([sys.executable, "-c", MOVER, *inner, "0.001"], text=True, input="\n\n", stdout=subprocess.DEVNULL,
+                       check=True)
+        result = running.end()
+    # The interpreter itself may cause a few.
+    assert 20 * 50 - missed(result) <= total(result) - missed(result) <= 20 * 50 + 20
+    assert missed(result) > 200

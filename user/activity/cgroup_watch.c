@@ -174,7 +174,8 @@ static struct watched_cgroup *watched_of(struct activity *activity, __u64 id)
 static struct watched_cgroup *take_in(struct activity *activity, const char *path, __u64 id)
 {
 	struct cgroup_watch *watch = &activity->cgroup_watch;
-	size_t i = target_take_in(&activity->plan.target, &activity->session->host, path);
+	size_t i = target_take_in(&activity->plan.target, &activity->session->host, path,
+				  id >= CGROUP_NO_CGROUP);
 
 	counters_take_in_cgroup(activity->counters, i);
 	if (i == watch->nr)
@@ -386,7 +387,6 @@ static int cgroup_of_id(struct activity *activity, __u64 id)
 	if (id >= CGROUP_NO_CGROUP) {
 		taken = take_in(activity, last_slots[id - CGROUP_NO_CGROUP], id);
 		taken->away = false;
-		activity->plan.target.cgroups[taken - watch->list].of_any = true;
 		return taken - watch->list;
 	}
 	path = path_of(activity, id);

@@ -357,12 +357,13 @@ void target_tell_by_samples(struct target *target, const struct host *host)
 	target->folder = NULL;
 }
 
-size_t target_take_in(struct target *target, const struct host *host, const char *path)
+size_t target_take_in(struct target *target, const struct host *host, const char *path, bool of_any)
 {
-	struct cgroup cgroup = {.name = xstrdup(path), .path = cgroup_folder(host, path), .found = true};
+	struct cgroup cgroup = {
+		.name = xstrdup(path), .path = cgroup_folder(host, path), .found = true, .of_any = of_any};
 	size_t i = 0;
 
-	while (i < target->nr_cgroups && !target->cgroups[i].vacant)
+	while (i < target->nr_cgroups && (of_any || !target->cgroups[i].vacant))
 		i++;
 	if (i == target->nr_cgroups) {
 		(void)xappend(target->cgroups, target->nr_cgroups);

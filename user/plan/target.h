@@ -77,8 +77,9 @@ bool target_by_patterns(struct target *target, const struct host *host);
 void target_tell_by_samples(struct target *target, const struct host *host);
 
 /* Adds a cgroup that a pattern has found, by its path below the mount, in a vacant place or at the end.
- * Returns its index. */
-size_t target_take_in(struct target *target, const struct host *host, const char *path);
+ * `of_any`: the path is the name of counts that may be any cgroup's. These have a place that no cgroup had,
+ * because places of cgroups are summed up together. Returns its index. */
+size_t target_take_in(struct target *target, const struct host *host, const char *path, bool of_any);
 
 /* Whether a cgroup, by its path below the mount, is one of those named; `inside`: or inside of one. */
 bool target_has_cgroup(const struct target *target, const struct host *host, const char *path, bool inside);
