@@ -21,6 +21,7 @@ import cgroups
 import hosts
 import naming
 import thorough
+import times
 from puppet import Puppet
 from records import Tool, build_shim, parse
 from sessions import Control
@@ -32,9 +33,14 @@ for ending in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(ending, signal.SIG_DFL)
 
 
+def pytest_addoption(parser):
+    times.pytest_addoption(parser)
+
+
 def pytest_configure(config):
     if callers.CALLER:
         config.pluginmanager.register(callers)
+    times.pytest_configure(config)
 
 
 @pytest.hookimpl(tryfirst=True)  # before the tests are selected by their markers
