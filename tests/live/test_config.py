@@ -238,6 +238,55 @@ def test_the_command_line_takes_one_file(nhmtap, words, told):
     assert done.status == 1 and told in done.err
 
 
+# --- what is checked and what is run ----------------------------------------------------------------
+
+FORMATS = ("json", "folded", "pprof", "autofdo", "openmetrics", "otlp", "clickhouse")
+PLACES = ("{folder}/x", "{folder}/%t.x", "{folder}/%t.zst", "listen", "http://127.0.0.1:9/x")
+OUTPUTS = [*({"format": form, "path": place} for form in FORMATS for place in PLACES),
+           *({"path": place} for place in ("tcp:", "tcp:127.0.0.1:99999", "unix:", "https://["))]
+FAULTS = {"command": "mem", "event": "page-faults", "all_cpus": True, "count": 100, "interval_ms": 100}
+ACTIVITIES = {"plain": {}, "data": {"by": "variable"}, "two events": {"event": "page-faults,minor-faults"}}
+
+
+@pytest.mark.parametrize("activity", ACTIVITIES)
+def test_what_check_accepts_is_run_and_what_it_refuses_is_not(nhmtap, tmp_path, activity):
+    refused = set()
+    for number, output in enumerate(OUTPUTS):
+        output = {**output, "path": output["path"].format(folder=tmp_path)}
+        path = write(tmp_path / "c", {"activities": [{"name": "a", **FAULTS, **ACTIVITIES[activity]}], "outputs": [{}, output],
+                                      "listen": f"unix:{tmp_path}/socket"})
+        checked, run = check(nhmtap, path), nhmtap("run", path, "--", "true")
+        assert (checked.status == 1) == (run.status == 1), (output, checked.err, run.err)
+        if run.status == 1:
+            refused.add(number)
+            assert checked.err == run.err
+    assert 0 < len(refused) < len(OUTPUTS)
+
+
+def test_check_tells_of_each_output_that_is_refused(nhmtap, tmp_path):
+    done = check(nhmtap, write(tmp_path / "c", {**good(), "outputs": [{"path": "tcp:"}, {"path": "unix:"}, {"path": "x"}]}), "--", "true")
+    assert done.status == 1 and [r["asked"] for r in done.of("error")] == [f"CONFIG, /outputs/{i}/path: option --output '{path}'"
+                                                                          for i, path in enumerate(("tcp:", "unix:"))]
+
+
+def test_check_looks_no_name_up(nhmtap, tmp_path):
+    """The collector's name may be known only where the file is for."""
+    assert check(nhmtap, write(tmp_path / "c", {**good(), "outputs": [{"path": "tcp:there-is-no-such-host.invalid:1"}]}), "--", "true").status == 0
+
+
+def test_a_format_decides_only_about_the_activities_that_its_output_is_for(nhmtap, tmp_path):
+    """Folded stacks are of one event, and take stacks."""
+    plain = {**FAULTS, "name": "plain", "event": "page-faults,minor-faults", "count": 1, "by": "comm"}
+    config = {"activities": [{**FAULTS, "name": "stacks", "command": "profile", "count": 1}, plain],
+              "outputs": [{}, {"path": f"{tmp_path}/x", "format": "folded", "activities": ["stacks"]}]}
+    done = nhmtap("run", write(tmp_path / "c", config), "--", "true")
+    assert done.status == 0, done.err
+    assert all("stack" not in entry for record in done.of("mem") for entry in record["entries"])
+    assert (tmp_path / "x").read_text()
+    config["outputs"][1]["activities"] = ["stacks", "plain"]
+    assert nhmtap("run", write(tmp_path / "c", config), "--", "true").status == 1
+
+
 # --- variables ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("text, value", [

@@ -15,7 +15,7 @@ int call_stacks_choose(struct activity *activity, struct refusal *refusal)
 	struct options *options = activity->options;
 
 	options->call_graph = options->call_graph || list_has(options->by, "stack") ||
-			      session_keys(activity->session, activity->command, "stack");
+			      session_keys(activity->session, activity->name, activity->command, "stack");
 	if (!options->call_graph && (options->max_stack || options->unwind))
 		return refuse_without_stacks(options->max_stack ? "max-stack" : "unwind", refusal);
 	if (options->call_graph && options->by && !list_has(options->by, "stack"))

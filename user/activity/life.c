@@ -83,10 +83,12 @@ static int check_formats(const struct activity *activity, size_t nr_events, stru
 	const struct session *session = activity->session;
 
 	for (size_t i = 0; i < session->nr_streams; i++) {
-		const struct format *format = session->streams[i].format;
+		const struct stream *stream = &session->streams[i];
+		const struct format *format = stream->format;
 
-		if (format->check && format_is_of(format, activity->command) &&
-		    format->check(&session->streams[i], activity->options, nr_events, refusal))
+		if (format->check && stream_is_for(stream, activity->name) &&
+		    format_is_of(format, activity->command) &&
+		    format->check(stream, activity->options, nr_events, refusal))
 			return -1;
 	}
 	return 0;

@@ -242,7 +242,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	static const struct tracing traced = {put_traced, branch_code_keys, &gathering};
 	struct options *options = activity->options;
 	const struct branch_options *own = options->own;
-	const char *keys = session_keys(activity->session, activity->command, "range");
+	const char *keys = session_keys(activity->session, activity->name, activity->command, "range");
 	struct chosen_keys chosen;
 
 	activity->ops = own->trace ? &tracing_ops : &ops;

@@ -9,6 +9,8 @@
 #include "activity/sampling.h"
 #include "aggregation/remainder.h"
 #include "annotate/annotation.h"
+#include "base/array.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "mem/plan.h"
 #include "option/command.h"
@@ -317,6 +319,23 @@ static int write_shared_lines(struct activity *activity, const struct sampled *s
 
 /* --- the command ------------------------------------------------------------------------------ */
 
+/* Entries with stacks have no keys of the data. */
+static int check_keys_beside_stacks(const struct options *options, struct refusal *refusal)
+{
+	static const char *const of_data[] = {"variable", "variable_offset", "type"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_data); i++) {
+		if (!list_has(options->by, of_data[i]))
+			continue;
+		refuse(refusal, STATUS_USAGE, "option --by '%s' with stacks", of_data[i]);
+		because(refusal, "loads are told apart either by their data or by their calls; stacks are "
+				 "asked for by "
+				 "-g, the key stack, or the format of an output");
+		return instead(refusal, "leave out the one or the other");
+	}
+	return 0;
+}
+
 static int choose(struct activity *activity, struct refusal *refusal)
 {
 	static const struct activity_ops ops = SAMPLING_OPS(plan_mem);
@@ -365,6 +384,8 @@ static int choose(struct activity *activity, struct refusal *refusal)
 
 	activity->ops = &ops;
 	if (call_stacks_choose(activity, refusal))
+		return -1;
+	if (options->call_graph && check_keys_beside_stacks(options, refusal))
 		return -1;
 	activity->details = own->shared ? &shared : options->call_graph ? &calls : &loads;
 	activity->streams = own->stream;

@@ -50,11 +50,14 @@ static int refuse_place(struct refusal *refusal, const char *asked, const char *
 static int unix_address(struct address *address, const char *asked, const char *place,
 			struct refusal *refusal)
 {
-	struct sockaddr_un *at = (struct sockaddr_un *)&address->socket;
+	struct sockaddr_un *at;
 	const char *path = place + strlen(UNIX);
 
 	if (!*path || strlen(path) >= sizeof(at->sun_path))
 		return refuse_place(refusal, asked, place, "a socket's path has 1 to 107 bytes");
+	if (!address)
+		return 0;
+	at = (struct sockaddr_un *)&address->socket;
 	at->sun_family = AF_UNIX;
 	strcpy(at->sun_path, path);
 	address->length = offsetof(struct sockaddr_un, sun_path) + strlen(path) + 1;
@@ -168,14 +171,15 @@ static int tcp_address(struct address *address, const char *asked, const char *p
 		port[-2] = '\0';
 		name++;
 	}
-	err = look_up(address, asked, place, name, port, refusal);
+	err = address ? look_up(address, asked, place, name, port, refusal) : 0;
 	free(host);
 	return err;
 }
 
 int address_read(struct address *address, const char *asked, const char *place, struct refusal *refusal)
 {
-	*address = (struct address){0};
+	if (address)
+		*address = (struct address){0};
 	return begins(place, UNIX) ? unix_address(address, asked, place, refusal)
 				   : tcp_address(address, asked, place, refusal);
 }

@@ -18,8 +18,9 @@ bool address_is(const char *place);
 /* Whether a place is a URL (http:// or https://). */
 bool address_is_url(const char *place);
 
-/* Parses an address, which address_is(). A host name is resolved once, here. `asked` is the option that gave
- * the address, for the message. Returns 0, or -1 with the refusal. */
+/* Parses an address, which address_is(). A host name is resolved once, here; without `address` (NULL) it is
+ * only checked how the address is written. `asked` is the option that gave the address, for the message.
+ * Returns 0, or -1 with the refusal. */
 int address_read(struct address *address, const char *asked, const char *place, struct refusal *refusal);
 
 /* From now on, names are looked up for 1.5 s at most, because a session is running. */

@@ -104,11 +104,21 @@ static struct document_kind kind_of(const struct format *format)
 		      : (struct document_kind){.format = "json"};
 }
 
+bool stream_has_documents(const struct stream *stream)
+{
+	const struct place_of_output *place = &stream->place;
+	bool replaces = stream->format && stream->format->replaces;
+
+	if (!place->queue_bytes || !place->path || !strcmp(place->path, LISTEN) || address_is(place->path))
+		return false;
+	return address_is_url(place->path) || replaces || documents_is_pattern(place->path);
+}
+
 /* Opens the place of a stream. Only streams of a session (queue_bytes is not 0) reconnect, replace files and
  * write documents, since only a session has intervals and an event loop. */
 static int open_place(struct stream *stream, const struct place_of_output *place, struct refusal *refusal)
 {
-	bool session = place->queue_bytes, replaces = stream->format && stream->format->replaces;
+	bool session = place->queue_bytes;
 
 	if (session && place->path && !strcmp(place->path, LISTEN))
 		return open_listening(stream, refusal);
@@ -117,7 +127,7 @@ static int open_place(struct stream *stream, const struct place_of_output *place
 	if (session && address_is_url(place->path))
 		return sink_open_push(&stream->sink, place->path, kind_of(stream->format), &place->access,
 				      refusal);
-	if (session && place->path && (replaces || documents_is_pattern(place->path)))
+	if (stream_has_documents(stream))
 		return sink_open_documents(&stream->sink, place->path, scribe_serve, refusal);
 	return sink_open(&stream->sink, place->path, place->append, session, scribe_serve, refusal);
 }
@@ -185,13 +195,52 @@ void stream_succeed(struct stream *stream, struct stream *ended)
 	ended->own = NULL;
 }
 
-/* Finds the format and opens the sink. */
-static int open_both(struct stream *stream, const struct place_of_output *place, const char *command,
-		     struct refusal *refusal)
+/* Refuses what open_place() would, as far as the place alone tells; nothing is opened. */
+static int check_place(struct stream *stream, struct refusal *refusal)
 {
-	if (place->format && !(stream->format = format_find(place->format, command, refusal)))
+	const char *path = stream->place.path;
+
+	stream->sink = (struct sink){.fd = -1, .path = path};
+	if (path && !strcmp(path, LISTEN))
+		return open_listening(stream, refusal);
+	if (address_is(path))
+		return address_read(NULL, "option --output", path, refusal);
+	if (address_is_url(path))
+		return pusher.check(path, kind_of(stream->format), refusal);
+	return sink_check_path(path, stream_has_documents(stream), refusal);
+}
+
+static struct stream made_for(const struct place_of_output *place)
+{
+	json_incref(place->document); /* once for `place`, once for `home` */
+	return (struct stream){
+		.activities = place->activities,
+		.types = place->types,
+		.series = place->series,
+		.place = *place,
+		.home = json_incref(place->document),
+	};
+}
+
+static int find_format(struct stream *stream, const char *command, struct refusal *refusal)
+{
+	const char *name = stream->place.format;
+
+	stream->format = name ? format_find(name, command, refusal) : NULL;
+	return name && !stream->format ? -1 : 0;
+}
+
+int stream_foresee(struct stream *stream, const struct place_of_output *place, struct refusal *refusal)
+{
+	*stream = made_for(place);
+	stream->aside = stream->foreseen = true;
+	if (find_format(stream, NULL, refusal) || check_place(stream, refusal)) {
+		stream_release(stream);
 		return -1;
-	return open_place(stream, place, refusal);
+	}
+	if (!stream->format)
+		stream->format = format_find("json", NULL, refusal);
+	return 0;
 }
 
 int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
@@ -199,16 +248,9 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 {
 	unsigned char id[16];
 
-	*stream = (struct stream){
-		.activities = place->activities,
-		.types = place->types,
-		.series = place->series,
-		.place = *place,
-		.home = json_incref(place->document),
-	};
-	json_incref(place->document);
+	*stream = made_for(place);
 	clock_gettime(CLOCK_REALTIME, &stream->since);
-	if (open_both(stream, place, command, refusal)) {
+	if (find_format(stream, command, refusal) || open_place(stream, place, refusal)) {
 		stream_release(stream);
 		return -1;
 	}
@@ -457,12 +499,15 @@ static void remember(struct stream *stream, json_t *record, const char *activity
 		take_events(stream, activity ? activity : "", json_object_get(record, "events"));
 }
 
-bool stream_takes(const struct stream *stream, const char *activity)
+bool stream_is_for(const struct stream *stream, const char *activity)
 {
-	if (stream->aside)
-		return false;
 	return !stream->activities || !activity || !strcmp(activity, SESSION) ||
 	       has_text(stream->activities, activity);
+}
+
+bool stream_takes(const struct stream *stream, const char *activity)
+{
+	return !stream->aside && stream_is_for(stream, activity);
 }
 
 /* Adds the envelope to a record and writes it. The record is consumed. */

@@ -145,6 +145,7 @@ struct stream {
 	struct source *source; /* the session's event source, which calls when the sink can take more */
 	bool listening;	       /* `source` is registered for that */
 	bool aside;	       /* it takes no records now */
+	bool foreseen;	       /* see stream_foresee() */
 	bool untold;	       /* it stands still, which stream_take_news() has not told yet */
 	struct leaving {
 		struct timespec since; /* when it was removed, CLOCK_REALTIME; 0: it is an output */
@@ -184,6 +185,17 @@ struct stream {
  * outlive the stream. */
 int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
 		struct refusal *refusal);
+
+/* Makes a stream for run --check: it has the format of an output and the activities that this is for, but no
+ * sink, and takes no records. Refuses what stream_open() would by the place alone: no file is looked at and
+ * no name is looked up. Returns 0, or -1 with the refusal. */
+int stream_foresee(struct stream *stream, const struct place_of_output *place, struct refusal *refusal);
+
+/* Whether what it writes becomes documents, one an interval: requests, or files of their own. */
+bool stream_has_documents(const struct stream *stream);
+
+/* Whether its output is for the records of an activity (NULL: those of the session), now or later. */
+bool stream_is_for(const struct stream *stream, const char *activity);
 
 /* Whether a place is where the stream goes already, in the same format. */
 bool stream_is_at(const struct stream *stream, const struct place_of_output *place);

@@ -185,7 +185,7 @@ int profile_check_intervals(const struct stream *stream, const struct options *o
 {
 	const struct format *format = stream->format;
 
-	if (!options->interval_ms || stream->sink.documents)
+	if (!options->interval_ms || stream_has_documents(stream))
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --interval with --format %s", format->name);
 	because(refusal, "a file of %s's is one profile", format->name);

@@ -436,19 +436,20 @@ static void close_push(struct push *push)
 	free(push);
 }
 
+static int check_push(const char *url, struct document_kind kind, struct refusal *refusal)
+{
+	if (!kind.media)
+		return refuse_url(refusal, url, "this format is a stream and makes no requests");
+	return late_need(&libcurl, PUSH_OPTION, url, refusal) || !is_url(url, refusal) ? -1 : 0;
+}
+
 static struct push *open_push(const char *url, struct document_kind kind, const struct push_access *access,
 			      struct refusal *refusal)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct push *push;
 
-	if (!kind.media) {
-		refuse_url(refusal, url, "this format is a stream and makes no requests");
-		return NULL;
-	}
-	if (late_need(&libcurl, PUSH_OPTION, url, refusal))
-		return NULL;
-	if (!is_url(url, refusal))
+	if (check_push(url, kind, refusal))
 		return NULL;
 	push = xcalloc(1, sizeof(*push));
 	*push = (struct push){.url = url,
@@ -931,5 +932,5 @@ static int step(struct push *push, struct documents *documents)
 	return push->stopped;
 }
 
-const struct pusher pusher = {open_push, close_push, renew,  fd_of,	   is_busy,
-			      tries_of,	 step,	     why_of, take_rejected};
+const struct pusher pusher = {check_push, open_push, close_push, renew,	 fd_of,
+			      is_busy,	  tries_of,  step,	 why_of, take_rejected};

@@ -24,8 +24,13 @@ struct push_rejected {
 
 #define PUSH_OPTION "option --output" /* its name in messages */
 
-/* Where documents are sent by. A program that was built without libcurl has only open(), which refuses. */
+/* Where documents are sent by. A program that was built without libcurl has only check() and open(), which
+ * refuse. */
 extern const struct pusher {
+	/* Refuses what open() would, as far as the URL and the format alone tell. Returns 0, or -1 with the
+	 * refusal. */
+	int (*check)(const char *url, struct document_kind kind, struct refusal *refusal);
+
 	/* `kind` is of static texts. The URL is borrowed and must outlive it. Returns NULL with the refusal
 	 * on failure; the caller calls close(). */
 	struct push *(*open)(const char *url, struct document_kind kind, const struct push_access *access,

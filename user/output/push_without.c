@@ -5,6 +5,11 @@
 
 DEFINE_LATE_WITHOUT(libcurl);
 
+static int refuse_url(const char *url, struct document_kind kind, struct refusal *refusal)
+{
+	return late_need(&libcurl, PUSH_OPTION, url, refusal);
+}
+
 static struct push *refuse_push(const char *url, struct document_kind kind, const struct push_access *access,
 				struct refusal *refusal)
 {
@@ -12,4 +17,4 @@ static struct push *refuse_push(const char *url, struct document_kind kind, cons
 	return NULL;
 }
 
-const struct pusher pusher = {.open = refuse_push};
+const struct pusher pusher = {.check = refuse_url, .open = refuse_push};

@@ -326,6 +326,17 @@ static int open_here(struct sink *sink, bool later)
 	return err;
 }
 
+int sink_check_path(const char *path, bool documents, struct refusal *refusal)
+{
+	if (!zstd_is_name(path))
+		return 0;
+	if (!documents)
+		return zstd_need("option --output", path, refusal);
+	refuse(refusal, STATUS_USAGE, "option --output '%s'", path);
+	because(refusal, "only a file that holds the whole run is compressed");
+	return instead(refusal, "leave out .zst, or %% in the name");
+}
+
 int sink_open(struct sink *sink, const char *path, bool append, bool later, scribe_fn serve,
 	      struct refusal *refusal)
 {
@@ -334,11 +345,10 @@ int sink_open(struct sink *sink, const char *path, bool append, bool later, scri
 	*sink = (struct sink){
 		.fd = -1, .path = path, .append = append, .begun = append || !path, .serve = serve};
 	block_size_signal();
-	if (zstd_is_name(path)) {
-		if (zstd_need("option --output", path, refusal))
-			return -1;
+	if (sink_check_path(path, false, refusal))
+		return -1;
+	if (zstd_is_name(path))
 		sink->serve = NULL; /* its own thread waits for the file system */
-	}
 	if (!path) {
 		take_stdout(sink);
 		look_at(sink);
@@ -381,11 +391,8 @@ int sink_open_documents(struct sink *sink, const char *path, scribe_fn serve, st
 
 	*sink = (struct sink){.fd = -1, .path = path, .serve = serve};
 	block_size_signal();
-	if (zstd_is_name(path)) {
-		refuse(refusal, STATUS_USAGE, "option --output '%s'", path);
-		because(refusal, "only a file that holds the whole run is compressed");
-		return instead(refusal, "leave out .zst, or %% in the name");
-	}
+	if (sink_check_path(path, true, refusal))
+		return -1;
 	sink->documents = xcalloc(1, sizeof(*sink->documents));
 	err = leave_to_scribe(sink) ? try_apart(sink) : open_documents_here(sink);
 	if (!err)

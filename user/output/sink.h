@@ -59,6 +59,10 @@ struct sink {
 	unsigned long long cut_try;    /* push_tries() when a document was last made */
 };
 
+/* Refuses a path that can't be written to by its name: of a file, of files for documents, or NULL (stdout).
+ * Returns 0, or -1 with the refusal. */
+int sink_check_path(const char *path, bool documents, struct refusal *refusal);
+
 /* Opens a file, or stdout if path is NULL. With `append` the file's old contents are kept; otherwise they are
  * kept only until the first record is written. The path is borrowed. A FIFO that nobody reads is waited for;
  * if `later` is set, records wait instead, until sink_open_again() finds a reader. With `serve` (see

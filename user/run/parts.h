@@ -66,6 +66,9 @@ void speak_without_waiting(void);
 int open_streams(struct run *run, struct refusal *refusal);
 void close_streams(struct run *run, struct refusal *refusal);
 
+/* Releases the streams that stand for outputs while --check plans: see stream_foresee(). */
+void forget_foreseen(struct run *run);
+
 /* Starts and stops watching the streams: for room to write, and for readers that go away. */
 void watch_outputs(struct run *run);
 void unwatch_outputs(struct run *run);

@@ -460,13 +460,16 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 		run.members[i]->activity.command = request->entries[i]->options.command->name;
 	}
 	request->nr_entries = 0;
-	if (open_streams(&run, refusal)) {
+	err = open_streams(&run, refusal);
+	if (err) {
+		forget_foreseen(&run);
 		close_streams(&run, refusal);
 		release(&run);
 		return refusal->status;
 	}
 	memory_last_words(write_last_words, &run);
 	err = signals_block(&run, refusal) || prepare(&run, refusal);
+	forget_foreseen(&run);
 	if (!err && request->check)
 		check(&run);
 	else if (!err)

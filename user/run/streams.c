@@ -241,31 +241,48 @@ static int open_stream(const struct run *run, const struct request *request, siz
 	return 0;
 }
 
-/* With --check, records go to stdout, whatever the outputs are. */
-static int check_outputs(const struct run *run, struct refusal *refusal)
+/* With --check, records go to stdout, whatever the outputs are. Their formats decide what can be planned. */
+static int foresee_streams(struct run *run, struct refusal *refusal)
 {
-	for (size_t i = 0; i < run->request->nr_outputs; i++)
-		if (check_place(run->request, i, refusal))
-			return refused_at(run, refusal, "/outputs/%zu/path", i);
+	static struct place_of_output on_stdout = {.queue_bytes = QUEUE_BYTES};
+	struct request *request = run->request;
+	struct session *session = &run->session;
+	struct request checked = *request;
+
+	checked.outputs = &on_stdout;
+	session->streams = xcalloc(request->nr_outputs + 1, sizeof(*session->streams));
+	if (open_stream(run, &checked, 0, &session->streams[0], refusal))
+		return -1;
+	session->nr_streams = 1;
+	for (size_t i = 0; i < request->nr_outputs; i++) {
+		if (!check_place(request, i, refusal) &&
+		    !stream_foresee(&session->streams[session->nr_streams], &request->outputs[i], refusal)) {
+			session->nr_streams++;
+			continue;
+		}
+		refused_at(run, refusal, "/outputs/%zu/path", i);
+		if (request_pass(request, refusal))
+			return -1;
+	}
 	return 0;
+}
+
+void forget_foreseen(struct run *run)
+{
+	struct session *session = &run->session;
+
+	while (session->nr_streams && session->streams[session->nr_streams - 1].foreseen)
+		stream_release(&session->streams[--session->nr_streams]);
 }
 
 int open_streams(struct run *run, struct refusal *refusal)
 {
-	static struct place_of_output on_stdout = {.queue_bytes = QUEUE_BYTES};
 	const struct request *request = run->request;
-	const struct request checked = {.entries = request->entries,
-					.nr_entries = request->nr_entries,
-					.outputs = &on_stdout,
-					.nr_outputs = 1,
-					.verbose = request->verbose};
 	struct session *session = &run->session;
 
 	session->ready = on_output;
-	if (request->check && check_outputs(run, refusal))
-		return -1;
 	if (request->check)
-		request = &checked;
+		return foresee_streams(run, refusal);
 	session->streams = xcalloc(request->nr_outputs, sizeof(*session->streams));
 	for (size_t i = 0; i < request->nr_outputs; i++) {
 		struct stream *stream = &session->streams[i];

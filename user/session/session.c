@@ -327,13 +327,15 @@ bool session_shows_linkage_names(const struct session *session)
 	return false;
 }
 
-const char *session_keys(const struct session *session, const char *command, const char *key)
+const char *session_keys(const struct session *session, const char *activity, const char *command,
+			 const char *key)
 {
 	for (size_t i = 0; i < session->nr_streams; i++) {
-		const struct format *format = session->streams[i].format;
+		const struct stream *stream = &session->streams[i];
+		const struct format *format = stream->format;
 
-		if (!session->streams[i].aside && list_has(format->keys, key) &&
-		    list_has(format->commands, command))
+		if ((!stream->aside || stream->foreseen) && stream_is_for(stream, activity) &&
+		    list_has(format->keys, key) && list_has(format->commands, command))
 			return format->keys;
 	}
 	return NULL;

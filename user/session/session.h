@@ -107,8 +107,9 @@ bool session_shows_end(const struct session *session, const char *activity);
 /* Whether an output can show mangled names. */
 bool session_shows_linkage_names(const struct session *session);
 
-/* The keys, as for --by, that the format of a stream needs of this command, if `key` is among them; NULL if
- * no stream's format does. */
-const char *session_keys(const struct session *session, const char *command, const char *key);
+/* The keys, as for --by, that the format of a stream needs of this activity and its command, if `key` is
+ * among them; NULL if no stream's format does. */
+const char *session_keys(const struct session *session, const char *activity, const char *command,
+			 const char *key);
 
 struct timespec now_of(clockid_t clock);

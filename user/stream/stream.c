@@ -130,7 +130,8 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	activity->ops = &ops;
 	if (check_fields(options->by, refusal))
 		return -1;
-	if ((options->call_graph || session_keys(activity->session, activity->command, "stack")) &&
+	if ((options->call_graph ||
+	     session_keys(activity->session, activity->name, activity->command, "stack")) &&
 	    !options->by)
 		options->by = DEFAULT_FIELDS ",stack";
 	if (call_stacks_choose(activity, refusal))
