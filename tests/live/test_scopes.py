@@ -4,9 +4,11 @@ by construction, see tests/programs/puppet.c."""
 import os
 import re
 import resource
+import subprocess
 
 import cgroups
 import pytest
+import records
 from cgroups import inside
 from puppet import Puppet, command, pinned
 
@@ -108,10 +110,11 @@ def test_intervals_over_children_that_come_and_go_add_up(nhmtap):
 # --- cgroups --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spelling", ["{path}", "{relative}", "{folder}", "{folder}/"])
-def test_a_cgroup_is_counted_and_nobody_else(nhmtap, cgroup, spelling):
+@pytest.mark.parametrize("spelling", ["{path}", "{relative}", "{folder}", "{folder}/", "{link}", "{link}/../{relative}"])
+def test_a_cgroup_is_counted_and_nobody_else(nhmtap, tmp_path, cgroup, spelling):
     path, folder = cgroup
-    name = spelling.format(path=path, relative=path[1:], folder=folder)
+    (tmp_path / "link").symlink_to(folder)
+    name = spelling.format(path=path, relative=path[1:], folder=folder, link=tmp_path / "link")
     with Puppet(before=inside(folder)) as puppet, Puppet() as other:
         process = nhmtap.attach("stat", *FAULTS, "-G", name)
         puppet.do("faults=300")
@@ -121,6 +124,27 @@ def test_a_cgroup_is_counted_and_nobody_else(nhmtap, cgroup, spelling):
     assert result.count("page-faults") == 350
     target = result.one("start")["target"]
     assert target["cgroups"] == [name] and target["cpus"]
+
+
+def test_a_cgroup_that_is_named_through_another_mount_and_a_link_too_is_counted_once(nhmtap, tmp_path, cgroup):
+    path, folder = cgroup
+    (tmp_path / "link").symlink_to(folder)
+    (tmp_path / "mount").mkdir()
+    names = f"{tmp_path}/mount{path},{path},{tmp_path}/link"
+    mounted = 'mount --make-rprivate /; mount -t cgroup2 none "$1"; shift; exec "$@"'
+    done = subprocess.run(["unshare", "-m", "sh", "-ec", mounted, "sh", tmp_path / "mount", *nhmtap.command("stat", *FAULTS, "-G", names, "--"),
+                           *inside(folder), *command("faults=3000")], capture_output=True, text=True, check=True)
+    said = "".join(line for line in done.stdout.splitlines(True) if line.startswith("{"))  # the puppet speaks, too
+    counted, = [record["value"] for record in records.parse(said) if record["type"] == "count"]
+    assert 3000 <= counted < 4000
+
+
+@pytest.mark.parametrize("name", ["{tmp}", "{tmp}/gone", "{tmp}/file", "/proc/self"])
+def test_a_name_that_leads_to_no_cgroup_is_refused(nhmtap, tmp_path, cgroup, name):
+    (tmp_path / "gone").symlink_to(cgroup[1] + "/gone")
+    (tmp_path / "file").symlink_to(cgroup[1] + "/cgroup.procs")
+    result = nhmtap("stat", *FAULTS, "-G", name.format(tmp=tmp_path), "--", "true")
+    assert result.status == 2 and "there is no cgroup" in result.one("error")["why"]
 
 
 def test_a_cgroup_is_sampled_and_nobody_else(nhmtap, cgroup):

@@ -284,13 +284,13 @@ static const struct option_row rows[] = {
 	 .help = "record every branch of the threads with the branch trace store (BTS), instead of samples"},
 	{0, "stream", NULL, OPTION_FLAG, OWN(struct branch_options, stream),
 	 .help = "with --trace: write each branch as a record as well, in its thread's order"},
-	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
+	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys, .again = AGAIN_JOINS,
 	 .help = "symbol (branches, with the functions that they are in; the default), edge (branches by "
 		 "their place alone), or what they add up to: function, callpair (caller and callee), line; "
 		 "range (the code between them); and any of pid,comm,cgroup,stack"},
 	{0, "sort", "ORDER", OPTION_WORD, OWN(struct branch_options, order), .words = orders,
 	 .help = "sort by count (the default) or mispredicted"},
-	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter),
+	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter), .again = AGAIN_JOINS,
 	 .help = "which branches the LBR records: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, "
 		 "k"},
 	{0},

@@ -284,11 +284,11 @@ static int run(const struct options *options, struct refusal *refusal)
 }
 
 static const struct option_row rows[] = {
-	{0, "need", "NAMES", OPTION_TEXT, OWN(struct doctor_options, need),
+	{0, "need", "NAMES", OPTION_TEXT, OWN(struct doctor_options, need), .again = AGAIN_JOINS,
 	 .help = "try only these facilities (mem,branch); exit 2 if one does not work"},
 	{0, "selftest", NULL, OPTION_FLAG, OWN(struct doctor_options, selftest),
 	 .help = "measure a program whose counts are known, and compare; exit 4 if any differs"},
-	{0, "only", "NAMES", OPTION_TEXT, OWN(struct doctor_options, only),
+	{0, "only", "NAMES", OPTION_TEXT, OWN(struct doctor_options, only), .again = AGAIN_JOINS,
 	 .help = "with --selftest: only these of its tests (counts,edges)"},
 	{'v', "verbose", NULL, OPTION_FLAG, COMMON(verbose),
 	 .help = "show every finding in the table, not only the summary"},

@@ -514,7 +514,7 @@ static int run(const struct options *options, struct refusal *refusal)
 static const struct option_row rows[] = {
 	{'M', "metrics", "METRICS", OPTION_LIST, COMMON(metrics),
 	 .help = "metrics to derive from counts: ipc, page_faults_per_second, …"},
-	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter),
+	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter), .again = AGAIN_JOINS,
 	 .help = "which branches the LBR records: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, "
 		 "k"},
 	{0},

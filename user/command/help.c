@@ -90,6 +90,24 @@ void help_print(const struct command *command, FILE *out)
 
 /* --- as data ------------------------------------------------------------------------------------------ */
 
+/* What a further value does to those before it. */
+static const char *again_of(const struct option_row *row)
+{
+	static const char *const texts[] = {
+		[AGAIN_REPLACES] = "replaces", [AGAIN_JOINS] = "joins", [AGAIN_REFUSED] = "refused"};
+
+	switch (row->kind) {
+	case OPTION_LIST:
+	case OPTION_TEXTS:
+	case OPTION_WHOLE:
+		return "joins";
+	case OPTION_TEXT:
+		return texts[row->again];
+	default:
+		return "replaces";
+	}
+}
+
 static void add_option(const struct option_row *row, void *context)
 {
 	char letter[2] = {row->letter, '\0'};
@@ -100,8 +118,10 @@ static void add_option(const struct option_row *row, void *context)
 	option = json_pack("{s:s, s:s}", "name", row->name, "help", row->help);
 	if (row->letter)
 		json_object_set_new(option, "letter", json_string(letter));
-	if (row->argument)
+	if (row->argument) {
 		json_object_set_new(option, "argument", json_string(row->argument));
+		json_object_set_new(option, "again", json_string(again_of(row)));
+	}
 	json_array_append_new(context, option);
 }
 

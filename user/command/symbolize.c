@@ -274,11 +274,11 @@ static int run(const struct options *options, struct refusal *refusal)
 }
 
 static const struct option_row rows[] = {
-	{0, "symfs", "DIR", OPTION_TEXT, OWN(struct symbolize_options, symfs),
+	{0, "symfs", "DIR", OPTION_TEXT, OWN(struct symbolize_options, symfs), .again = AGAIN_REFUSED,
 	 .help = "look for programs, libraries and their debug files below DIR"},
-	{0, "debug-dir", "DIR", OPTION_TEXT, OWN(struct symbolize_options, debug_dir),
+	{0, "debug-dir", "DIR", OPTION_TEXT, OWN(struct symbolize_options, debug_dir), .again = AGAIN_REFUSED,
 	 .help = "where debug files are (default /usr/lib/debug)"},
-	{0, "kallsyms", "FILE", OPTION_TEXT, OWN(struct symbolize_options, kallsyms),
+	{0, "kallsyms", "FILE", OPTION_TEXT, OWN(struct symbolize_options, kallsyms), .again = AGAIN_REFUSED,
 	 .help = "a copy of /proc/kallsyms from the boot that the records are of; without it only this "
 		 "boot's kernel has names"},
 	{0},

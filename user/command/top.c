@@ -272,7 +272,7 @@ static int run(const struct options *options, struct refusal *refusal)
 }
 
 static const struct option_row rows[] = {
-	{0, "record", "FILE", OPTION_TEXT, OWN(struct top_options, record),
+	{0, "record", "FILE", OPTION_TEXT, OWN(struct top_options, record), .again = AGAIN_REFUSED,
 	 .help = "keep the records in FILE, which nhmtap top FILE shows again"},
 	{'I', "interval", "MS", OPTION_NUMBER, COMMON(interval_ms), .least = 1, .most = 86400000,
 	 .help = "show an interval every MS milliseconds (default 1000)"},

@@ -429,12 +429,12 @@ static const char *const keys[] = {"variable",	"variable_offset",
 				   NULL};
 
 static const struct option_row rows[] = {
-	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
+	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys, .again = AGAIN_JOINS,
 	 .help = "keys to aggregate by, besides source, which is always one: any of "
 		 "pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock,stack, names of the "
 		 "code (symbol, line, module, place) and its address, ip; names of the data (variable, "
 		 "variable_offset, type) (default comm,symbol)"},
-	{0, "annotate", "FUNCTION", OPTION_TEXT, COMMON(annotate),
+	{0, "annotate", "FUNCTION", OPTION_TEXT, COMMON(annotate), .again = AGAIN_REFUSED,
 	 .help = "show the code of FUNCTION: source lines and instructions, each with its samples, their "
 		 "latency, and the sources of their data"},
 	{0, "shared", NULL, OPTION_FLAG, OWN(struct mem_options, shared),

@@ -369,11 +369,11 @@ REGISTER_RECORD(offcore_record);
 static const char *const sides[] = {"u", "k", NULL};
 
 static const struct option_row rows[] = {
-	{0, "preset", "NAME", OPTION_TEXT, OWN(struct offcore_options, preset),
+	{0, "preset", "NAME", OPTION_TEXT, OWN(struct offcore_options, preset), .again = AGAIN_REFUSED,
 	 .help = "a predefined matrix: llc (the default), dram, numa, snoop, all"},
-	{0, "request", "NAMES", OPTION_TEXT, OWN(struct offcore_options, request),
+	{0, "request", "NAMES", OPTION_TEXT, OWN(struct offcore_options, request), .again = AGAIN_JOINS,
 	 .help = "rows: requests separated by ','; those joined by '|' are counted as one"},
-	{0, "response", "NAMES", OPTION_TEXT, OWN(struct offcore_options, response),
+	{0, "response", "NAMES", OPTION_TEXT, OWN(struct offcore_options, response), .again = AGAIN_JOINS,
 	 .help = "columns: responses, in the same form"},
 	{0, "side", "u|k", OPTION_WORD, OWN(struct offcore_options, side), .words = sides,
 	 .help = "only the user's side (u) or the kernel's (k)"},

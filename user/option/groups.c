@@ -21,7 +21,7 @@ const struct option_row sampling_rows[] = {
 };
 
 const struct option_row where_rows[] = {
-	{0, "where", "CONDITION", OPTION_TEXT, COMMON(where),
+	{0, "where", "CONDITION", OPTION_TEXT, COMMON(where), .again = AGAIN_REFUSED,
 	 .help = "only samples that meet it, as the kernel's program sees them: comparisons of ip, pid, tid, "
 		 "cpu, comm, cgroup, period, and in mem addr, latency, source, with && || ! ( ): "
 		 "'latency>=100 && comm==db'"},
@@ -43,18 +43,19 @@ const struct option_row stack_rows[] = {
 };
 
 const struct option_row target_rows[] = {
-	{'p', "pid", "PID,…", OPTION_TEXT, COMMON(pids), .joined = true, .values = VALUES_PIDS,
+	{'p', "pid", "PID,…", OPTION_TEXT, COMMON(pids), .again = AGAIN_JOINS, .values = VALUES_PIDS,
 	 .help = "these processes: all of their threads, also later ones"},
-	{'t', "tid", "TID,…", OPTION_TEXT, COMMON(tids), .joined = true, .values = VALUES_PIDS,
+	{'t', "tid", "TID,…", OPTION_TEXT, COMMON(tids), .again = AGAIN_JOINS, .values = VALUES_PIDS,
 	 .help = "these threads, and what they start"},
-	{'G', "cgroup", "PATH,…", OPTION_TEXT, COMMON(cgroups), .joined = true, .values = VALUES_CGROUPS,
+	{'G', "cgroup", "PATH,…", OPTION_TEXT, COMMON(cgroups), .again = AGAIN_JOINS,
+	 .values = VALUES_CGROUPS,
 	 .help = "what runs in these cgroups (version 2): paths below the mount, as /proc/PID/cgroup has "
 		 "them, or patterns such as '/kubepods*/**' of cgroups that come and go"},
-	{0, "container", "ID,…", OPTION_TEXT, COMMON(containers), .joined = true,
+	{0, "container", "ID,…", OPTION_TEXT, COMMON(containers), .again = AGAIN_JOINS,
 	 .help = "what runs in these containers, which may come and go: ids or their beginnings, or uids of "
 		 "pods"},
 	{'a', "all-cpus", NULL, OPTION_FLAG, COMMON(all_cpus), .help = "all CPUs, system-wide"},
-	{'C', "cpu", "CPUS", OPTION_TEXT, COMMON(cpus), .joined = true,
+	{'C', "cpu", "CPUS", OPTION_TEXT, COMMON(cpus), .again = AGAIN_JOINS,
 	 .help = "these CPUs, system-wide: 0-3,8"},
 	{0},
 };
@@ -63,9 +64,9 @@ static const char *const per_cpu[] = {"cpu", NULL};
 static const char *const per_keys[] = {"cpu", "core", "socket", "node", "thread", "cgroup", NULL};
 
 const struct option_row per_rows[] = {
-	{0, "for-each-cgroup", "PATH,…", OPTION_TEXT, COMMON(each_cgroup), .joined = true,
+	{0, "for-each-cgroup", "PATH,…", OPTION_TEXT, COMMON(each_cgroup), .again = AGAIN_JOINS,
 	 .values = VALUES_CGROUPS, .help = "each of these cgroups separately: -G PATH,… --per cgroup"},
-	{0, "per", "KEYS", OPTION_TEXT, COMMON(per), .joined = true, .words = per_keys,
+	{0, "per", "KEYS", OPTION_TEXT, COMMON(per), .again = AGAIN_JOINS, .words = per_keys,
 	 .help = "count separately for each: any of cpu,core,socket,node,thread,cgroup (with -a: all "
 		 "cgroups)"},
 	{0, "per-cpu", NULL, OPTION_FIXED, COMMON(per), .words = per_cpu, .line_only = true,
@@ -83,6 +84,7 @@ const struct option_row interval_rows[] = {
 	{'D', "delay", "MS", OPTION_DELAY, COMMON(delay_ms), .most = DAY_MS, .member = "delay_ms",
 	 .help = "begin counting MS milliseconds after the start; -1: when --control enables it"},
 	{0, "control", "fifo:CTL[,ACK]", OPTION_TEXT, COMMON(control), .line_only = true,
+	 .again = AGAIN_REFUSED,
 	 .help = "take commands from a FIFO, one per line: enable, disable, snapshot, ping, stop; write ack "
 		 "to another"},
 	{0, "duration", "S", OPTION_SECONDS, COMMON(duration_s), .member = "duration_s",
@@ -97,7 +99,7 @@ const struct option_row top_rows[] = {
 };
 
 const struct option_row output_rows[] = {
-	{'o', "output", "FILE", OPTION_TEXT, COMMON(output), .line_only = true,
+	{'o', "output", "FILE", OPTION_TEXT, COMMON(output), .line_only = true, .again = AGAIN_REFUSED,
 	 .help = "write to FILE instead of stdout, replacing its content"},
 	{0},
 };
@@ -120,14 +122,16 @@ const struct option_row stream_rows[] = {
 	 .help = "otlp: each point counts since the previous one (delta, the default) or since the start "
 		 "(cumulative)"},
 	{0, "tls-ca-file", "FILE", OPTION_TEXT, COMMON(tls_files[0]), .line_only = true,
+	 .again = AGAIN_REFUSED,
 	 .help = "for https:// outputs: trust the CAs in FILE (PEM) instead of the system's"},
 	{0, "tls-cert-file", "FILE", OPTION_TEXT, COMMON(tls_files[1]), .line_only = true,
-	 .help = "for https:// outputs: show the client certificate in FILE (PEM)"},
+	 .again = AGAIN_REFUSED, .help = "for https:// outputs: show the client certificate in FILE (PEM)"},
 	{0, "tls-key-file", "FILE", OPTION_TEXT, COMMON(tls_files[2]), .line_only = true,
-	 .help = "the private key of --tls-cert-file (PEM)"},
+	 .again = AGAIN_REFUSED, .help = "the private key of --tls-cert-file (PEM)"},
 	{0, "tls-insecure-skip-verify", NULL, OPTION_FLAG, COMMON(tls_unverified), .line_only = true,
 	 .help = "for https:// outputs: send to whoever answers; start records say so"},
 	{0, "headers-file", "FILE", OPTION_TEXT, COMMON(headers_file), .line_only = true,
+	 .again = AGAIN_REFUSED,
 	 .help = "for http:// and https:// outputs: send the headers in FILE, one 'Name: value' a line"},
 	{0, "memory", "SIZE", OPTION_TEXT, COMMON(memory), .line_only = true,
 	 .help = "use at most SIZE (32M) of memory, the kernel's memory for the run included; the start "
@@ -135,7 +139,7 @@ const struct option_row stream_rows[] = {
 	{0, "cpu-share", "SHARE", OPTION_TEXT, COMMON(cpu_share), .line_only = true,
 	 .help = "use at most SHARE (1%) of one CPU, the kernel's time for samples included, by sampling "
 		 "less often; records give the period used"},
-	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true,
+	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true, .again = AGAIN_REFUSED,
 	 .help = "answer HTTP at unix:PATH, tcp:HOST:PORT (loopback) or public-tcp:HOST:PORT while the run "
 		 "goes on: /healthz, /readyz, and /metrics with -o openmetrics=listen"},
 	{0, "series", "N", OPTION_NUMBER, COMMON(series), .least = 1, .most = 1000000, .line_only = true,
@@ -191,9 +195,9 @@ const struct option_row msr_rows[] = {
 };
 
 const struct option_row table_rows[] = {
-	{0, "events-dir", "DIR", OPTION_TEXT, COMMON(events_dir), .line_only = true,
+	{0, "events-dir", "DIR", OPTION_TEXT, COMMON(events_dir), .line_only = true, .again = AGAIN_REFUSED,
 	 .help = "tables of events and metrics besides those built in, laid out as events/"},
-	{0, "pmu-events", "PATH", OPTION_TEXT, COMMON(pmu_events), .line_only = true,
+	{0, "pmu-events", "PATH", OPTION_TEXT, COMMON(pmu_events), .line_only = true, .again = AGAIN_REFUSED,
 	 .help = "events of this CPU from perf's own files: pmu-events of a kernel's source, Intel's "
 		 "perfmon, or what perf list -j wrote"},
 	{0},
@@ -206,6 +210,7 @@ const struct option_row host_rows[] = {
 
 const struct option_row cpu_rows[] = {
 	{0, "cpu", "NAME", OPTION_TEXT, COMMON(cpu), .values = VALUES_CPUS, .line_only = true,
+	 .again = AGAIN_REFUSED,
 	 .help = "another CPU's events, on any machine: nehalem-ep, or X5570, a processor's own name; an "
 		 "unknown name lists the known ones"},
 	{0},

@@ -121,6 +121,24 @@ static int take_seconds(struct options *options, const struct option_row *row, c
 	return instead(refusal, "for example --%s 2.5", row->name);
 }
 
+static int take_text(struct options *options, const struct option_row *row, const char *argument,
+		     struct refusal *refusal)
+{
+	const char **text = place_of(options, row);
+
+	if (*text && row->again == AGAIN_JOINS) {
+		options_join(options, text, argument);
+		return 0;
+	}
+	if (*text && row->again == AGAIN_REFUSED && strcmp(*text, argument)) {
+		bad_value(row, argument, refusal);
+		because(refusal, "it was given before, with '%.200s', and takes one value", *text);
+		return instead(refusal, "give one of them");
+	}
+	*text = argument;
+	return 0;
+}
+
 static int take(struct options *options, const struct option_row *row, const char *argument,
 		struct refusal *refusal)
 {
@@ -134,11 +152,7 @@ static int take(struct options *options, const struct option_row *row, const cha
 		*(const char **)place = row->words[0];
 		return 0;
 	case OPTION_TEXT:
-		if (row->joined && *(const char **)place)
-			options_join(options, place, argument);
-		else
-			*(const char **)place = argument;
-		return 0;
+		return take_text(options, row, argument, refusal);
 	case OPTION_LIST:
 		return join(options, row, argument, refusal);
 	case OPTION_TEXTS:
@@ -204,6 +218,33 @@ static int argument_of(const struct option_row *row)
 	return row->argument ? required_argument : no_argument;
 }
 
+/*
+ * perf gives the cgroups of a -G to the events before it, and those after it to none; here all events are of
+ * all cgroups. A line with events on both sides would be misunderstood. `seen` remembers what came so far.
+ */
+struct seen {
+	bool events, cgroups;
+};
+
+static int check_order(struct seen *seen, const struct option_row *row, const char *argument,
+		       struct refusal *refusal)
+{
+	bool events = !strcmp(row->name, "event");
+
+	if (events && seen->cgroups) {
+		bad_value(row, argument, refusal);
+		because(refusal,
+			"it comes after --cgroup, whose cgroups perf gives to the events before it; here "
+			"all events are counted in all cgroups");
+		return instead(refusal,
+			       "write all events before --cgroup, or measure them in runs of their own "
+			       "(nhmtap-run(1))");
+	}
+	seen->events = seen->events || events;
+	seen->cgroups = seen->cgroups || (seen->events && !strcmp(row->name, "cgroup"));
+	return 0;
+}
+
 void options_begin(struct options *options, const struct command *command)
 {
 	*options = (struct options){.command = command, .host_root = ""};
@@ -223,6 +264,7 @@ int options_parse(struct options *options, const struct command *command, int ar
 	bool stops = command->activity || command->stops_at_word;
 	size_t used = sprintf(shorts, "%s:", stops ? "+" : "");
 	const struct option_row *row;
+	struct seen seen = {false};
 	int found;
 
 	options_begin(options, command);
@@ -250,7 +292,8 @@ int options_parse(struct options *options, const struct command *command, int ar
 		if (found == '?')
 			return meant_option(command, argv[at < argc ? at : argc - 1], refusal);
 		row = row_found(&gathered, found);
-		if (take(options, row, row->kind == OPTION_WHOLE ? argv[optind - 1] : optarg, refusal))
+		if (check_order(&seen, row, optarg, refusal) ||
+		    take(options, row, row->kind == OPTION_WHOLE ? argv[optind - 1] : optarg, refusal))
 			return -1;
 	}
 	options->rest = argv + optind;

@@ -15,7 +15,7 @@
 enum option_kind {
 	OPTION_FLAG,	/* bool; takes no argument */
 	OPTION_FIXED,	/* const char *, set to words[0]; takes no argument */
-	OPTION_TEXT,	/* const char *; if given several times, the last one, or all (`joined`) */
+	OPTION_TEXT,	/* const char *; if given several times: see enum option_again */
 	OPTION_LIST,	/* const char *; if given several times, joined with ',' */
 	OPTION_TEXTS,	/* struct texts; if given several times, kept separately */
 	OPTION_WHOLE,	/* struct texts; the words with the option, --NAME or --NAME=ARGUMENT */
@@ -36,6 +36,13 @@ enum option_values {
 	VALUES_CPUS,	/* names of CPUs that have tables: nehalem-ep */
 };
 
+/* What a text does that is given several times. Of a flag, a word and a number the last one counts. */
+enum option_again {
+	AGAIN_REPLACES, /* the last one counts, as of a number */
+	AGAIN_JOINS,	/* a list: the values are joined with ',' */
+	AGAIN_REFUSED,	/* each would be wanted, but there is one: another value is refused */
+};
+
 struct option_row {
 	char letter;	      /* 0: long only */
 	const char *name;     /* "interval"; NULL ends a group */
@@ -48,7 +55,7 @@ struct option_row {
 	const char *const *words; /* terminated by NULL; for a text they are used for completion only */
 	enum option_values values;
 	const char *member; /* name in CONFIG; NULL: the option's name, with _ instead of - */
-	bool joined;	  /* a text that has several values: given several times, they are joined with ',' */
+	enum option_again again;
 	bool line_only;	  /* not allowed as a member of an activity in CONFIG */
 	const char *help; /* NULL: an option for tests, which is not listed */
 };

@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+#include <linux/magic.h>
 
 #include "base/array.h"
 #include "base/list.h"
@@ -147,6 +150,31 @@ static char *cgroup_folder(const struct host *host, const char *name)
 	return path;
 }
 
+/* The same for a name that leads to the folder in another way: by a symbolic link, or by another mount of the
+ * hierarchy. NULL: it leads to no cgroup, or to one that is not below the mount. */
+static char *cgroup_folder_elsewhere(const struct host *host, const char *name)
+{
+	struct statfs system;
+	struct stat folder;
+	const char *below;
+
+	if (statfs(name, &system) || system.f_type != CGROUP2_SUPER_MAGIC || stat(name, &folder) ||
+	    !S_ISDIR(folder.st_mode))
+		return NULL;
+	below = cgroups_path(host->cgroups, folder.st_ino);
+	return below ? cgroup_folder(host, below) : NULL;
+}
+
+/* Returns 0 or -errno. */
+static int look_into_cgroup(const struct host *host, const char *folder)
+{
+	char text[64];
+	int length = slurp(host, text, sizeof(text), "%s/cgroup.procs", folder);
+
+	/* A threaded cgroup has no list of processes. */
+	return length >= 0 || length == -EOPNOTSUPP ? 0 : length;
+}
+
 static void add_pattern(struct target *target, const char *text, bool container)
 {
 	*xappend(target->patterns, target->nr_patterns) =
@@ -180,24 +208,32 @@ static bool is_named(const struct target *target, const char *folder)
 
 static int add_cgroup(struct target *target, char *name, const struct host *host, struct refusal *refusal)
 {
-	struct cgroup cgroup = {.path = cgroup_folder(host, name)};
-	char text[64];
-	int length;
+	char *folder, *elsewhere;
+	int err;
 
-	if (!*name || is_named(target, cgroup.path)) {
-		free(cgroup.path);
-		return *name ? 0 : refuse_empty(host, refusal);
+	if (!*name)
+		return refuse_empty(host, refusal);
+	folder = cgroup_folder(host, name);
+	err = look_into_cgroup(host, folder);
+	elsewhere = err == -ENOENT ? cgroup_folder_elsewhere(host, name) : NULL;
+	if (elsewhere) {
+		free(folder);
+		folder = elsewhere;
+		err = look_into_cgroup(host, folder);
 	}
-	cgroup.name = xstrdup(name);
-	*xappend(target->cgroups, target->nr_cgroups) = cgroup;
-	length = slurp(host, text, sizeof(text), "%s/cgroup.procs", cgroup.path);
-	if (length >= 0 || length == -EOPNOTSUPP) /* a threaded cgroup, which has no list of processes */
+	if (is_named(target, folder)) {
+		free(folder);
 		return 0;
-	refuse_cgroup(refusal, name, -length);
-	if (length == -ENOENT)
-		because(refusal, "there is no cgroup %s", cgroup.path);
+	}
+	*xappend(target->cgroups, target->nr_cgroups) =
+		(struct cgroup){.path = folder, .name = xstrdup(name)};
+	if (!err)
+		return 0;
+	refuse_cgroup(refusal, name, -err);
+	if (err == -ENOENT)
+		because(refusal, "there is no cgroup %s", folder);
 	else
-		because(refusal, "%s can't be looked into: %s", cgroup.path, strerror(-length));
+		because(refusal, "%s can't be looked into: %s", folder, strerror(-err));
 	return instead(refusal, "see /proc/PID/cgroup, or: find %s -type d", host->cgroup_mount);
 }
 

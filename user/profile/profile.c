@@ -84,10 +84,10 @@ static const char *const keys[] = {"comm",  "symbol", "line", "module", "place",
 				   "stack", "pid",    "tid",  "cpu",	"cgroup", NULL};
 
 static const struct option_row rows[] = {
-	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
+	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys, .again = AGAIN_JOINS,
 	 .help = "keys to aggregate by: any of pid,tid,comm,cpu,cgroup,stack, names of the code (symbol, "
 		 "line, module, place: module and offset) and its address, ip (default comm,symbol)"},
-	{0, "annotate", "FUNCTION", OPTION_TEXT, COMMON(annotate),
+	{0, "annotate", "FUNCTION", OPTION_TEXT, COMMON(annotate), .again = AGAIN_REFUSED,
 	 .help = "show the code of FUNCTION: source lines and instructions, each with its samples"},
 	{0},
 };

@@ -144,7 +144,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 static const struct activity_type type = {choose};
 
 static const struct option_row rows[] = {
-	{0, "fields", "FIELDS", OPTION_TEXT, COMMON(by), .words = fields,
+	{0, "fields", "FIELDS", OPTION_TEXT, COMMON(by), .words = fields, .again = AGAIN_JOINS,
 	 .help = "what each sample has beside its event and time: any of "
 		 "pid,tid,comm,cpu,cgroup,container,period, "
 		 "the code's names (symbol, line, module, place) and its address, ip; of loads and page "
