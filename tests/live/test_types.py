@@ -64,6 +64,35 @@ def test_variables_have_the_types_and_fields_of_their_declarations(nhmtap, tmp_p
     assert account["typed"] + sum(account["untyped"].values()) == account["named"] + sum(account["unnamed"].values())
 
 
+# By construction: objects.cc. Names of templates are as compilers write them.
+OBJECTS = {
+    "first_base": ("both", "id"),
+    "second_base": ("both", "high"),
+    "own_member": ("both", "weight"),
+    "of_template": ("box<short, 7>", "value"),
+    "of_union": ("either", "inside.mark"),
+    "beside_bits": ("bits", "whole"),
+    "bit_field": ("bits", "few|more"),
+    "in_array": ("table", "items[].list[]"),
+    "of_array": ("item", "kind"),
+    "behind_pointer": ("item", "kind"),
+    "by_unique": ("right", "high"),
+    "by_shared": ("right", "high"),
+    "any_member": None,
+    "at_bytes": None,
+}
+
+
+@pytest.mark.parametrize("compiler", ["g++ -O2", "clang++ -O2", "g++ -O1 -gdwarf-4"])
+def test_objects_of_cpp_have_the_types_and_members_of_their_classes(nhmtap, tmp_path, compiler):
+    program = tmp_path / "objects"
+    subprocess.run([*compiler.split(), "-g", "-o", program, f"{HERE}/programs/objects.cc"], check=True)
+    entries, _ = faults(nhmtap, tmp_path, program, *OBJECTS)
+    found = {e["code"]["symbol"]: (e["data_type"].split(" ", 1)[1].replace("short int", "short"), e["field"])
+             if "data_type" in e else None for e in entries if e.get("untyped") != "undescribed"}
+    assert found == OBJECTS
+
+
 def test_data_without_debug_information_is_counted_as_such(nhmtap, tmp_path, compiled):
     entries, account = faults(nhmtap, tmp_path, compiled("fields"), "store", "main")
     assert by_field(entries) == {(None, None, "no_dwarf"): FIELDS.total()}

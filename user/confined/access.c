@@ -101,10 +101,16 @@ static void consider(void *context, Dwarf_Die *die, Dwarf_Die *in)
 	if (!type_of_entry(lines, &type) || !type_peel(lines, &type))
 		return;
 	to = type;
-	if (!is_pointer(&type) || !lines_follow(lines, &to, DW_AT_type))
-		return; /* a number, or a pointer to void, may be another variable's value, too */
-	found->differ |= found->points &&
-			 (!type_is_same(lines, found->pointer.type, to) || found->pointer.offset != -offset);
+	/* A number, or a pointer to void or to a class without members, may be another variable's value, too.
+	 */
+	if (!is_pointer(&type) || !lines_follow(lines, &to, DW_AT_type) || type_is_empty(lines, to))
+		return;
+	/* What is inlined may have a pointer to what the data begin with. */
+	if (found->points && found->pointer.offset == -offset &&
+	    type_begins_with(lines, found->pointer.type, to))
+		return;
+	found->differ |= found->points && (found->pointer.offset != -offset ||
+					   !type_begins_with(lines, to, found->pointer.type));
 	found->points = true;
 	found->pointer = (struct pointer){.type = to, .offset = -offset};
 }
@@ -248,6 +254,33 @@ static const char *check_index(struct body *body, const struct memory_operand *m
 	return type_is_indexed(body->lines, found->type, found->offset) ? NULL : TYPE_NO_POINTER;
 }
 
+/* The instruction before the i-th, in straight code, that has written a register; `i` itself if none is
+ * known. */
+static size_t writer(const struct body *body, size_t i, int reg)
+{
+	for (size_t at = i; at && !is_jumped_to(body, at) && !body->list[at - 1].ends; at--)
+		if (body->list[at - 1].writes & 1U << reg)
+			return at - 1;
+	return i;
+}
+
+/*
+ * Whether an index may count elements of what a pointer points to. It does not if it can be any number: a
+ * variable of the source, or what was loaded, which would have to be multiplied by the size first.
+ */
+static bool may_count(struct body *body, size_t i, int index, int scale, const struct pointer *pointer)
+{
+	struct in_register variables = {body, body->list[i].address, index, .any = false};
+	__u64 size = type_size(body->lines, &pointer->type);
+	size_t from;
+
+	if (type_is_indexed(body->lines, pointer->type, pointer->offset) || !size || scale % size == 0)
+		return true;
+	scope_each(body->lines, &body->function, variables.address, consider, &variables);
+	from = writer(body, i, index);
+	return !variables.any && (from == i || body->list[from].kind != INSTRUCTION_LOAD);
+}
+
 /* What the i-th instruction's operand is the address of; an index that counts elements is left out. */
 static const char *operand(struct body *body, size_t i, const struct memory_operand *memory,
 			   struct pointer *found, int depth)
@@ -284,8 +317,10 @@ static const char *operand(struct body *body, size_t i, const struct memory_oper
 		return TYPE_NO_REGISTER;
 	why = follow(body, i, memory->base, found, depth + 1);
 	found->offset += memory->offset;
-	found->indexed |= memory->index >= 0;
-	return why;
+	if (why || memory->index < 0)
+		return why;
+	found->indexed = true;
+	return may_count(body, i, memory->index, memory->scale, found) ? NULL : TYPE_NO_POINTER;
 }
 
 /* What the dynamic linker has put into a slot for threads' variables, or what the function returns that takes
@@ -302,16 +337,6 @@ static bool from_slot(const struct body *body, const struct memory_operand *memo
 	*found = (struct pointer){.kind = slot->kind == THREAD_SLOT_ADDRESS ? TO_THREAD : NUMBER,
 				  .offset = slot->at - body->code->thread_size};
 	return true;
-}
-
-/* The instruction before the i-th, in straight code, that has written a register; `i` itself if none is
- * known. */
-static size_t writer(const struct body *body, size_t i, int reg)
-{
-	for (size_t at = i; at && !is_jumped_to(body, at) && !body->list[at - 1].ends; at--)
-		if (body->list[at - 1].writes & 1U << reg)
-			return at - 1;
-	return i;
 }
 
 #define REGISTER_ARGUMENT 5 /* rdi: the first */
@@ -521,7 +546,7 @@ static const char *look_at(struct body *body, size_t i, struct typed *typed)
 	    memory->scale == 1 && !follow(body, i, memory->index, &base, 0)) {
 		base.offset += memory->offset;
 		base.indexed = true;
-		why = NULL;
+		why = may_count(body, i, memory->base, 1, &base) ? NULL : TYPE_NO_POINTER;
 	}
 	if (!why)
 		why = settle(body, &base);

@@ -177,7 +177,9 @@ struct part {
 	bool open; /* an array without a length, at the end */
 };
 
-static bool read_part(struct lines *lines, Dwarf_Die *die, struct part *part)
+static bool is_empty(struct lines *lines, Dwarf_Die type, int depth);
+
+static bool read_part(struct lines *lines, Dwarf_Die *die, struct part *part, int depth)
 {
 	int tag = dwarf_tag(die);
 	__u64 bit;
@@ -199,7 +201,26 @@ static bool read_part(struct lines *lines, Dwarf_Die *die, struct part *part)
 		part->begin = bit / 8 / part->size * part->size;
 	part->open =
 		!part->size && type_peel(lines, &part->type) && dwarf_tag(&part->type) == DW_TAG_array_type;
-	return part->size || part->open;
+	return (part->size || part->open) && !(part->size == 1 && is_empty(lines, part->type, depth));
+}
+
+/* A class without members has a size of one byte, but as a base class, or as a member that need not have an
+ * address of its own, it shares its place with what is there. */
+static bool is_empty(struct lines *lines, Dwarf_Die type, int depth)
+{
+	struct part inside;
+	Dwarf_Die die;
+
+	if (depth > HOPS_MOST || !type_peel(lines, &type) || !is_aggregate(dwarf_tag(&type)) ||
+	    dwarf_hasattr(&type, DW_AT_declaration))
+		return false;
+	if (!lines_descend(lines, &type, &die, 0))
+		return true;
+	do {
+		if (read_part(lines, &die, &inside, depth + 1))
+			return false;
+	} while (lines_next(lines, &die));
+	return true;
 }
 
 static bool covers(const struct part *part, __u64 offset)
@@ -234,7 +255,7 @@ static void find_parts(struct lines *lines, Dwarf_Die *of, __u64 offset, struct 
 	if (!lines_descend(lines, of, &die, 0))
 		return;
 	do {
-		if (!read_part(lines, &die, &part) || !covers(&part, offset))
+		if (!read_part(lines, &die, &part, 0) || !covers(&part, offset))
 			continue;
 		/* What is behind an open array's begin belongs to a member only if that is none. */
 		if (found->nr && (part.open || (part.bits && !found->bits)) && !shared)
@@ -376,6 +397,28 @@ const char *type_of_begin(struct lines *lines, Dwarf_Die *type, __u64 offset)
 		*type = found.first.type;
 	}
 	return TYPE_INCOMPLETE;
+}
+
+bool type_is_empty(struct lines *lines, Dwarf_Die type)
+{
+	return is_empty(lines, type, 0);
+}
+
+bool type_begins_with(struct lines *lines, Dwarf_Die whole, Dwarf_Die part)
+{
+	for (int depth = 0; depth < HOPS_MOST && type_peel(lines, &whole); depth++) {
+		struct parts_there found;
+
+		if (type_is_same(lines, whole, part))
+			return true;
+		if (!is_aggregate(dwarf_tag(&whole)))
+			return false;
+		find_parts(lines, &whole, 0, &found);
+		if (found.nr != 1 || found.bits)
+			return false;
+		whole = found.first.type;
+	}
+	return false;
 }
 
 bool type_is_indexed(struct lines *lines, Dwarf_Die type, __u64 offset)

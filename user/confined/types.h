@@ -56,6 +56,13 @@ const char *thread_variable_at(struct lines *lines, __u64 at, struct in_variable
 void type_name_variable(const struct lines *lines, const struct in_variable *in, bool indexed,
 			struct typed *typed);
 
+/* Whether this is a class without members. */
+bool type_is_empty(struct lines *lines, Dwarf_Die type);
+
+/* Whether the data of a type begin with data of another one: a first member, or its first member, and so on.
+ */
+bool type_begins_with(struct lines *lines, Dwarf_Die whole, Dwarf_Die part);
+
 /* Whether data at an offset of a type begins in the first element of an array, or of one in it: where an
  * index counts from. */
 bool type_is_indexed(struct lines *lines, Dwarf_Die type, __u64 offset);
