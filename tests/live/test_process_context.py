@@ -2,6 +2,7 @@
 """The resource of OTLP's numbers is the one that the measured process has published (OTEP 4719)."""
 import datetime
 import json
+import os
 import subprocess
 import sys
 import time
@@ -19,10 +20,10 @@ SHOP = {"service.name": "shop", "service.instance.id": "4f2", "replicas": 3, "ca
 class Run:
     """A run that writes records and both kinds of OTLP's messages. Use it in a with statement, which ends it."""
 
-    def __init__(self, nhmtap, folder, *options):
+    def __init__(self, nhmtap, folder, *options, command=()):
         self.nhmtap, self.folder = nhmtap, folder
         self.process = nhmtap.start(*options, "-o", folder / "records", "-o", f"otlp-profiles-json={folder / 'profiles'}",
-                                    "-o", f"otlp={folder / 'metrics'}")
+                                    "-o", f"otlp={folder / 'metrics'}", *command)
 
     def __enter__(self):
         until(lambda: self.of("start"))
@@ -109,6 +110,30 @@ def test_each_process_has_its_own_resource(nhmtap, tmp_path):
     assert name == "nhmtap" and not sums
     for found, pages in zip((*own, rest), (500, 250, 125)):
         assert pages <= found < pages + 100
+
+
+def test_children_of_a_command_have_their_own_resource_and_never_their_parents(nhmtap, tmp_path):
+    """The command's process publishes one context, a child another, and a grandchild none."""
+    fifos = {name: tmp_path / name for name in ("shop", "bank", "silent")}
+    for fifo in fifos.values():
+        os.mkfifo(fifo)
+    script = f"run() {{ {sys.executable} {publisher.__file__}; }}; (run < {fifos['silent']} & run < {fifos['bank']}) & " + \
+        f"exec {sys.executable} {publisher.__file__} < {fifos['shop']}"
+    with Run(nhmtap, tmp_path, *FAULTS, "--by", "stack,pid", command=["--", "sh", "-c", script]) as run:
+        steps = {name: open(fifo, "w", encoding="ascii") for name, fifo in fifos.items()}
+        for name, attributes in (("shop", SHOP), ("bank", {"service.name": "bank"})):
+            payload = context(attributes)
+            steps[name].write(f"publish OTEL_CTX OTEL_CTX 2 {len(payload)} {publisher.boot_ns()} 0 {payload.hex()}\n")
+            steps[name].flush()
+        records = run.contexts(2)
+        for name, pages in (("shop", 1000), ("bank", 2000), ("silent", 4000)):
+            steps[name].write(f"touch {pages}\n")
+            steps[name].close()
+        assert run.process.wait() == 0
+        sums = {name: samples for (name, _), samples in run.resources().items()}
+    assert {r["attributes"]["service.name"]: r.get("target") for r in records} == {"shop": True, "bank": None}
+    # An interpreter's own faults come in addition, some of each from before it has published anything.
+    assert 1000 <= sums["shop"] < 1000 + 2000 and 2000 <= sums["bank"] < 2000 + 2000 and sums["nhmtap"] >= 4000
 
 
 def test_a_context_that_changes_is_read_again_and_one_that_is_gone_is_forgotten(nhmtap, tmp_path):

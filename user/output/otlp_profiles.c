@@ -385,9 +385,8 @@ static int take_row(void *context, const struct row *row)
 {
 	struct adding *adding = context;
 	int32_t stack = stack_of(adding, row->from, json_object_get(row->keys, "rest"));
-	const struct otlp_contexts *contexts = &adding->gathered->contexts;
-	const json_t *own = otlp_context_of(contexts, integer(row->from, "pid"));
-	struct of_resource *to = profiles_of(adding, own ? own : contexts->target);
+	struct of_resource *to =
+		profiles_of(adding, otlp_context_of(&adding->gathered->contexts, integer(row->from, "pid")));
 
 	for (size_t i = 0; i < adding->nr_measures; i++) {
 		json_int_t value = integer(row->from, adding->measures[i].member);

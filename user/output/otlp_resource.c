@@ -44,6 +44,7 @@ bool otlp_take_context(struct otlp_contexts *contexts, const json_t *record)
 	if (json_is_true(json_object_get(record, "target"))) {
 		json_decref(contexts->target);
 		contexts->target = json_incref(attributes);
+		contexts->target_pid = integer(record, "pid");
 	}
 	if (json_object_size(attributes))
 		json_object_set(contexts->by_pid, pid, attributes);
@@ -60,8 +61,10 @@ void otlp_contexts_release(struct otlp_contexts *contexts)
 
 const json_t *otlp_context_of(const struct otlp_contexts *contexts, json_int_t pid)
 {
+	const json_t *own;
 	char text[24];
 
 	pid_text(text, pid);
-	return json_object_get(contexts->by_pid, text);
+	own = json_object_get(contexts->by_pid, text);
+	return own || (pid && pid != contexts->target_pid) ? own : contexts->target;
 }

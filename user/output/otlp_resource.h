@@ -17,11 +17,13 @@ struct otlp_contexts {
 	json_t *by_pid; /* {pid: attributes}; NULL: none */
 	json_t *target; /* attributes of the process that is all that is measured; NULL: it isn't one, or has
 			   published none */
+	json_int_t target_pid; /* that process; 0: none is known */
 };
 
 /* Takes a process_context record. Returns whether the record was one. */
 bool otlp_take_context(struct otlp_contexts *contexts, const json_t *record);
 void otlp_contexts_release(struct otlp_contexts *contexts);
 
-/* The attributes that a process of this number has published; NULL: none. */
+/* The attributes for what is of a process of this number, 0: of any: those that it has published, or, if the
+ * number may be the target's, the target's. NULL: none. */
 const json_t *otlp_context_of(const struct otlp_contexts *contexts, json_int_t pid);

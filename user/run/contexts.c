@@ -7,7 +7,10 @@
 #include "run/parts.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -42,7 +45,7 @@ struct followed {
 	__u64 address; /* of its context; 0: none was found yet */
 	__u64 published_ns;
 	__u64 next_ns, pause_ns; /* when its mappings are read next */
-	bool there;
+	bool there, named;
 };
 
 struct context_reader {
@@ -119,10 +122,27 @@ static void look_at(struct context_reader *reader, struct followed *one, __u64 n
 	json_decref(attributes);
 }
 
-/* Lists the processes that there are now, and tells of those that are gone. */
+/* Tells of those that are gone, and puts the others in order. */
+static void drop_gone(struct context_reader *reader)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < reader->nr; i++) {
+		struct followed *one = &reader->list[i];
+
+		if (one->there)
+			reader->list[kept++] = *one;
+		else
+			tell_gone(reader, one);
+	}
+	reader->nr = kept;
+	qsort(reader->list, reader->nr, sizeof(*reader->list), by_pid);
+}
+
+/* Lists the processes that there are now. */
 static void list_all(struct context_reader *reader)
 {
-	size_t known = reader->nr, kept = 0;
+	size_t known = reader->nr;
 	DIR *folder = opendir("/proc");
 	struct dirent *entry;
 	pid_t pid;
@@ -134,16 +154,54 @@ static void list_all(struct context_reader *reader)
 			follow(reader, pid, known);
 	if (folder)
 		closedir(folder);
-	for (size_t i = 0; i < reader->nr; i++) {
-		struct followed *one = &reader->list[i];
+	drop_gone(reader);
+}
 
-		if (one->there)
-			reader->list[kept++] = *one;
-		else
-			tell_gone(reader, one);
+/* Follows the children of a thread: `path` is its folder. */
+static void follow_children(struct context_reader *reader, const char *path, size_t known)
+{
+	char name[80];
+	FILE *file;
+	int pid;
+
+	snprintf(name, sizeof(name), "%s/children", path);
+	file = fopen(name, "re");
+	while (file && fscanf(file, "%d", &pid) == 1)
+		follow(reader, pid, known);
+	if (file)
+		fclose(file);
+}
+
+static void follow_children_of(struct context_reader *reader, pid_t pid, size_t known)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	folder = opendir(path);
+	while (folder && (entry = readdir(folder))) {
+		if (atoi(entry->d_name) <= 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, atoi(entry->d_name));
+		follow_children(reader, path, known);
 	}
-	reader->nr = kept;
-	qsort(reader->list, reader->nr, sizeof(*reader->list), by_pid);
+	if (folder)
+		closedir(folder);
+}
+
+/* Lists the children of the processes that were named, and theirs: events are inherited by them. One whose
+ * parent has ended is followed as long as it is there. */
+static void list_children(struct context_reader *reader)
+{
+	size_t known = reader->nr;
+
+	for (size_t i = 0; i < known; i++)
+		reader->list[i].there =
+			reader->list[i].named || !kill(reader->list[i].pid, 0) || errno == EPERM;
+	for (size_t i = 0; i < reader->nr; i++) /* the list grows */
+		follow_children_of(reader, reader->list[i].pid, known);
+	drop_gone(reader);
 }
 
 /* How long to wait: until the next mappings are to be read, for processes that were named. */
@@ -166,12 +224,17 @@ static void look(int socket, const void *context)
 	struct context_reader reader = {.socket = socket};
 	struct pollfd closed = {.fd = socket};
 
-	for (const pid_t *pid = context; *pid; pid++)
+	for (const pid_t *pid = context; *pid; pid++) {
 		follow(&reader, *pid, 0);
+		reader.list[reader.nr - 1].named = true;
+	}
+	qsort(reader.list, reader.nr, sizeof(*reader.list), by_pid);
 	reader.all = !reader.nr;
 	do {
 		if (reader.all)
 			list_all(&reader);
+		else
+			list_children(&reader);
 		for (size_t i = 0; i < reader.nr; i++)
 			look_at(&reader, &reader.list[i], clock_ns(CLOCK_MONOTONIC));
 	} while (!poll(&closed, 1, wait_ms(&reader, clock_ns(CLOCK_MONOTONIC))));
@@ -192,7 +255,8 @@ static struct timespec published_time(__u64 published_ns)
 	return moment_time(published_ns < until_2020_ns ? published_ns + clock_lead().ns : published_ns);
 }
 
-/* Whether a process is all that is measured: then all has its resource. */
+/* Whether a process and its children are all that is measured: then all that no other process has published
+ * for itself has its resource. */
 static bool is_whole_target(const struct run *run, pid_t pid)
 {
 	return run->followed[0] == pid && !run->followed[1];
