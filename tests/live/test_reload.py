@@ -12,7 +12,10 @@ import threading
 
 import callgrind
 import cgroups
+import firefox
+import native
 import otlp
+import otlp_profiles
 import pprof
 import pytest
 import speedscope
@@ -171,6 +174,20 @@ def of_callgrind(path):
     return summary[0]
 
 
+def of_firefox(path):
+    return sum(weight for _, _, weight in firefox.stacks(firefox.read(path)))
+
+
+def of_otlp_profiles(data):
+    message = otlp_profiles.read(data)
+    return sum(sample.values[0] for part in message.parts for profile in part.profiles if message.type(profile)[0] == "page-faults"
+               for sample in profile.samples)
+
+
+def of_native(content):
+    return sum(row["value"] for row in native.rows(content) if row["activity"] == "counts" and row.get("value"))
+
+
 KINDS = {
     "json": lambda folder, place: File(folder, "json", "x.json", of_records),
     "flat": lambda folder, place: File(folder, "flat", "x.flat", of_flat),
@@ -185,11 +202,16 @@ KINDS = {
     "folded by time": lambda folder, place: Files(folder, "folded", "%t.folded", lambda p: of_folded(open(p).read())),
     "speedscope by time": lambda folder, place: Files(folder, "speedscope", "%t.speedscope.json", of_speedscope),
     "callgrind by time": lambda folder, place: Files(folder, "callgrind", "callgrind.out.%t", of_callgrind),
+    "firefox by time": lambda folder, place: Files(folder, "firefox", "%t.json", of_firefox),
+    "otlp-profiles by time": lambda folder, place: Files(
+        folder, "otlp-profiles", "%t.pb", lambda p: of_otlp_profiles(open(p, "rb").read())),
     "a socket": lambda folder, place: Socket(folder, "json", of_records),
     "flat to a socket": lambda folder, place: Socket(folder, "flat", of_flat),
     "the page of --listen": lambda folder, place: Page(folder, "openmetrics", place),
     "otlp to a server": lambda folder, place: Posts("otlp", "/v1/metrics", lambda r: of_otlp(r.body.decode())),
     "pprof to a server": lambda folder, place: Posts("pprof", "/any", of_posted_profile(folder)),
+    "otlp-profiles to a server": lambda folder, place: Posts("otlp-profiles", "/any", lambda r: of_otlp_profiles(r.body)),
+    "clickhouse to a server": lambda folder, place: Posts("clickhouse", "/?query=x", lambda r: of_native(r.body)),
     "folded to Pyroscope": lambda folder, place: Posts("folded", "/ingest?name=x", lambda r: of_folded(r.body.decode())),
 }
 
