@@ -483,6 +483,30 @@ def test_a_server_that_refuses_the_last_profile_is_told_by_the_status_also_if_no
     assert result.status == 3 and "the server has refused the last records" in result.err
 
 
+@pytest.mark.parametrize("form", ["folded", "pprof", "otlp-profiles", "clickhouse"])
+def test_what_a_server_refuses_is_told_in_the_other_outputs(nhmtap, tmp_path, puppet, form):
+    """Folded stacks and pprof have no place for it themselves. It is told at most once a second, with a later interval."""
+    page = tmp_path / "page"
+    with Receiver(*[(403, {}, b"not you\nmore")] * 2) as receiver, Session(
+            nhmtap, tmp_path, [{**faults("samples", "profile", pid=str(puppet.pid)), "by": "stack"}],
+            outputs=[{}, {"format": form, "path": receiver.url("/any")}, {"format": "prometheus", "path": str(page)}]) as session:
+        def told():
+            return session.text().count('"cause":"refused"')
+        for number in (1, 2):
+            snapshots(session, puppet, 10)
+            assert receiver.next().status == 403
+            until(lambda number=number: snapshots(session, puppet, 1) or told() >= number)
+        snapshots(session, puppet, 1)
+        text = page.read_text()
+        result = session.end()
+    warnings = result.of("warning", cause="refused")
+    assert len(warnings) == 2 and {w["output"] for w in warnings} == {receiver.url("/any")}
+    assert {w["why"] for w in warnings} == {"status 403 of HTTP: not you"} and all(w["refused"] for w in warnings)
+    refused = sum(w["refused"] for w in warnings)
+    assert f'nhmtap_refused_records_total{{activity="session",output="{receiver.url("/any")}"}} {refused}' in text
+    assert 'nhmtap_warnings_total{activity="session",cause="refused"} 2' in text
+
+
 def test_what_is_rejected_of_the_last_request_is_told_by_the_status(nhmtap, tmp_path):
     with Receiver((200, *in_json(7, "too old"))) as receiver:
         result = nhmtap("stat", "-e", "page-faults", "-o", tmp_path / "out", "-o", f"otlp={receiver.url()}", "--", "true")

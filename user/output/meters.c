@@ -457,16 +457,21 @@ static void take_gap(const struct taking *taking)
 static void take_warning(const struct taking *taking)
 {
 	const json_t *rejected = json_object_get(taking->record, "rejected");
+	const json_t *refused = json_object_get(taking->record, "refused");
 	json_t *labels = labels_of(taking);
 
 	json_object_set(labels, "cause", json_object_get(taking->record, "cause"));
 	add(taking, "warnings", "Warnings, by cause.", labels, 1);
-	if (!rejected)
+	if (!rejected && !refused)
 		return;
 	labels = labels_of(taking);
 	json_object_set(labels, "output", json_object_get(taking->record, "output"));
-	add(taking, "rejected_points", "Data points and profiles that a server has rejected.", labels,
-	    json_integer_value(rejected));
+	if (rejected)
+		add(taking, "rejected_points", "Data points and profiles that a server has rejected.", labels,
+		    json_integer_value(rejected));
+	else
+		add(taking, "refused_records", "Records in requests that a server has refused.", labels,
+		    json_integer_value(refused));
 }
 
 /* Takes what has happened to an output. */

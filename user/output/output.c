@@ -760,7 +760,8 @@ static json_t *rejected_news(struct stream *stream)
 			   value_time(&rejected.since), "duration_ns",
 			   (json_int_t)((rejected.until.tv_sec - rejected.since.tv_sec) * 1000000000LL +
 					rejected.until.tv_nsec - rejected.since.tv_nsec),
-			   "cause", "rejected", "output", value_text(stream->sink.path, 1024), "rejected",
+			   "cause", rejected.whole ? "refused" : "rejected", "output",
+			   value_text(stream->sink.path, 1024), rejected.whole ? "refused" : "rejected",
 			   (json_int_t)rejected.points);
 	json_object_set_new(record, "why",
 			    value_text(*rejected.message ? rejected.message : "the server does not say why",

@@ -101,10 +101,11 @@ struct push {
 	char answer[ANSWER_MOST];
 	size_t answered, head; /* bytes of the answer, and of its head */
 	bool ages;	       /* the server asks for a pause of more than 10^9 s */
-	struct push_rejected rejected;
-	bool told;    /* what was rejected was told on stderr */
-	bool halves;  /* that requests are sent in parts was told */
-	long refused; /* the HTTP status that was reported last */
+	struct push_rejected rejected, refusals;
+	unsigned long long refusals_ns; /* when refusals may be taken next */
+	bool told;			/* what was rejected was told on stderr */
+	bool halves;			/* that requests are sent in parts was told */
+	long refused;			/* the HTTP status that was reported last */
 };
 
 #define TOO_LARGE 413 /* RFC 9110, 15.5.14 */
@@ -635,13 +636,9 @@ static const char *first_line(struct push *push, char *buffer, size_t size)
 
 /* --- what a server of OTLP takes of a request ------------------------------------------------- */
 
-static void note_rejected(struct push *push, const struct document *document, long long points,
-			  const char *message, size_t length)
+static void add_rejected(struct push_rejected *rejected, const struct document *document, long long points,
+			 const char *message, size_t length)
 {
-	struct push_rejected *rejected = &push->rejected;
-
-	if (points <= 0 && !length)
-		return;
 	if (!rejected->answers++)
 		rejected->since = document->since;
 	rejected->until = document->until;
@@ -652,10 +649,18 @@ static void note_rejected(struct push *push, const struct document *document, lo
 		for (length = 300; length && (message[length] & 0xc0) == 0x80;) /* within a character */
 			length--;
 	snprintf(rejected->message, sizeof(rejected->message), "%.*s", (int)length, message);
+}
+
+static void note_rejected(struct push *push, const struct document *document, long long points,
+			  const char *message, size_t length)
+{
+	if (points <= 0 && !length)
+		return;
+	add_rejected(&push->rejected, document, points, message, length);
 	if (!push->told)
 		say("nhmtap: %s takes only a part of what it is sent: %lld %s are rejected: %s", push->url,
 		    points, of_profiles(push) ? "profiles" : "data points",
-		    length ? rejected->message : "it does not say why");
+		    length ? push->rejected.message : "it does not say why");
 	push->told = true;
 }
 
@@ -789,11 +794,23 @@ static void read_answer(struct push *push, const struct document *document)
 		read_protobuf(push, document);
 }
 
+#define REFUSALS_NS 1000000000ULL
+
 static bool take_rejected(struct push *push, struct push_rejected *rejected)
 {
+	unsigned long long now;
+
 	*rejected = push->rejected;
 	push->rejected = (struct push_rejected){0};
-	return rejected->answers;
+	if (rejected->answers || !push->refusals.answers)
+		return rejected->answers;
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (now < push->refusals_ns)
+		return false;
+	push->refusals_ns = now + REFUSALS_NS;
+	*rejected = push->refusals;
+	push->refusals = (struct push_rejected){0};
+	return true;
 }
 
 static const char *why_of(const struct push *push)
@@ -842,13 +859,15 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 		read_answer(push, documents->first);
 		documents_taken(documents);
 	} else {
-		char line[160];
+		char line[160], why[200];
 
+		snprintf(why, sizeof(why), "status %ld of HTTP%s%s", status, push->answered ? ": " : "",
+			 first_line(push, line, sizeof(line)));
+		add_rejected(&push->refusals, documents->first, documents->first->records, why, strlen(why));
+		push->refusals.whole = true;
 		if (status != push->refused)
-			say("nhmtap: %s refuses what it is sent: status %ld of HTTP%s%s; it is dropped, and "
-			    "counted%s",
-			    push->url, status, push->answered ? ": " : "",
-			    first_line(push, line, sizeof(line)),
+			say("nhmtap: %s refuses what it is sent: %s; it is dropped, and counted%s", push->url,
+			    why,
 			    status == TOO_LARGE ? ". Next: a shorter interval (-I), or fewer entries "
 						  "(--top), make smaller requests"
 						: "");

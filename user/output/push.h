@@ -14,10 +14,12 @@
 
 struct push;
 
-/* What a server of OTLP has not taken of requests that it has accepted (partialSuccess). */
+/* What a server has not taken: requests that it refuses for good, or, of OTLP, parts of requests that it has
+ * accepted (partialSuccess). */
 struct push_rejected {
+	bool whole;		      /* requests */
 	unsigned long long answers;   /* number of answers that told so */
-	unsigned long long points;    /* data points, or profiles */
+	unsigned long long points;    /* records in the requests; data points, or profiles */
 	char message[301];	      /* that of the last answer; any bytes */
 	struct timespec since, until; /* the interval of the documents, CLOCK_REALTIME */
 };
@@ -60,6 +62,7 @@ extern const struct pusher {
 	/* Why it prevents sending, in words. Valid until the next step. */
 	const char *(*why)(const struct push *push);
 
-	/* Takes what was rejected since the last call. Returns whether there is anything. */
+	/* Takes what was rejected since the last call; of refused requests at most once a second, since the
+	 * record that tells it may make another request. Returns whether there is anything. */
 	bool (*take_rejected)(struct push *push, struct push_rejected *rejected);
 } pusher;
