@@ -676,6 +676,13 @@ NOBODY = "4194304"  # a pid beyond the largest that Linux gives
 REFUSED = {"name": "new", "command": "stat", "cpu": "0", "event": "page-faults", "interval_ms": 10}
 
 
+@pytest.mark.parametrize("refused", [["-e", "page-faults", "-p", NOBODY], ["-e", "nonsense", "-a"]], ids=["process", "event"])
+def test_a_run_that_is_refused_does_not_wait_for_the_reader_of_a_fifo(nhmtap, tmp_path, refused):
+    os.mkfifo(tmp_path / "pipe")
+    result = nhmtap("stat", *refused, "-o", tmp_path / "pipe")
+    assert result.status in (1, 2) and "there is no" in result.err
+
+
 @pytest.mark.parametrize("what", [{"command": "mem", "event": "mem-loads"}, {"pid": NOBODY, "cpu": None}],
                          ids=["by this machine", "by the kernel"])
 def test_hup_to_an_activity_that_is_refused_does_not_end_the_service(nhmtap, tmp_path, puppet, what):

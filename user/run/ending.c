@@ -173,8 +173,17 @@ void on_command_ended(struct run *run)
 #define DRAIN_NS       2000000000ULL
 #define DRAIN_LEAST_NS 500000000ULL
 
-/* The time is over. A server that is not connected is given up. One that is connected is waited for, unless a
- * signal has come. */
+/* Whether nobody may ever read what waits: a server is not connected, or a FIFO has no reader and there are
+ * only the refusals of a run that has measured nothing, which stderr has, too. */
+static bool is_hopeless(const struct session *session, const struct sink *sink)
+{
+	bool unread = !session->began.tv_sec && sink->unopened && sink->fd < 0;
+
+	return sink->stopped && (sink_is_remote(sink) || unread) && sink_has_left(sink);
+}
+
+/* The time is over. What is hopeless is given up. A server that is connected is waited for, unless a signal
+ * has come. */
 static void on_drain_over(void *context)
 {
 	struct run *run = context;
@@ -184,7 +193,7 @@ static void on_drain_over(void *context)
 	for (size_t i = 0; !session->ended_by && i < session->nr_streams; i++) {
 		struct sink *sink = &session->streams[i].sink;
 
-		if (sink_is_remote(sink) && sink->stopped && sink_has_left(sink))
+		if (is_hopeless(session, sink))
 			sink_give_up(sink);
 	}
 	if (session->ended_by || !session_waits(session))
