@@ -411,12 +411,23 @@ def measure_perf(figures, folder, options):
 
 
 STREAMED = "time,ip,symbol,pid,tid,comm,cpu"  # what perf data convert writes, too
+STREAMED_NR = 500_000  # so many that the start, with the kernel's symbols, is a small part for both
+
+
+def writing_cpu(path, record, nr):
+    """The CPU seconds of copying so many records of this size into a buffer and writing that to the file: the least that
+    any program takes for such output."""
+    line, began = bytes(record), time.process_time()
+    with open(path, "wb", buffering=0) as file:
+        for _ in range(nr // 512):
+            file.write(512 * line)
+    return time.process_time() - began
 
 
 def measure_stream(figures, folder, options):
     """The cost of a sample all the way to a line of JSON, that of the measured program included, compared with perf
     record and what makes text of its data."""
-    nr, out, data = 200_000, os.path.join(folder, "stream.jsonl"), os.path.join(folder, "stream.data")
+    nr, out, data = STREAMED_NR, os.path.join(folder, "stream.jsonl"), os.path.join(folder, "stream.data")
     stream = nhmtap("stream", "-e", "page-faults", "-c", 1, "--fields", STREAMED, "-o", out, "--", FAULTS, nr)
     texts = {
         "perf data convert": ["perf", "data", "convert", "--force", "-i", data, "--to-json", os.path.join(folder, "stream.json")],
@@ -428,10 +439,13 @@ def measure_stream(figures, folder, options):
             samples = sum(line.startswith(b'{"type":"sample"') for line in file)
             file.seek(-4096, os.SEEK_END)
             end = json.loads(file.read().splitlines()[-1])
-        figures.add("samples missing in a stream of 200,000", max(0, nr - samples), 0, f"{samples} lines", "")
+        figures.add(f"samples missing in a stream of {nr:,}", max(0, nr - samples), 0, f"{samples} lines", "")
         recorded = Run(["perf", "record", "-q", "-B", "-T", "--sample-cpu", "-e", "page-faults", "-c", "1", "-o", data,
                         FAULTS, str(nr)]).cpu
         own = end["overhead"]["cpu_time_ns"] / samples
+        least = writing_cpu(out, size := os.path.getsize(out) // samples, nr) * 1e9 / nr
+        figures.add("nhmtap's own CPU of a streamed sample / writing as many bytes", own / least, 6,
+                    f"{own:.0f} / {least:.0f} ns, {size} bytes a line")
         for name, command in texts.items():
             if os.path.exists(command[-1]):
                 os.unlink(command[-1])
@@ -443,7 +457,40 @@ def measure_stream(figures, folder, options):
             figures.add(f"a streamed sample / in perf record and {name}", whole[0] / whole[1], None,
                         f"{whole[0]:.0f} / {whole[1]:.0f} ns over not being sampled")
             figures.add(f"nhmtap's own CPU of a streamed sample / {name}'s", own * nr / 1e9 / made, None,
-                        f"{own:.0f} / {1e9 * made / nr:.0f} ns, {os.path.getsize(out) / samples:.0f} bytes a line")
+                        f"{own:.0f} / {1e9 * made / nr:.0f} ns; writing {size} bytes takes {least:.0f}")
+
+
+ROW_OUTPUTS = 4
+ROW_FIELDS = "time,pid,tid,cpu,ip"
+# {form: (its name as an output, the end of its file's name, bound of its CPU / that of writing as many bytes)}. One of so
+# few bytes as a compressed one has no such bound.
+ROW_FORMS = {"clickhouse": ("clickhouse", "", 8), "flat": ("flat", "", None), "json": ("json", "", 4),
+             "json in a .zst": ("json", ".jsonl.zst", None)}
+
+
+def row_cost(folder, form, end, nr):
+    """Streams into `nr` outputs of a form beside one of json. Returns CPU seconds, and an output's size."""
+    out = os.path.join(folder, "rows")
+    outputs = [word for i in range(nr) for word in ("-o", f"{form}={out}{i}{end}")]
+    used = cost(nhmtap("stream", "-e", "page-faults", "-c", 1, "--fields", ROW_FIELDS, "-o", "json=/dev/null", *outputs,
+                       "--", FAULTS, STREAMED_NR))[0]
+    return used, os.path.getsize(f"{out}0{end}") if nr else 0
+
+
+def measure_rows(figures, folder, options):
+    """The cost of a sample in each form: the difference between a run with several outputs of it and one without."""
+    for _ in range(options.rounds):
+        alone = row_cost(folder, None, None, 0)[0]
+        for name, (form, end, bound) in ROW_FORMS.items():
+            used, size = row_cost(folder, form, end, ROW_OUTPUTS)
+            each = (used - alone) / ROW_OUTPUTS / STREAMED_NR * 1e9
+            figures.add(f"a streamed sample in {name}", each, None,
+                        f"{1e3 / each:.1f} million a second, {size / STREAMED_NR:.0f} bytes, {size / each / STREAMED_NR * 1e3:.0f} MB/s",
+                        "ns")
+            if bound:
+                least = writing_cpu(os.path.join(folder, "rows0"), size // STREAMED_NR, STREAMED_NR) / STREAMED_NR * 1e9
+                figures.add(f"a streamed sample in {name} / writing as many bytes", each / least, bound,
+                            f"{each:.0f} / {least:.0f} ns")
 
 
 def measure_reading(figures, folder, options):
@@ -1033,6 +1080,11 @@ def leave_cache(paths):
         os.close(file)
 
 
+# Of some 42 ms, 4 are the starts of three processes, 5 the addresses, and most of the rest is memory that the kernel hands
+# out and clears for 20 MB of symbols, strings and .eh_frame. perf reads no .eh_frame, and has no second process.
+NAMES_MOST = {"cold": 0.6, "warm": 0.5}
+
+
 def measure_names(figures, folder, options):
     """The cost of naming 10,000 distinct addresses of clang and its libraries, compared with
     perf."""
@@ -1050,7 +1102,7 @@ def measure_names(figures, folder, options):
                     leave_cache(files)
                 costs[state, name] = cost(command, places)
             ours, theirs = costs[state, "ours"], costs[state, "perf"]
-            figures.add(f"name {len(lines):,} addresses, files {state} / perf script", ours[0] / theirs[0], 0.5,
+            figures.add(f"name {len(lines):,} addresses, files {state} / perf script", ours[0] / theirs[0], NAMES_MOST[state],
                         f"{ours[0] * 1e3:.0f} / {theirs[0] * 1e3:.0f} ms CPU")
         figures.add("peak memory of that / perf script", ours[1] / theirs[1], 1,
                     f"{ours[1] / 2**20:.1f} / {theirs[1] / 2**20:.1f} MiB")
@@ -1237,6 +1289,7 @@ MEASUREMENTS = {
     "stacks": measure_stacks,
     "perf": measure_perf,
     "stream": measure_stream,
+    "rows": measure_rows,
     "reading": measure_reading,
     "start": measure_start,
     "functions": measure_functions,

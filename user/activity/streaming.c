@@ -80,6 +80,7 @@ struct streaming {
 	size_t nr_flows;
 	const struct layout *layout;		       /* of all aggregations: they run the same program */
 	const struct member *ip, *pid, *comm, *cgroup; /* of the key */
+	struct streamed_keys keys_shown;	       /* from the first sample on */
 
 	struct waiting *waiting; /* a ring; NULL: no code is named */
 	char *keys;
@@ -384,7 +385,9 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 		fields_number(&fields, "latency", sample->latency);
 	if (streaming->period)
 		fields_number(&fields, "period", sample->period);
-	add_streamed(&fields, host, streaming->layout, sample->key);
+	if (!streaming->written)
+		streaming->keys_shown = streamed_keys(streaming->layout);
+	add_streamed(&fields, host, &streaming->keys_shown, sample->key);
 	if (streaming->container)
 		add_owner(streaming, &fields, sample->key);
 	if (streaming->registers)

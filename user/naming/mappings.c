@@ -932,10 +932,13 @@ static void consider(struct found_mapping *found, const struct life *life, const
 static bool search(const struct process *process, const char *comm, __u64 address, __u64 interval,
 		   struct spot *place)
 {
+	const struct life *last = process->life;
+	/* How long a mapping has been there says something only beside another one. */
+	bool choice = last && (last->before || last->space->nr_ended);
 	struct found_mapping found = {.comm = comm,
 				      .address = address,
 				      .interval = interval,
-				      .now = clock_ns(CLOCK_MONOTONIC),
+				      .now = choice ? clock_ns(CLOCK_MONOTONIC) : FOREVER,
 				      .likeliest = UNLIKELY};
 
 	for (const struct life *life = process->life; life; life = life->before) {

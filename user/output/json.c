@@ -13,21 +13,37 @@
 
 #define BEGIN_MOST 200 /* bytes of the members up to seq, without the type */
 
-/* "{"type":"count","schema_version":…,"seq":7": what comes first in every record. */
-static void begin(struct stream *stream, const char *type)
+/* So many single samples share a reading of the clock, which takes a tenth of the time of writing one. They
+ * are written in some 10 µs, and never share it with what is written after they have been flushed. */
+#define DATED_AT_ONCE 16
+
+static const struct timespec *date(struct stream *stream, bool shares)
+{
+	struct dated *dated = &stream->dated;
+
+	if (shares && dated->records) {
+		dated->records--;
+		return &dated->at;
+	}
+	clock_gettime(CLOCK_REALTIME, &dated->at);
+	dated->records = DATED_AT_ONCE - 1;
+	return &dated->at;
+}
+
+/* "{"type":"count","schema_version":…,"seq":7": what comes first in every record. `shares`: its time may be
+ * that of the record before. */
+static void begin(struct stream *stream, const char *type, bool shares)
 {
 	struct compact *line = &stream->line;
 	size_t length = strlen(type);
 	char *at, time[TIME_TEXT];
-	struct timespec now;
 
 	line->used = 0;
 	at = compact_reserve(line, length + BEGIN_MOST);
-	clock_gettime(CLOCK_REALTIME, &now);
 	at = PUT(at, "{\"type\":\"");
 	at = mempcpy(at, type, length);
 	at = PUT(at, "\",\"schema_version\":\"" SCHEMA_VERSION "\",\"time\":\"");
-	at = mempcpy(at, time_text(&now, time), TIME_TEXT - 1);
+	at = mempcpy(at, time_text(date(stream, shares), time), TIME_TEXT - 1);
 	at = PUT(at, "\",\"run_id\":\"");
 	at = mempcpy(at, stream->run_id, sizeof(stream->run_id) - 1);
 	at = PUT(at, "\",\"seq\":");
@@ -77,7 +93,7 @@ static int write_line(struct stream *stream, const json_t *record)
 
 	stream->line.used = 0;
 	if (!bare)
-		begin(stream, json_string_value(json_object_get(record, "type")));
+		begin(stream, json_string_value(json_object_get(record, "type")), false);
 	json_object_foreach((json_t *)record, member, value) {
 		if (bare || strcmp(member, "type"))
 			append_member(stream, stream->line.used ? ',' : '{', member, value);
@@ -91,7 +107,7 @@ static int write_fields(struct stream *stream, const char *type, const struct fi
 	struct compact *line = &stream->line;
 	size_t begun;
 
-	begin(stream, type);
+	begin(stream, type, true);
 	begun = line->used;
 	compact_add_fields(line, fields);
 	if (line->used + LINE_TAIL > RECORD_MAX) {

@@ -836,6 +836,7 @@ int stream_flush(struct stream *stream)
 {
 	int err = stream->format->settle ? stream->format->settle(stream) : 0;
 
+	stream->dated.records = 0;
 	err = err ?: sink_flush(&stream->sink);
 	if (stream->ending)
 		return err;

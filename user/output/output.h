@@ -175,9 +175,13 @@ struct stream {
 		const char *text;
 		size_t size;
 	} elements; /* text of the elements of a list of the record that is being written, made in advance */
-	bool verbose;	/* people get more details */
-	bool intervals; /* there will be several intervals, so the time is shown */
-	bool live;	/* each interval is to take the place of the previous one on the screen */
+	struct dated {
+		struct timespec at;
+		unsigned int records; /* that may still share it */
+	} dated;		      /* when the last record was written that was not flushed yet */
+	bool verbose;		      /* people get more details */
+	bool intervals;		      /* there will be several intervals, so the time is shown */
+	bool live; /* each interval is to take the place of the previous one on the screen */
 };
 
 /* Opens a stream: its format, which the command must have (NULL: any command), and its sink. Returns 0, or -1

@@ -18,15 +18,27 @@ void put_values(json_t *record, const struct host *host, const struct layout *la
 				    member_value(host, &layout->values[i], values));
 }
 
-void add_streamed(struct fields *fields, const struct host *host, const struct layout *layout,
-		  const void *key)
+struct streamed_keys streamed_keys(const struct layout *layout)
 {
+	struct streamed_keys keys = {0};
+
 	for (size_t i = 0; i < layout->nr_keys; i++) {
 		const struct member *member = &layout->keys[i];
 
-		if (!member->streamed || !strcmp(member->type, "stack_id_t"))
-			continue;
-		add_key_member(fields, host, member, key);
+		if (member->streamed && strcmp(member->type, "stack_id_t"))
+			keys.list[keys.nr++] = (struct streamed_key){member, member_form(member)};
+	}
+	return keys;
+}
+
+void add_streamed(struct fields *fields, const struct host *host, const struct streamed_keys *keys,
+		  const void *key)
+{
+	for (size_t i = 0; i < keys->nr; i++) {
+		const struct member *member = keys->list[i].member;
+
+		field_set_member(fields_add(fields, member->name), keys->list[i].form, host,
+				 (const char *)key + member->offset, member->size);
 	}
 }
 

@@ -33,8 +33,18 @@ struct entry_columns entry_columns(const struct host *host, const struct layout 
 /* Appends the members of an entry, each after a comma. */
 void append_entry(struct compact *text, const struct entry_columns *columns, const struct entry *entry);
 
-/* Adds the keys of a streamed sample, but not its stack. */
-void add_streamed(struct fields *fields, const struct host *host, const struct layout *layout,
+/* The keys of a streamed sample, but not its stack. They are looked up once. */
+struct streamed_keys {
+	size_t nr;
+	struct streamed_key {
+		const struct member *member;
+		const struct member_form *form;
+	} list[FIELDS_MOST];
+};
+struct streamed_keys streamed_keys(const struct layout *layout);
+
+/* Adds them. */
+void add_streamed(struct fields *fields, const struct host *host, const struct streamed_keys *keys,
 		  const void *key);
 
 /* Adds the values alone to `record`. */
