@@ -373,6 +373,7 @@ include tests/fuzz/fuzz.mk
 include tests/static/static.mk
 include tests/pipelines/pipelines.mk
 include tests/fleet/fleet.mk
+include tests/foreign/foreign.mk
 include user/machine/machine.mk
 include tests/machine/machine.mk
 include user/packaging/packaging.mk

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Suites that nobody here wrote, on the emulated machine, compared with tables of what is expected.
+
+    foreign.py FOLDER SUITE...                 gets, builds and runs suites in FOLDER, and says what differs from their tables
+    foreign.py FOLDER SUITE --only WORD...     the cases whose names have one of these words
+    foreign.py FOLDER SUITE --print            prints what was seen, as rows of a table
+
+A table (SUITE.txt) has a row for each test: its name, what comes out, and unless that is "pass", whose rule it is and the
+reason with its source, with tabs between them. A difference in either direction is a failure: so is a test that passes
+although its row says that it fails, one without a row, and a row without a test. suites.py has the suites."""
+import argparse
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import typing
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+OUTCOMES = ("pass", "skip", "fail", "left")
+# Whose rule it is that a test does not pass: the processor's (also a real one would), the kernel's, or the suite's own (a fault
+# of it, or a tool that it wants and Debian lacks). "time" is for those that are left out because they take too long.
+RULES = ("hardware", "kernel", "suite", "time", "ours")
+LONGEST = 900  # seconds, so that a test that hangs ends
+
+
+class Row(typing.NamedTuple):
+    outcome: str
+    rule: str = ""
+    reason: str = ""
+
+
+def table(suite):
+    """{name: Row} of a suite's file."""
+    rows = {}
+    with open(f"{HERE}/{suite}.txt", encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            if not line.startswith("#") and line.strip():
+                name, *rest = line.rstrip("\n").split("\t")
+                if name in rows or len(rest) not in (1, 3) or rest[0] not in OUTCOMES:
+                    raise ValueError(f"{suite}.txt:{number}: not a row, or a second one of this name: {line!r}")
+                rows[name] = Row(*rest)
+    return rows
+
+
+def differences(rows, seen):
+    """A line for each difference between a table and {name: (outcome, output)}."""
+    said = []
+    for name in sorted(rows.keys() | seen.keys()):
+        expected = rows[name].outcome if name in rows else "no row"
+        outcome, output = seen.get(name, ("left", "") if expected == "left" else ("no test", ""))
+        if outcome != expected:
+            said.append(f"{name}: {outcome}, but the table has: {expected}\n" + "".join(f"    {line}\n" for line in output.splitlines()[-30:]))
+    return said
+
+
+def on_machine(command, options=()):
+    """The status and the output of a command of the shell on the machine, as its root."""
+    environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8",
+                   **{k: v for k, v in os.environ.items() if k in ("NHM_BUILD", "NHMTAP_MACHINE", "XDG_CACHE_HOME")}}
+    words = [os.environ["NHMTAP"], "machine", "--root", *options, "--", "sh", "-c", command]
+    with subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as run:
+        try:
+            output, _ = run.communicate(timeout=LONGEST)
+            status = run.returncode
+        except subprocess.TimeoutExpired:
+            run.kill()  # no emulator outlives it
+            output, _ = run.communicate()
+            status = None
+    return status, output.decode(errors="replace")
+
+
+def run_case(suite, case):
+    """{name: (outcome, output)} of a case, which may have several tests."""
+    status, output = on_machine(case.command, case.options)
+    if status is None:
+        return {case.name: ("out of time", output)}
+    return {name: (outcome, output) for name, outcome in suite.read(case, status, output).items()}
+
+
+def run(suite, cases, jobs, tell):
+    seen = {}
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(run_case, suite, case) for case in cases]):
+            seen |= done.result()
+            for name, (outcome, output) in done.result().items():
+                tell(name, outcome, output)
+    return seen
+
+
+def tell_row(name, outcome, output):
+    print(f"{name}\t{outcome}")
+    if outcome != "pass":
+        print(re.sub("^", "#    ", output[-3000:], flags=re.M), flush=True)
+
+
+def tell_progress(name, outcome, _):
+    print(f"  {outcome:12} {name}", flush=True)
+
+
+def main():
+    import suites
+    options = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
+    options.add_argument("folder")
+    options.add_argument("suite", nargs="+", choices=suites.SUITES)
+    options.add_argument("--only", nargs="+", default=[])
+    options.add_argument("--print", action="store_true")
+    options.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = options.parse_args()
+    different = False
+    for name in options.suite:
+        suite = suites.SUITES[name]
+        folder = os.path.abspath(f"{options.folder}/{name}")
+        suites.build(name, folder)
+        rows = {} if options.print else table(name)
+        left = {n for n, row in rows.items() if row.outcome == "left"}
+        cases = [c for c in suite.cases(folder) if c.name not in left and (not options.only or any(w in c.name for w in options.only))]
+        print(f"# {name}: {len(cases)} commands")
+        seen = run(suite, cases, options.jobs, tell_row if options.print else tell_progress)
+        if options.print:
+            continue
+        if options.only:
+            rows = {n: row for n, row in rows.items() if n in seen or any(w in n for w in options.only)}
+        for text in differences(rows, seen):
+            different = True
+            print(text)
+    sys.exit(different)
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    sys.path[:0] = [HERE + "/../machine", HERE + "/../../user/machine"]
+    main()
