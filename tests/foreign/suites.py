@@ -111,11 +111,22 @@ def libpfm4_read(case, status, output):
     return {case.name: "pass" if status == 0 and re.search(LIBPFM4[case.name][1], output, re.M) else "fail"}
 
 
+# --- PAPI's validation_tests, of Debian's source: its presets, compared with what the tests' own code does
+
+PAPI_HELPERS = {"memleak_check"}  # run_tests_exclude.txt
+
+
+def papi_cases(folder):
+    names = [name for name in sorted(os.listdir(f"{folder}/src/validation_tests"))
+             if os.access(f"{folder}/src/validation_tests/{name}", os.X_OK) and name not in PAPI_HELPERS]
+    return [Case(name, f"cd {folder}/src\nLD_LIBRARY_PATH=.:libpfm4/lib validation_tests/{name} TESTS_QUIET") for name in names]
+
+
 GOOD = {"PASSED", "YES", "KERNEL OK", "NEW BEHAVIOR"}
 
 
 def last_word_read(case, status, output):
-    """Of a program that ends by saying PASSED, SKIPPED, or what else is wrong: behind "..."."""
+    """Of a program that ends by saying PASSED, SKIPPED, or what else is wrong: PAPI's in a line of their own, the others' behind "..."."""
     words = re.findall(r"^(?:.*\.\.\.)? *([A-Z]{2,}(?: [A-Z]+)*)(?: with WARNING|!!!| \(.*\))? *$", output, re.M)
     if not words:
         return {case.name: f"status {status}"}
@@ -211,6 +222,7 @@ SUITES = {
     "perf": Suite(perf_cases, perf_read),
     "selftests": Suite(selftests_cases, tap_read, SELFTESTS_BUILD),
     "libpfm4": Suite(functools.partial(said_cases, LIBPFM4), libpfm4_read, "$GET libpfm4\nmake\nmake -C tests"),
+    "papi": Suite(papi_cases, last_word_read, "$GET papi\ncd src\n./configure\nmake\nmake -C validation_tests"),
     "likwid": Suite(likwid_cases, likwid_read, LIKWID_BUILD),
     "bpftrace": Suite(bpftrace_cases, bpftrace_read),
     "perf_event_tests": Suite(perf_event_tests_cases, last_word_read,
