@@ -34,6 +34,23 @@ def test_it(costly):
     assert 1000 <= outcome.event("test_it", "page-faults")["median"] < 2000
 
 
+def test_two_events_of_one_name_are_two_series(suite):
+    """The third call measures the second event alone: it is the same series as that of no other."""
+    outcome = suite(f"""
+TWO = ["software/config=2,name=x/", "software/config=3,name=x/"]
+COMMAND = [{os.path.join(PROGRAMS, 'puppet')!r}, "faults=5000", "exit=0"]
+
+@pytest.mark.expect(repeat=3)
+def test_it(nhmtap):
+    assert nhmtap.stat(COMMAND, TWO)["x"] > 5000
+    assert nhmtap.stat(COMMAND, TWO[1])["x"] < 5000
+""")
+    assert outcome.passed("test_it"), outcome.text
+    runs = {event["event"]: event["runs"] for event in outcome.records[0]["events"]}
+    assert {name: len(values) for name, values in runs.items()} == {"x": 3, "x (2)": 3, "x #2": 3}
+    assert min(runs["x"]) > 5000 and max(runs["x (2)"] + runs["x #2"]) < 5000
+
+
 def test_one_that_fails_says_the_value_and_the_limit(suite):
     outcome = suite("""
 @pytest.mark.expect("page-faults<1000", "cs>=0")

@@ -293,6 +293,25 @@ def test_an_event_that_a_metric_needs_as_well_is_one():
     assert run["cpus_utilized"] > 0
 
 
+TWO = ["software/config=2,name=x/", "software/config=3,name=x/", "software/config=2,name=x/"]  # page faults, context switches
+
+
+def test_two_events_of_one_name_are_two_counts_and_one_that_is_asked_for_twice_is_one():
+    run = module.stat(command("faults=5000", "exit=0"), TWO, repeat=2)
+    assert list(run) == ["x", "x (2)"]
+    assert all(count > 5000 for count in run.all("x")) and len(run.all("x")) == 2
+    assert run.over_repeats("x") > 5000 and run.over_repeats("x (2)") < 5000
+    with module.measure(*TWO) as block:
+        b"".join(bytes([i % 256]) * 4096 for i in range(1, 1000))
+    assert block["x"] > 500 and block["x (2)"] < 500
+    assert [repr(count).split(" ")[0] for count in (run.all("x")[0], block["x"])] == ["x", "x"]
+
+
+def test_shares_are_of_one_event():
+    with pytest.raises(ValueError, match="shares are of one event, and page-faults, task-clock were sampled"):
+        module.profile(command("faults=5000", "exit=0"), "page-faults,task-clock", options=["-c", "1000"])
+
+
 def test_streams_of_the_next_version_are_read():
     """Unknown members are kept and do no harm."""
     run = module.stat(["true"], "task-clock", "cpus_utilized")

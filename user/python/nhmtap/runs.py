@@ -28,7 +28,8 @@ def _repeats_first(events: Sequence[Record], record: Record) -> bool:
 
 
 class Counts(Mapping[str, Measured]):
-    """Counts and metrics by their names. .records: all records of the run."""
+    """Counts and metrics by their names. Of several events of one name (name=), the second has the name "NAME (2)",
+    and so on: they count different things. .records: all records of the run."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.records: List[Record] = list(records)
@@ -45,6 +46,8 @@ class Counts(Mapping[str, Measured]):
             row = (measured.name, which, *(record.get(key) for key in ROW))
             if row not in seen:
                 seen.add(row)
+                if which > 1:
+                    measured.name += f" ({which})"
                 self._measured.setdefault(measured.name, []).append(measured)
 
     def all(self, name: str) -> List[Measured]:
@@ -154,6 +157,10 @@ class Profile(Samples):
 
     def __init__(self, done: programs.Done) -> None:
         super().__init__(done, "profile")
+        events = sorted({(part.get("event", ""), part.get("nth", 1)) for part in self._parts})
+        if len(events) > 1:
+            raise ValueError(f"shares are of one event, and {', '.join(name for name, _ in events)} were sampled. "
+                             "Next: profile each by itself")
 
     def _named(self) -> Iterator[Tuple[str, Dict[str, Any]]]:
         for part in self._parts:
