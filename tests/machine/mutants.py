@@ -35,6 +35,7 @@ class Mutant(mutation.Mutant):
     unseen: str = ""
 
 
+PAIRS = "the selftest's programs have no instruction with two accesses"
 MACHINE = "no program's text says how long this takes, how much has room or what is chosen"
 KERNEL = "the kernel does not let it happen"
 PACKAGES = "it takes two packages"
@@ -119,13 +120,13 @@ MUTANTS = [
     ),
     Mutant(
         "levels-of-quiet-instructions-swapped",
-        PMU, "(active[k].usr ? quiet[1] : 0)", "(active[k].usr ? quiet[0] : 0)",
+        PMU, "counter[a.index] += quiet[user];", "counter[a.index] += quiet[!user];",
         "machine/test_counts.py::test_each_number_in_the_program_is_what_perf_counts",
         selftest="counts",
     ),
     Mutant(
         "overflow-among-quiet-instructions-missed",
-        PMU, "retirement->room = room;", "retirement->room = UINT32_MAX;",
+        PMU, "by_trace ? with_hits : room;", "by_trace ? with_hits : UINT32_MAX;",
         "machine/test_doctor_on_nehalem.py::test_every_facility_of_the_core_works_for_root",
         selftest="period",
     ),
@@ -140,6 +141,24 @@ MUTANTS = [
         "nhm_retire.h", "count + room - TRACE;", "UINT64_MAX;",
         "machine/test_doctor_on_nehalem.py::test_every_facility_of_the_core_works_for_root",
         selftest="period",
+    ),
+    Mutant(
+        "hits-of-a-faulting-instruction-counted",
+        PMU, "hits[hit_level][hit_kind]--;", "",
+        "machine/test_counts.py::test_each_number_in_the_program_is_what_perf_counts",
+        unseen=PAIRS,
+    ),
+    Mutant(
+        "second-hit-of-an-instruction-takes-it-for-another",
+        PMU, "hooks == NHM_HOOK_TRACE && hit_count != *retirement->count", "hooks == NHM_HOOK_TRACE",
+        "machine/test_counts.py::test_each_number_in_the_program_is_what_perf_counts",
+        unseen=PAIRS,
+    ),
+    Mutant(
+        "overflow-among-hits-missed",
+        PMU, "if (a.of_hits && fits / MOST_OF_HIT < with_hits)", "if (false)",
+        "machine/test_pebs.py::test_samples_are_the_count_divided_by_the_period",
+        unseen="the selftest samples no loads or stores that hit",
     ),
     Mutant(
         "levels-of-traces-confused",

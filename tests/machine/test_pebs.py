@@ -59,9 +59,13 @@ def test_without_skid_the_interrupt_comes_at_the_next_instruction(guest, tmp_pat
 
 
 @pytest.mark.parametrize("period", [100, 1000, 10007])
-def test_samples_are_the_count_divided_by_the_period(guest, tmp_path, period):
-    count = known.numbers("count")["INST_RETIRED.ANY_P"]
-    found = ips(guest, "r01c0:u", "count", tmp_path, period)
+@pytest.mark.parametrize(
+    "event, of",
+    [("r01c0:u", "INST_RETIRED.ANY_P"), ("r010b:u", "MEM_INST_RETIRED.LOADS"), ("r020b:u", "MEM_INST_RETIRED.STORES")],
+)
+def test_samples_are_the_count_divided_by_the_period(guest, tmp_path, event, of, period):
+    count = known.numbers("count")[of]
+    found = ips(guest, event, "count", tmp_path, period)
     assert count // period - 1 <= sum(found.values()) <= count // period
 
 

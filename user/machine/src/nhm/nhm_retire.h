@@ -1,12 +1,26 @@
 // The code that runs for every instruction. Most instructions cause no event but their own
 // retirement: these "quiet" ones are only counted here, and are reported to the PMU by the
-// thousand. If all instructions are quiet, not even this is done for each of them: Bochs counts
-// its instructions anyway, and a glance at the start of a trace suffices.
+// thousand. Where it may, not even this is done for each of them: Bochs counts its instructions anyway,
+// and a glance at the start of a trace suffices. An instruction is then looked at if it may be no quiet
+// one by what it is (its flags), or has turned out to be none.
 
 #ifndef NHM_RETIRE_H
 #define NHM_RETIRE_H
 
 #include <cstdint>
+
+// What has to be observed on a processor (bits of its nhm_hooks). An instruction's flags are those of them
+// for which it is looked at by itself: NHM_HOOK_STEP and NHM_HOOK_NOW are in the flags of each.
+enum {
+  NHM_HOOK_STEP      = 1,   // follow every instruction
+  NHM_HOOK_MEM       = 2,   // a count of some processor depends on the caches: keep them up to date; flag: fetches a line
+  NHM_HOOK_BRANCH    = 4,   // branches are counted or recorded, or cost cycles that are counted
+  NHM_HOOK_OPERATION = 8,   // floating point, vector, multiply or divide operations are counted
+  NHM_HOOK_DIVISION  = 16,  // the cycles of divisions are counted
+  NHM_HOOK_TRACE     = 32,  // count quiet instructions by the trace: look where one begins
+  NHM_HOOK_NOW       = 64,  // and look where this instruction ends
+  NHM_HOOK_WHOLE     = 128  // and at what has a LOCK or a repeat prefix, from its start to its end
+};
 
 namespace nhm {
 
@@ -26,10 +40,14 @@ struct Retirement {        // of a logical processor
   uint32_t quiet[2];       // in the kernel, in user mode: retired and not counted yet
 
   // While instructions are counted by the trace. The counts are Bochs's, which also count what does not retire.
-  bool     by_trace;       // it may be so: only instructions are counted, and there is room
+  bool     by_trace;       // it may be so: no counter has to see each instruction, and there is room
   uint64_t since;          // up to this count all are in quiet[]
   uint64_t unretired;      // so many beyond it did not retire
   uint64_t limit;          // from here on there may be too little room for a trace
+
+  // Of Bochs's processor: its nhm_hooks, its count, and the address of the instruction that it executes.
+  uint8_t *hooks;
+  const uint64_t *count, *at;
 
   void begin(unsigned level, uint64_t address, bool lock) {
     executing = true;
@@ -41,7 +59,6 @@ struct Retirement {        // of a logical processor
 
   // Counting by the trace begins at this count.
   void begin_traces(uint64_t count) {
-    executing = false;
     since = count;
     unretired = 0;
     limit = count + room - TRACE;
@@ -54,6 +71,27 @@ struct Retirement {        // of a logical processor
     room -= n;
     since = count;
     unretired = 0;
+  }
+
+  // The quiet instructions that the counters do not have yet.
+  uint32_t uncounted() const {
+    return quiet[0] + quiet[1] + (*hooks & NHM_HOOK_TRACE ? *count - since - unretired : 0);
+  }
+
+  // The instruction at hand, which was not looked at where it began, is looked at where it ends.
+  void begin_late() {
+    executing = true;
+    repeated = locked = false;
+    rip = *at;
+    *hooks |= NHM_HOOK_NOW;
+  }
+
+  // The same where it ends. Returns whether the PMU has to look at it.
+  bool ends_late(uint64_t next) {
+    const bool retires = executing && !(repeated && next == rip);
+    executing = repeated = locked = false;
+    if (!eventful) *hooks &= ~NHM_HOOK_NOW;
+    return retires && eventful;
   }
 
   // Notes an iteration of a string instruction. Returns whether time has to be taken back for it: the
