@@ -161,6 +161,12 @@ MUTANTS = [
         unseen="the selftest samples no loads or stores that hit",
     ),
     Mutant(
+        "end-of-a-trace-fetched-for",
+        GLUE, "if (!i->ilen()) return;", "",
+        "machine/test_counts.py::test_each_number_in_the_program_is_what_perf_counts",
+        unseen=MACHINE,
+    ),
+    Mutant(
         "levels-of-traces-confused",
         GLUE, "nhm_retirement[cpu].cpl = hosts[cpu]->cpl();", "nhm_retirement[cpu].cpl = 3;",
         "machine/test_counts.py::test_each_number_in_the_program_is_what_perf_counts",
