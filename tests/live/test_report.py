@@ -244,6 +244,20 @@ def test_headings_are_not_broken_within_a_word(opened, driver, width):
         driver.set_window_size(size["width"], size["height"])
 
 
+@pytest.mark.parametrize("width", [360, 600, 800, 1200])
+def test_the_page_is_as_wide_as_the_window(opened, driver, width):
+    """Tables and names that are wider have scrollbars of their own, or are broken."""
+    size = driver.get_window_size()
+    driver.set_window_size(width, size["height"])
+    try:
+        for streams in ([EVERYTHING], [EVERYTHING, EVERYTHING]):
+            opened(*streams)
+            page, window = driver.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+            assert page <= window
+    finally:
+        driver.set_window_size(size["width"], size["height"])
+
+
 def test_a_dark_page_is_printed_light(opened):
     driver = opened()
     colour = "return getComputedStyle(document.body).backgroundColor"

@@ -275,6 +275,29 @@ def test_it_fits_the_terminal_and_its_footer_lists_the_keys(stored, columns, lin
         seen.until(shows("keys", "Enter", "freeze"))
 
 
+LONG = "std::map<std::string, std::vector<item>>::insert_or_assign<" + "int, " * 40 + "int>"
+
+
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+@pytest.mark.parametrize("columns, lines", [(60, 24), (80, 24), (200, 50)])
+def test_each_view_fits_the_terminal_and_keeps_the_ends_of_its_names(stored, columns, lines, locale):
+    """Names are shortened in the middle. Nothing is wrapped: the terminal joins the lines that it has wrapped."""
+    long = {"comm": "a-long-command-n", "samples": 90, "period": 90, "code": {"symbol": LONG, "module": "/usr/lib/a/long/path/liblong.so.6"}}
+    path = stored(*[record for i in (1, 2) for record in (profile(*FUNCTIONS, long, start=at(i)), count(i, 7), loads(i, L3=(20, 5)), offcore(i),
+                                                           branches(i), analysis(i))])
+    with Terminal(NHMTAP, "top", path, columns=columns, rows=lines, LC_ALL=locale, NO_COLOR="1") as seen:
+        seen.type("e")
+        for view, has in enumerate(("std::", "page-faults", "L3", "memory", "caller", "stalled", "accounts", "q quit"), 1):
+            seen.type(str(view))
+            seen.until(shows(f"│ {view} " if locale == "C.UTF-8" else f"| {view} ", has))
+            screen = seen.screen("-J")
+            assert len(screen.splitlines()) == lines and all(len(line.rstrip()) <= columns for line in screen.splitlines())
+            assert locale != "C" or screen.isascii()
+            if view == 1:
+                row, = [line for line in screen.splitlines() if "std::" in line]
+                assert re.search(r"a-long-command-n  std::.*[^.…](\.\.\.|…)[^.…].*\.so\.6\)$", row.rstrip())
+
+
 def test_without_colours_none_are_used(stored):
     path = stored(profile(*FUNCTIONS))
     for settings, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "vt100"}, False)):

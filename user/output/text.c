@@ -179,10 +179,15 @@ static bool find_widest(const char *of, int least, struct bracketed *widest)
 static void add_without_middle(struct text *text, const char *of, int all, int width)
 {
 	int kept = width - text_columns(mark(text)), head = (kept + 1) / 2;
-	const char *tail = behind(of, all - (kept - head));
+	const char *tail = behind(of, all - (kept - head)), *end = behind(of, head), *left_out = mark(text);
+	size_t length = strlen(left_out);
 
-	text_add(text, "%.*s%s%.*s", (int)(behind(of, head) - of), of, mark(text),
-		 (int)(behind(of, all) - tail), tail);
+	/* Something may be left out there already. */
+	while ((size_t)(end - of) >= length && !memcmp(end - length, left_out, length))
+		end -= length;
+	while (!strncmp(tail, left_out, length))
+		tail += length;
+	text_add(text, "%.*s%s%.*s", (int)(end - of), of, left_out, (int)(behind(of, all) - tail), tail);
 }
 
 /* The text with so many columns fewer in these brackets, or as few as there can be. xmalloc()ed. */
@@ -304,8 +309,9 @@ void text_to_ascii(struct text *text)
 	static const struct {
 		const char *character, *instead;
 	} similar[] = {
-		{"…", "..."}, {"→", "->"}, {"·", "."}, {"µ", "u"}, {"×", "x"}, {"▁", "1"}, {"▂", "2"},
-		{"▃", "3"},   {"▄", "4"},  {"▅", "5"}, {"▆", "6"}, {"▇", "7"}, {"█", "8"},
+		{"…", "..."}, {"→", "->"}, {"·", "."}, {"µ", "u"}, {"×", "x"},
+		{"│", "|"},   {"±", "+"},  {"▁", "1"}, {"▂", "2"}, {"▃", "3"},
+		{"▄", "4"},   {"▅", "5"},  {"▆", "6"}, {"▇", "7"}, {"█", "8"},
 	};
 	struct text result = {.width = text->width, .ascii = text->ascii};
 

@@ -33,7 +33,7 @@ void lines_add(struct screen_lines *lines, const char *text, enum line_style sty
 
 void lines_add_sheet(struct screen_lines *lines, const struct sheet *sheet, int width, const char *wanted)
 {
-	struct text text = {0};
+	struct text text = {.ascii = lines->ascii};
 	const char *at;
 
 	sheet_print(sheet, &text, width);
@@ -59,7 +59,7 @@ void lines_release(struct screen_lines *lines)
 		free(lines->list[i].function);
 	}
 	free(lines->list);
-	*lines = (struct screen_lines){0};
+	*lines = (struct screen_lines){.ascii = lines->ascii};
 }
 
 /* Adds one character. Returns the number of columns that it takes. */

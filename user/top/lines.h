@@ -27,6 +27,7 @@ struct screen_line {
 struct screen_lines {
 	struct screen_line *list;
 	size_t nr, room;
+	bool ascii; /* what marks that something is left out has to be ASCII; see line_fitting() */
 };
 
 /* Adds each line of a text. Those that begin with # are remarks. */

@@ -64,6 +64,7 @@ struct top_model *top_new(bool replay, bool utf8)
 
 	*top = (struct top_model){.replay = replay,
 				  .utf8 = utf8,
+				  .lines.ascii = !utf8,
 				  .speed = USUAL_SPEED,
 				  .annotator = annotator_new(),
 				  .columns = 80,
