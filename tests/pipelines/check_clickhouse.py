@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """ClickHouse takes flat lines as rows, and blocks of columns."""
+import collections
 import json
+import re
 import subprocess
 
+import manual
 import native
 import pytest
 from puppet import command
@@ -28,6 +31,14 @@ def answer_to(clickhouse, query):
     return {name: float(value) for name, value in row.items()}
 
 
+def summed(nested):
+    """{symbol: samples} of a stored profile with a period of 1, "" for code without a name."""
+    found = collections.Counter()
+    for entry in Result(0, nested.read_text(), "").entries():
+        found[entry["code"].get("symbol", "")] += entry["samples"]
+    return found
+
+
 def test_the_samples_of_a_profile_are_those_of_its_end_record(nhmtap, tmp_path, clickhouse):
     nested = tmp_path / "nested"
     run = nhmtap.command("profile", "-e", "page-faults", "-c", "1", "-o", nested, "-o", f"flat={tmp_path}/flat", "--",
@@ -41,6 +52,9 @@ def test_the_samples_of_a_profile_are_those_of_its_end_record(nhmtap, tmp_path, 
     assert answer["samples"] == end["samples"]["aggregated"] >= 500
     rows = clickhouse.ask((PIPELINES / "functions.sql").read_text()).splitlines()
     assert rows and rows == sorted(rows, key=lambda row: -float(row.split("\t")[2]))
+    query = re.search(r"^    SELECT.*\n    .*$", manual.text_of("nhmtap.md"), re.M).group()
+    told = [row.split("\t") for row in clickhouse.ask(query).splitlines()]
+    assert [float(weight) for _, weight in told] == [n for _, n in summed(nested).most_common(20)]
 
 
 SAMPLES = ["stream", "-e", "page-faults,context-switches", "-c", "1", "--fields", "ip,symbol,line,pid,tid,comm,cpu,period,addr,cgroup"]

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Prometheus, node exporter and VictoriaMetrics scrape nhmtap's counts, or nhmtap pushes these to
 them."""
+import re
+
+import manual
 import pytest
 from asked import free_port
 from browser import chromium
@@ -96,6 +99,20 @@ def test_prometheus_answers_each_query_of_the_dashboard(nhmtap, tmp_path, puppet
         answers = {query: instant(server.base, query) for query in queries()}
     assert answers['sum(up{job="nhmtap"})'] == [1.0]
     assert [value for query, value in answers.items() if query.startswith("min(nhmtap_event_running_ratio")] == [[1.0]]
+
+
+def test_the_manuals_query_finds_the_heaviest_functions(nhmtap, tmp_path, puppet):
+    port = free_port()
+    query = re.search(r"^    (topk.*)$", manual.text_of("nhmtap.md"), re.M).group(1)
+    with Prometheus(tmp_path, port) as server, Session(
+            nhmtap, tmp_path, [faults("profile", "profile", pid=str(puppet.pid), by="symbol")], listen=f"tcp:127.0.0.1:{port}",
+            outputs=[{}, {"path": "listen", "format": "openmetrics", "series": 1000}]) as session:
+        puppet.do("faults=500")
+        session.do("snapshot")
+        until(lambda: instant(server.base, query), server)
+        puppet.do("faults=5000")
+        session.do("snapshot")
+        until(lambda: max(instant(server.base, query)) >= 5000, server)
 
 
 def page_with(url, value):
