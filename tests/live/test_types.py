@@ -2,10 +2,13 @@
 """nhmtap mem --by type: types and fields, by page faults of programs whose every access is known, compiled as
 most programs are."""
 import collections
+import os
 import subprocess
 
 import pytest
-from records import HERE
+from records import HERE, Result
+from running import Running
+from sessions import until
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
 
@@ -108,6 +111,29 @@ def test_each_reason_for_an_unknown_type_is_told(nhmtap, tmp_path, compiled):
     assert found == {(reason, reason): 1 for reason in reasons}
     account = result.one("end")["names"]["data"]["untyped"]
     assert account["no_variable"] == 1 and all(account[reason] for reason in reasons)
+
+
+def test_data_for_which_there_is_no_time_is_counted_as_such_until_its_file_is_read(nhmtap, tmp_path, compiled):
+    """Opening it takes 2 seconds: twenty intervals."""
+    program = compiled("fields", "-g")
+    # LeakSanitizer is a tracer too, and a process can have only one.
+    running = Running(nhmtap, tmp_path / "out", "mem", *FAULTS, "-I", "100", "--by", "symbol,type", "--", "sh", "-c",
+                      f"while [ ! -e {tmp_path}/enough ]; do {program}; sleep 0.01; done",
+                      before=["strace", "-f", "-o", os.devnull, "-P", program, "-e", "trace=openat", "-e", "inject=openat:delay_enter=2000000"],
+                      env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
+
+    def told(records):
+        """Why the program's data has no type, None if it has one, in the order of the intervals."""
+        return [entry.get("untyped") for record in records if record["type"] == "mem" for entry in record["entries"]
+                if entry["code"].get("module") == str(program) and ("data_type" in entry or entry["untyped"] == "no_time")]
+    until(lambda: None in told(running.records()))
+    (tmp_path / "enough").touch()
+    said = nhmtap.finish(running.process)
+    result = Result(said.status, running.path.read_text(encoding="utf-8"), said.err)
+    assert told(result.records)[0] == "no_time"
+    account = result.one("end")["names"]["data"]
+    assert account["untyped"]["no_time"] > 0 < account["typed"]
+    assert account["typed"] + sum(account["untyped"].values()) == account["named"] + sum(account["unnamed"].values())
 
 
 def test_a_variable_and_its_type_are_told_together(nhmtap, tmp_path, compiled):
