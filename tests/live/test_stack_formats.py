@@ -342,3 +342,14 @@ def test_pages_that_were_touched_are_weighed_by_their_stacks_in_each_form(nhmtap
     with open(touched("json"), encoding="utf-8") as file:
         page = subprocess.run([records.NHMTAP, "flamegraph"], stdin=file, capture_output=True, text=True, check=True).stdout
     assert '"name":"page-faults (mem)","unit":"page-faults"' in page and '"touch"' in page
+
+
+@pytest.mark.parametrize("command, forms", [(["stat"], ["table"]), (["mem", "-c", "1"], ["table"]),
+                                            (["profile", "-c", "1"], ["table", "callgrind", "folded"])])
+def test_no_events_name_ends_a_line_or_steers_a_terminal(nhmtap, tmp_path, command, forms):
+    outputs = [word for form in forms for word in ("-o", f"{form}={tmp_path / form}")]
+    assert nhmtap(*command, "-e", "software/config=2,name=a\x1b[31m\nb/u", *outputs, "--", "true").status == 0
+    for form in forms:
+        text = (tmp_path / form).read_text()
+        assert "\x1b" not in text and not any(line.startswith("b") for line in text.splitlines()), text
+    assert "a\\u001b[31m\\u000ab" in (tmp_path / "table").read_text()

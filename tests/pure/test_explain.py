@@ -436,3 +436,12 @@ def test_people_get_the_same_within_the_width_of_a_screen(nhmtap):
 def test_a_name_cannot_steer_the_terminal(nhmtap):
     text = nhmtap("explain", EP, "--format", "table", "cpu/event=0xc0,name=a\x1b[2Jb/").out
     assert "\x1b" not in text and "a\\u001b[2Jb" in text
+
+
+@pytest.mark.parametrize("wrong, right", [("event=0xc0 umask=1", " event=0xc0 , umask=1 "),
+                                          ("event=0xc0, umask=1 inv=1", "event=0xc0, umask=1 ,inv=1")])
+def test_what_a_blank_separates_is_not_left_out(nhmtap, wrong, right):
+    """perf calls it an error, too. A blank beside a comma is none."""
+    result = nhmtap("explain", EP, f"cpu/{wrong}/")
+    assert result.status == 1 and "is not a number" in result.err
+    assert nhmtap("explain", EP, f"cpu/{right}/").status == 0

@@ -94,9 +94,10 @@ void annotation_print(struct text *text, const json_t *record)
 	text_add(text, "%s", cell);
 	if (json_object_get(record, "module")) {
 		row_cell(json_object_get(record, "module"), cell, sizeof(cell));
-		text_add(text, " of %s: %lld samples, %.1f%% of %s", cell,
-			 (long long)integer(record, "sampled"), 100 * real_member(record, "share", 0),
-			 string(record, "event"));
+		text_add(text, " of %s: %lld samples, %.1f%% of ", cell,
+			 (long long)integer(record, "sampled"), 100 * real_member(record, "share", 0));
+		row_cell(json_object_get(record, "event"), cell, sizeof(cell));
+		text_add(text, "%s", cell);
 	}
 	text_add(text, "\n");
 	json_array_foreach(json_object_get(record, "why"), i, one) {

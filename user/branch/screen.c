@@ -126,11 +126,11 @@ static void branch_table(struct text *text, const struct stream *stream, const j
 	const json_t *rest = json_object_get(record, "rest");
 	json_int_t delivered = integer(branches, "delivered");
 	json_int_t total = json_object_get(branches, "period") ? integer(branches, "period") : delivered;
-	char number[40], others[40];
+	char number[40], others[40], event[512];
 
 	row_time(text, stream, record);
-	text_add(text, "%s: %s branches", string(record, "event"),
-		 row_grouped(delivered, number, sizeof(number)));
+	row_cell(json_object_get(record, "event"), event, sizeof(event));
+	text_add(text, "%s: %s branches", event, row_grouped(delivered, number, sizeof(number)));
 	add_origin(text, record);
 	text_add(text, " in %.3f s\n", integer(record, "duration_ns") / 1e9);
 	lines_of_status(text, record);

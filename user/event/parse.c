@@ -452,7 +452,8 @@ static char *next_term(char **text)
 	end += strcspn(end, ",");
 	*text = end + (*end != '\0');
 	*end = '\0';
-	term[strcspn(term, " ")] = '\0';
+	while (end > term && end[-1] == ' ')
+		*--end = '\0';
 	return term;
 }
 

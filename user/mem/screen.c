@@ -102,11 +102,12 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 	const json_t *entries = json_object_get(record, "entries"), *rest = json_object_get(record, "rest");
 	struct whole whole = whole_of(entries, rest);
 	json_int_t total = integer(samples, "aggregated");
-	char number[40];
+	char number[40], event[512];
 
 	row_time(text, stream, record);
-	text_add(text, "%s: %s samples in %.3f s%s\n", string(record, "event"),
-		 row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9,
+	row_cell(json_object_get(record, "event"), event, sizeof(event));
+	text_add(text, "%s: %s samples in %.3f s%s\n", event, row_grouped(total, number, sizeof(number)),
+		 integer(record, "duration_ns") / 1e9,
 		 has_latency(json_object_get(record, "sources")) ? ", latency in core cycles" : "");
 	lines_of_status(text, record);
 	if (total)

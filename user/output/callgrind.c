@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/visible.h"
 #include "output/member.h"
 #include "output/profiles.h"
 #include "output/remarks.h"
@@ -236,9 +237,11 @@ static void put_events(struct text *text, const struct callgrind_file *file, con
 	text_add(text, "events:");
 	for (size_t i = 0; i < file->nr_measures; i++) {
 		struct measure measure = measure_of_event(&file->measures[i], event);
+		char name[VISIBLE_MAX * 160];
 
+		visible(name, sizeof(name), measure.type);
 		text_add(text, " ");
-		for (const char *at = measure.type; *at; at++)
+		for (const char *at = name; *at; at++)
 			text_add(text, "%c", isspace((unsigned char)*at) ? '_' : *at);
 	}
 	text_add(text, "\nsummary:");

@@ -10,10 +10,11 @@ static void profile_table(struct text *text, const struct stream *stream, const 
 	const json_t *entries = json_object_get(record, "entries");
 	const json_t *rest = json_object_get(record, "rest");
 	struct whole whole = whole_of(entries, rest);
-	char number[40];
+	char number[40], event[512];
 
 	row_time(text, stream, record);
-	text_add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
+	row_cell(json_object_get(record, "event"), event, sizeof(event));
+	text_add(text, "%s: %s samples in %.3f s\n", event,
 		 row_grouped(integer(samples, "aggregated"), number, sizeof(number)),
 		 integer(record, "duration_ns") / 1e9);
 	lines_of_status(text, record);

@@ -68,7 +68,7 @@ static void count_table(struct text *text, const struct stream *stream, const js
 	const char *unit = string(record, "unit");
 	json_t *in_unit = json_object_get(record, "value_in_unit");
 	bool explained = json_object_get(record, "explained_by");
-	char number[40] = "not counted";
+	char number[40] = "not counted", event[512];
 
 	row_time(text, stream, record);
 	add_row_name(text, record);
@@ -76,7 +76,8 @@ static void count_table(struct text *text, const struct stream *stream, const js
 		row_grouped_real(json_real_value(in_unit), number, sizeof(number));
 	else if (strcmp(status, "not_counted"))
 		row_grouped(integer(record, "scaled"), number, sizeof(number));
-	text_add(text, explained ? "%24s %-6s %-17s" : "%24s %-6s %s", number, unit, string(record, "event"));
+	row_cell(json_object_get(record, "event"), event, sizeof(event));
+	text_add(text, explained ? "%24s %-6s %-17s" : "%24s %-6s %s", number, unit, event);
 	if (*string(record, "why"))
 		text_add(text, "  (%s)", string(record, "why"));
 	if (!strcmp(status, "multiplexed")) {
@@ -112,7 +113,9 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 {
 	double mean = json_number_value(json_object_get(record, "mean"));
 	bool derived = json_object_get(record, "metric");
-	char number[40] = "not counted";
+	char number[40] = "not counted", event[512];
+
+	row_cell(json_object_get(record, "event"), event, sizeof(event));
 
 	if (integer(record, "counted") && derived)
 		shown_real(mean, number, sizeof(number));
@@ -123,7 +126,7 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 		text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"),
 			 string(record, "unit"));
 	else
-		text_add(text, "%24s %-6s %s", number, string(record, "unit"), string(record, "event"));
+		text_add(text, "%24s %-6s %s", number, string(record, "unit"), event);
 	add_spread(text, record);
 }
 
