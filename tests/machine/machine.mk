@@ -12,7 +12,7 @@ check-machine check-machine-all check-kernels: $(O)/.test-packages $(O)/nhmtap $
 check-machine: machine ## test: test the emulated Nehalem, and the program on it
 	$(if $(filter 1,$(V)),,@)$(MACHINE_PYTEST) -m 'not thorough' $(MACHINE_TESTS)
 
-check-machine-all: machine ## check: the same on every model and kernel, and doctor --selftest on broken machines
+check-machine-all: machine ## check: test the emulated Nehalem and the program on every model and kernel, and doctor --selftest on broken machines
 	$(if $(filter 1,$(V)),,@)$(MACHINE_PYTEST) $(MACHINE_TESTS) $(MACHINE_TESTS)/check_selftest.py
 
 # Kernels in addition to the two of every run. All tests run on the newest, and check_kernels.py on
