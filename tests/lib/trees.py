@@ -26,7 +26,7 @@ class Tree:
                             ignore=shutil.ignore_patterns("libperf", "machine", "sanitize", "coverage", "gcda", "deb", "minimal"))
         self.make("all")
 
-    def run(self, *arguments, environment=(), timeout=300, **options):
+    def run(self, *arguments, environment=(), timeout=1800, **options):
         clean = {name: value for name, value in os.environ.items() if name not in OURS}
         return subprocess.run(["make", f"O={self.folder}", f"LIBPERF={LIBPERF}", *arguments],
                               cwd=self.path, env=clean | dict(environment), capture_output=True,

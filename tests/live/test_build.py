@@ -15,7 +15,7 @@ from puppet import command
 from trees import ROOT, Tree
 
 # One copy of the tree, which is built without sanitizers in CI.
-pytestmark = [pytest.mark.xdist_group("build"), pytest.mark.plain]
+pytestmark = [pytest.mark.xdist_group("build"), pytest.mark.plain, pytest.mark.timeout(1860)]
 
 
 @pytest.fixture(scope="module")
