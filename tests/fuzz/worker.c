@@ -198,7 +198,7 @@ static void ask_names(struct source *source, bool map)
 	if (map)
 		source_load_map(source, -1, 1 << 20, true);
 	else if (source_open(source, &place))
-		source_load(source, &place, &settings);
+		source_load(source, &place, &settings, settings.memory);
 	for (int i = 0; i < 4; i++)
 		check_name(source_name_at(source, take_short()));
 	if (source_bytes(source) > 2 * MEMORY + BESIDES)
