@@ -177,7 +177,7 @@ void on_command_ended(struct run *run)
  * only the refusals of a run that has measured nothing, which stderr has, too. */
 static bool is_hopeless(const struct session *session, const struct sink *sink)
 {
-	bool unread = !session->began.tv_sec && sink->unopened && sink->fd < 0;
+	bool unread = !timespec_is_set(&session->began) && sink->unopened && sink->fd < 0;
 
 	return sink->stopped && (sink_is_remote(sink) || unread) && sink_has_left(sink);
 }

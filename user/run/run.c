@@ -236,7 +236,7 @@ static void drain(struct run *run)
 	if (!session->loop || !session_waits(session))
 		return;
 	run->draining = true;
-	if (!session->ended_by && (any_remote(session) || !session->began.tv_sec))
+	if (!session->ended_by && (any_remote(session) || !timespec_is_set(&session->began)))
 		run->ended_ns = clock_ns(CLOCK_MONOTONIC);
 	if (run->ended_ns)
 		limit_drain(run);
