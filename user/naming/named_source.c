@@ -122,7 +122,11 @@ static __u32 new_id(void)
 	"compressed with zstd, which elfutils reads from 0.189 on (objcopy --decompress-debug-sections "     \
 	"writes a readable copy)"
 
-#define LARGE "is larger than what the memory for names allows"
+#define LARGE	     "is larger than what the memory for names allows"
+#define SPLIT_LARGE  "inlined functions are in a .dwo or .dwp file that " LARGE
+#define ALL_LARGE    "debug information " LARGE
+#define SHARED_LARGE "dwz has moved debug information to a file that " LARGE
+#define RAISED	     " (--memory raises it)"
 
 static const char *const lines_whys[NR_LINES_LACK] = {
 	[LINES_COMPRESSED] = "debug sections are " ZSTD,
@@ -133,20 +137,31 @@ static const char *const lines_whys[NR_LINES_LACK] = {
 		"inlined functions are in .dwo files that are not found, neither where the compiler "
 		"wrote them nor beside the program, nor in a .dwp file there (-gno-split-dwarf leaves "
 		"them in the program)",
-	[LINES_SPLIT_LARGE] = "inlined functions are in a .dwo or .dwp file that " LARGE,
+	[LINES_SPLIT_LARGE] = SPLIT_LARGE,
 	[LINES_SPLIT_COMPRESSED] = "the .dwo or .dwp file with inlined functions is " ZSTD,
-	[LINES_LARGE] = "debug information " LARGE,
-	[LINES_SHARED_LARGE] = "dwz has moved debug information to a file that " LARGE,
+	[LINES_LARGE] = ALL_LARGE,
+	[LINES_SHARED_LARGE] = SHARED_LARGE,
 	[LINES_NO_ROOM] = "the memory for names has no room for their debug information beside that of other "
-			  "files (--memory raises it)",
+			  "files" RAISED,
 	[LINES_GO] = "what is inlined in Go's code without debug information has its own line and its "
 		     "caller's name "
 		     "(go build without -ldflags=-w keeps the names)",
 };
 
-static const char *lines_why_of(const struct answer *answer)
+/* The same where a larger --memory gives more. */
+static const char *const limited_whys[NR_LINES_LACK] = {
+	[LINES_SPLIT_LARGE] = SPLIT_LARGE RAISED,
+	[LINES_LARGE] = ALL_LARGE RAISED,
+	[LINES_SHARED_LARGE] = SHARED_LARGE RAISED,
+};
+
+static const char *lines_why_of(const struct source *source, const struct answer *answer)
 {
-	return answer->lines_lack < NR_LINES_LACK ? lines_whys[answer->lines_lack] : NULL;
+	__u32 lack = answer->lines_lack;
+
+	if (lack >= NR_LINES_LACK)
+		return NULL;
+	return source->limited && limited_whys[lack] ? limited_whys[lack] : lines_whys[lack];
 }
 
 /* Files of split DWARF are opened when they are needed. */
@@ -201,12 +216,13 @@ void source_load(struct source *source, const struct place *place, const struct 
 	if (!answer)
 		return;
 	source->types = settings->types;
+	source->limited = (settings->sparing || settings->few_lines) && settings->memory < NAMING_MEMORY;
 	take_kept(source, &question, answer);
 	source->lines_left_out = settings->few_lines && answer->lines_lack == LINES_LARGE;
 	if (answer->lines_lack == LINES_SPLIT)
 		keep_place(source, place, settings->debug_dir);
 	else
-		source->lines_why = lines_why_of(answer);
+		source->lines_why = lines_why_of(source, answer);
 	take_symbols(source, &sealed, answer);
 }
 
@@ -428,7 +444,7 @@ struct name *source_name_at(struct source *source, __u64 address)
 	struct name *name = pool_take(&source->pool, sizeof(*name));
 
 	name->build_id = source->build_id[0] ? source->build_id : NULL;
-	name->lines_why = answer && answer->lines_lack ? lines_why_of(answer) : source->lines_why;
+	name->lines_why = answer && answer->lines_lack ? lines_why_of(source, answer) : source->lines_why;
 	if (answer && answer->nr_frames)
 		set_frames(source, name, answer, address);
 	if (symbol.name && *symbol.name)

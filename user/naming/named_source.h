@@ -52,6 +52,7 @@ struct source {
 	bool only_lines;       /* … and no indexes */
 	bool indexed;	       /* the symbols of data are in an index */
 	bool types;	       /* names of data have types */
+	bool limited;	       /* a larger --memory gives more room for its lines */
 	const char *lines_why; /* see struct name */
 	size_t kept_bytes;     /* in the worker */
 	struct place *place;   /* where the files of its split DWARF are searched; NULL: it has none */
