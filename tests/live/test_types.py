@@ -23,9 +23,9 @@ def compiled(tmp_path_factory):
     return compile_it
 
 
-def faults(nhmtap, tmp_path, program, *functions, by="symbol,type"):
+def faults(nhmtap, tmp_path, program, *functions, by="symbol,type", target=()):
     """The entries of faults in these functions, and the account of data."""
-    result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, "--by", by, "--", program)
+    result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, *target, "--by", by, "--", program)
     entries = [e for e in result.entries("mem") if e["code"].get("symbol") in functions
                and e["code"]["module"] == str(program)]
     return entries, result.one("end")["names"]["data"]
@@ -65,6 +65,12 @@ def test_variables_have_the_types_and_fields_of_their_declarations(nhmtap, tmp_p
     assert by_field(entries) == FIELDS
     assert account["typed"] >= FIELDS.total()
     assert account["typed"] + sum(account["untyped"].values()) == account["named"] + sum(account["unnamed"].values())
+
+
+def test_types_in_a_run_of_everything_are_told_however_much_debug_information_a_program_has(nhmtap, tmp_path, compiled):
+    (tmp_path / "much.s").write_text('.section .debug_loclists,"",@progbits\n.zero 20000000\n')
+    entries, _ = faults(nhmtap, tmp_path, compiled("fields", "-g", tmp_path / "much.s"), "store", "main", target=["-a"])
+    assert by_field(entries) == FIELDS
 
 
 # By construction: objects.cc. Names of templates are as compilers write them.

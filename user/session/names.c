@@ -150,7 +150,11 @@ static void open_naming(struct names *names, unsigned int detail, bool intervals
 					   .memory = names->limits.memory,
 					   .sparing = names->limits.sparing};
 
-	settings.few_lines = names->limits.few_lines && !settings.types;
+	/* Types of data need all lines, so they have the usual limit. */
+	if (names->limits.few_lines && settings.types)
+		settings.memory = 0;
+	else
+		settings.few_lines = names->limits.few_lines;
 	if (!(detail & (CODE_SYMBOL | CODE_LINE | CODE_OF_DATA)) ||
 	    (names->naming && settings.lines == names->lines && settings.data == names->variables &&
 	     settings.types == names->types))

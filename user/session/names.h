@@ -26,9 +26,10 @@ struct names *names_new(const struct host *host, struct loop *loop, struct notic
 
 /* Limits of memory in bytes; 0: the default. */
 struct names_limits {
-	size_t memory;		 /* for symbols and lines read from files */
-	size_t unwinding;	 /* for tables to walk stacks by */
-	bool sparing, few_lines; /* see struct naming_settings; types of data need all lines */
+	size_t memory;	  /* for symbols and lines read from files */
+	size_t unwinding; /* for tables to walk stacks by */
+	bool sparing;	  /* see struct naming_settings */
+	bool few_lines;	  /* likewise; with types of data, the default is the limit of memory */
 };
 
 /* Sets the limits. Must be called before names_read(). */
