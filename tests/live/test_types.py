@@ -89,6 +89,7 @@ OBJECTS = {
     "by_shared": ("right", "high"),
     "any_member": None,
     "at_bytes": None,
+    "by_index": ("right", "high"),
 }
 
 

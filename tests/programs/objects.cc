@@ -3,6 +3,7 @@
  * objects: a store to a page that is touched for the first time in each of some functions of C++. Their names say
  * what they are given, and what is said of the store is known by construction.
  */
+#include <cstddef>
 #include <memory>
 #include <sys/mman.h>
 
@@ -138,6 +139,12 @@ APART void at_bytes(right *to, long offset)
 	*(long *)((char *)to + offset) = 1;
 }
 
+/* The pointer is the index, and there is no base that the instruction before could have written. */
+APART void by_index(right *to)
+{
+	asm volatile("nop\n\tmovq $1, %c1(,%0,1)" ::"r"(to), "i"(offsetof(right, high)) : "memory");
+}
+
 static left used;
 static both used_too;
 
@@ -168,5 +175,6 @@ int main()
 	by_shared(shared);
 	any_member(page<both>(), &right::high);
 	at_bytes(page<right>(), sizeof(long));
+	by_index(page<right>());
 	return 0;
 }

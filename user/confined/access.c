@@ -545,8 +545,8 @@ static const char *look_at(struct body *body, size_t i, struct typed *typed)
 	if (why && !memory->thread && memory->base != REGISTER_STACK && memory->index >= 0 &&
 	    memory->scale == 1 && !follow(body, i, memory->index, &base, 0)) {
 		base.offset += memory->offset;
-		base.indexed = true;
-		why = may_count(body, i, memory->base, 1, &base) ? NULL : TYPE_NO_POINTER;
+		base.indexed = memory->base >= 0; /* which counts then */
+		why = !base.indexed || may_count(body, i, memory->base, 1, &base) ? NULL : TYPE_NO_POINTER;
 	}
 	if (!why)
 		why = settle(body, &base);
