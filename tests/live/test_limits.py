@@ -179,20 +179,20 @@ def test_a_run_of_everything_takes_64_mib_whatever_debug_information_programs_ha
     assert named >= set(map(str, programs))
 
 
-def test_a_table_of_everything_says_that_lines_have_no_room_and_what_gives_them_some(nhmtap, tmp_path):
+def test_tables_of_everything_say_that_lines_have_no_room_and_what_gives_them_some(nhmtap, tmp_path, cgroup):
     (tmp_path / "program.c").write_text(NESTED.replace("5000000", "9000000"))
     program = tmp_path / "program"
     subprocess.run(["gcc", "-g", "-O1", "-o", program, tmp_path / "program.c"], check=True)
 
     def said(*limit):
-        """Whether a remark is on the lines, and whether the table has one of the program."""
-        assert nhmtap("profile", "-a", "-e", "page-faults:u", "-c", "1", "--by", "line", *limit, "--format", "table",
-                      "-o", tmp_path / "table", "--", program).status == 0
+        """Whether a remark is on the lines, in the table and in that of the stored run, and whether there are lines."""
+        assert nhmtap("profile", "-G", cgroup[0], "-e", "page-faults:u", "-c", "1", "--by", "line", *limit, "-o", f"table={tmp_path}/table",
+                      "-o", f"json={tmp_path}/json", "--", *cgroups.inside(cgroup[1]), program).status == 0
+        remark = "debug information is larger than what the memory for names allows (--memory raises it)"
         table = (tmp_path / "table").read_text()
-        return "debug information is larger than what the memory for names allows (--memory raises it)" in table, \
-            "touch program.c:" in table
-    assert said() == (True, False)
-    assert said("--memory", "256M") == (False, True)
+        return remark in table, remark in nhmtap("show", tmp_path / "json").out, "touch program.c:" in table
+    assert said() == (True, True, False)
+    assert said("--memory", "256M") == (False, False, True)
 
 
 N = 6000

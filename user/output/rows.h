@@ -69,3 +69,6 @@ json_int_t names_total(const json_t *names);
 #define NAMES_AMBIGUOUS                                                                                      \
 	"code addresses had several files there, one after the other: each goes by the one that was there "  \
 	"longest"
+
+/* Before `lines_why` of it. */
+#define LINES_LACKING "some code lacks source lines or inlined functions: "

@@ -94,8 +94,7 @@ static void add_unnamed(struct text *text, const json_t *names)
 		text_add(text, "# the kernel's code has no function names: %s\n",
 			 string(names, "kernel_why"));
 	if (*string(names, "lines_why"))
-		text_add(text, "# some code lacks source lines or inlined functions: %s\n",
-			 string(names, "lines_why"));
+		text_add(text, "# " LINES_LACKING "%s\n", string(names, "lines_why"));
 }
 
 static void end_table(struct text *text, const struct stream *stream, const json_t *record)

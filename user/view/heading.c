@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "view/heading.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "output/member.h"
+#include "output/rows.h"
 #include "view/weights.h"
 
 #define WARNINGS_MOST 8
@@ -25,6 +28,19 @@ static void take_warning(struct heading_of_stream *heading, const char *why)
 		json_array_append_new(heading->warnings, json_string(why));
 }
 
+static void take_end(struct heading_of_stream *heading, const json_t *record)
+{
+	const char *lacking = string(json_object_get(record, "names"), "lines_why");
+	char *text;
+
+	heading->ended++;
+	if (!*lacking)
+		return;
+	text = xasprintf(LINES_LACKING "%.1000s", lacking);
+	take_warning(heading, text);
+	free(text);
+}
+
 void heading_take(struct heading_of_stream *heading, const json_t *record)
 {
 	const char *type = string(record, "type");
@@ -36,7 +52,7 @@ void heading_take(struct heading_of_stream *heading, const json_t *record)
 		if (!heading->start)
 			heading->start = json_deep_copy(record);
 	} else if (!strcmp(type, "end")) {
-		heading->ended++;
+		take_end(heading, record);
 	} else if (!strcmp(type, "warning") || !strcmp(type, "error")) {
 		take_warning(heading, string(record, "why"));
 	} else if (!strcmp(type, "gap")) {
