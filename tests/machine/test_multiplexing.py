@@ -81,6 +81,17 @@ def holds(truth, count):
     return count["bound"]["low"] <= truth <= count["bound"].get("high", float("inf"))
 
 
+def test_bounds_hold_where_a_core_has_more_cycles_than_its_time_stamp_counter_ticks(guest):
+    """This guest's clock ticks once an instruction. A load from memory takes 190 cycles, as if it ran at many times its clock."""
+    stalls = "UOPS_RETIRED.STALL_CYCLES:u"
+    command = " && ".join(["chase memory"] * 12)
+    said = guest.say(f"nhmtap stat -e {stalls}D,{stalls},{','.join(TWELVE)} -- sh -c '{command}'")
+    truth, count = (next(r for r in counts(said) if r["event"] == name) for name in (f"{stalls}D", stalls))
+    assert (truth["status"], count["status"]) == ("counted", "multiplexed")
+    assert truth["value"] >= 12 * known.numbers("chase")["memory.loads"] * (190 - 4)
+    assert holds(truth["value"], count) and count["scaled"] <= count["bound"]["high"]
+
+
 def test_a_burst_between_an_event_s_turns_is_not_said_to_be_absent(guest):
     # In about half of the runs nothing but what the C library loads before is seen; which these are depends on when turns begin.
     seen = []

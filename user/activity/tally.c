@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "activity/tally.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,6 +212,16 @@ static void read_places(struct tally *tally, struct counters *counters)
 			add_place(tally, counters, p);
 }
 
+/* A core may be faster than its time stamp counter, by turbo or because it is emulated; a count can show how
+ * much at least. The times of less than half a turn are too rough for that. */
+static void note_clock(struct tally *tally, size_t event, const struct count *turn)
+{
+	double most = tally->most_per_cycle[event] * turn->running_ns;
+
+	if (turn->running_ns >= tally->span_ns / TURNS_A_LOOK / 2 && turn->value > tally->clock * most)
+		tally->clock = turn->value / most;
+}
+
 /* Computes what was counted since the last reading; never negative. */
 static void end_look(struct tally *tally, struct tally_row *row, __u64 ns)
 {
@@ -223,6 +234,8 @@ static void end_look(struct tally *tally, struct tally_row *row, __u64 ns)
 	}
 	if (!tally->span_ns)
 		return;
+	for (size_t i = 0; i < tally->plan->events.nr; i++)
+		note_clock(tally, i, &row->turn[i]);
 	turns_add(&row->turns, row->turn, ns);
 	turns_add(&row->interval_turns, row->turn, ns);
 }
@@ -264,7 +277,8 @@ bool tally_has(const struct tally *tally, const struct tally_row *row)
 /* The longer the time since the beginning, the better the clock is known. */
 static void set_paces(struct tally *tally, __u64 now)
 {
-	double cycles = cycles_per_ns(tally->began_stamp, time_stamp(), now - tally->began_ns);
+	double cycles =
+		fmax(cycles_per_ns(tally->began_stamp, time_stamp(), now - tally->began_ns), tally->clock);
 
 	for (size_t i = 0; i < tally->plan->events.nr; i++)
 		tally->paces[i] = cycles * tally->most_per_cycle[i];
@@ -290,7 +304,6 @@ static void read_all(struct tally *tally, struct counters *counters)
 	else
 		find_rows(tally, counters);
 	follow_cgroups(tally);
-	set_paces(tally, now);
 	for (size_t r = 0; r < tally->nr; r++) {
 		memset(tally->rows[r].turn, 0, tally->plan->events.nr * sizeof(struct count));
 		if (tally->told)
@@ -303,6 +316,7 @@ static void read_all(struct tally *tally, struct counters *counters)
 		read_places(tally, counters);
 	for (size_t r = 0; r < tally->nr; r++)
 		end_look(tally, &tally->rows[r], since);
+	set_paces(tally, now);
 	tally->looked_ns = now;
 }
 
