@@ -51,6 +51,40 @@ def test_it(nhmtap):
     assert min(runs["x"]) > 5000 and max(runs["x (2)"] + runs["x #2"]) < 5000
 
 
+def test_an_event_with_a_name_of_its_own_is_judged_by_its_own_count(suite):
+    """Each touches more than 2000 pages. The second of one name is another event, unless it counts the same."""
+    outcome = suite("""
+FAULTS, SWITCHES = "software/config=2,name=x/", "software/config=3,name=x/"
+
+def touch():
+    b"".join(bytes([i % 256]) * 4096 for i in range(1, 3000))
+
+@pytest.mark.expect(FAULTS + ">2000", SWITCHES + "<1000", FAULTS + "<1e6")
+def test_two():
+    touch()
+
+@pytest.mark.expect("software/config=3,name=page-faults/<1000", "page-faults>2000")
+def test_the_name_of_another():
+    touch()
+
+@pytest.mark.expect("page-faults>2000", "software/config=2,name=page-faults/>2000")
+def test_one_in_two_spellings():
+    touch()
+
+@pytest.mark.expect(FAULTS + "<1000")
+def test_too_many():
+    touch()
+
+def test_a_block(nhmtap):
+    with nhmtap.measure(SWITCHES, FAULTS):
+        touch()
+""")
+    for name in ("test_two", "test_the_name_of_another", "test_one_in_two_spellings", "test_a_block"):
+        assert outcome.passed(name), outcome.text
+    assert "expected software/config=2,name=x/<1000: x " in outcome.failure("test_too_many")
+    assert outcome.event("test_a_block", "x")["median"] < 1000 < 2000 < outcome.event("test_a_block", "x (2)")["median"]
+
+
 def test_one_that_fails_says_the_value_and_the_limit(suite):
     outcome = suite("""
 @pytest.mark.expect("page-faults<1000", "cs>=0")

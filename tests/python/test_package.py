@@ -310,6 +310,9 @@ def test_two_events_of_one_name_are_two_counts_and_one_that_is_asked_for_twice_i
 def test_shares_are_of_one_event():
     with pytest.raises(ValueError, match="shares are of one event, and page-faults, task-clock were sampled"):
         module.profile(command("faults=5000", "exit=0"), "page-faults,task-clock", options=["-c", "1000"])
+    with pytest.raises(ValueError, match="shares are of one event, and minor-faults, page-faults were sampled"):
+        module.mem(command("faults=5000", "exit=0"), "page-faults,minor-faults", options=["-c", "100"])
+    assert list(module.mem(command("faults=5000", "exit=0"), "page-faults", options=["-c", "100"])) == ["unmeasured"]
 
 
 def test_streams_of_the_next_version_are_read():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 
@@ -14,16 +15,39 @@ Record = Dict[str, Any]
 # The confidence level of a bound from repeated measurements.
 LEVEL = 0.95
 
+NAME_TERM = re.compile(r"[^/]+/(?:.*,)? *name=(?:'([^']*)'|([^,/']*)).*/[^/]*")
+NTH = re.compile(r"(.*?)( \(\d+\))?", re.DOTALL)
+
 
 def found(names: Iterable[str], wanted: str) -> Optional[str]:
     """Returns the name under which an event or metric was measured, or None. The program adds the
     modifier u for users who may only measure programs: page-faults becomes page-faults:u."""
     names, wanted = list(names), wanted.lower()
-    for spelling in (wanted, wanted + ":u", wanted + "u"):
+    base = first_of(wanted)
+    nth = wanted[len(base):]
+    for spelling in (wanted, base + ":u" + nth, base + "u" + nth):
         for name in names:
             if name.lower() == spelling:
                 return name
     return None
+
+
+def first_of(name: str) -> str:
+    """Returns the name of the first of several events of one name."""
+    return NTH.fullmatch(name).group(1)  # type: ignore[union-attr]
+
+
+def called(asked: Iterable[str]) -> Dict[str, str]:
+    """Returns the names under which what is asked for in one run is measured, by what asks for it. An event with a term
+    name= has that name; the second of one name is "NAME (2)", as in Counts."""
+    names: Dict[str, str] = {}
+    times: Dict[str, int] = {}
+    for text in dict.fromkeys(asked):
+        term = NAME_TERM.fullmatch(text)
+        name = term[1] or term[2] if term else text
+        times[name] = times.get(name, 0) + 1
+        names[text] = name if times[name] == 1 else f"{name} ({times[name]})"
+    return names
 
 
 class Measured:

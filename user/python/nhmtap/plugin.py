@@ -35,7 +35,7 @@ import pytest
 
 from . import baseline, inprocess, machine, program, runs
 from .errors import CannotTell, Ended, Error, NotCounted, Refused
-from .measured import Measured, Record, found, over_repeats, plain
+from .measured import Measured, Record, called, first_of, found, over_repeats, plain
 from .table import Table
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Collected:
     """All measurements of a test."""
 
     def __init__(self, marked: Sequence[str] = ()) -> None:
-        self.marked = list(marked)  # names that the marker measures
+        self.marked = called(marked)  # what the marker measures, and the names that this has
         self.series: Dict[str, Series] = {}
         self.machine = ("", "")
         self.emulated: Optional[Dict[str, str]] = None
@@ -150,7 +150,7 @@ class Collected:
     def begin_call(self, marked: Sequence[str]) -> None:
         """Begins the call phase: earlier measurements are of fixtures. marked: what the marker
         measures."""
-        self.marked = list(marked)
+        self.marked = called(marked)
         self._by_fixtures = dict(self._taken)
 
     def begin_repeat(self) -> None:
@@ -163,19 +163,19 @@ class Collected:
         well."""
         added = []
         for name, measured in self._whole(counts, only):
-            least = 1 if any(found([name], marked) for marked in self.marked) else 0
+            least = 1 if any(found([name], marked) for marked in self.marked.values()) else 0
             self._taken[name] = number = self._taken.get(name, least) + 1
             added.append(self._continue(name if number == 1 else f"{name} #{number}", measured))
         return added
 
     def add_marked(self, counts: runs.Counts) -> List[Series]:
         """Adds what the marker measured."""
-        return [self._continue(name, measured) for name, measured in self._whole(counts, self.marked)]
+        return [self._continue(name, measured) for name, measured in self._whole(counts, list(self.marked))]
 
     def _whole(self, counts: runs.Counts,
                only: Sequence[str]) -> Iterator[Tuple[str, List[Measured]]]:
         self.note_machine(counts.records)
-        wanted = {found(counts, name) for name in only or counts}
+        wanted = {found(counts, name) for name in (called(only).values() if only else counts)}
         for name in counts:
             measured = counts.all(name)
             parts = any(k in m.record for m in measured for k in ("cpu", "node", "tid", "cgroup"))
@@ -368,12 +368,18 @@ class Call:
     def _need_all(self) -> None:
         __tracebackhide__ = True
         for name in self.expected.names:
-            series = self.collected.series.get(found(self.collected.series, name) or "")
+            series = self.collected.series.get(self._series_of(name) or "")
             if series:
                 float(over_repeats(series.runs))
 
+    def _series_of(self, asked: str) -> Optional[str]:
+        """Returns the name of the series that the marker measures for this. An event that is asked for twice, in two
+        spellings of one name, is one."""
+        name = self.collected.marked[asked]
+        return found(self.collected.series, name) or found(self.collected.series, first_of(name))
+
     def _outcome(self, expectation: Expectation) -> Dict[str, Any]:
-        name = found(self.collected.series, expectation.name)
+        name = self._series_of(expectation.name)
         if name is None:
             raise Error(f"{expectation.name} was not measured; measured: "
                         f"{', '.join(self.collected.series) or 'nothing'}")

@@ -151,16 +151,21 @@ class Samples(Mapping[str, Measured]):
         return "\n".join(lines) or "no samples"
 
 
+def _check_one_event(parts: Sequence[Record]) -> None:
+    """Raises ValueError if the samples are of several events, which stand for different things."""
+    events = sorted({(part.get("event", ""), part.get("nth", 1)) for part in parts})
+    if len(events) > 1:
+        raise ValueError(f"shares are of one event, and {', '.join(name for name, _ in events)} were sampled. "
+                         "Next: sample each by itself")
+
+
 class Profile(Samples):
     """Functions and their shares: profile["main"] > 0.2. Code without a name is listed by its
     module."""
 
     def __init__(self, done: programs.Done) -> None:
         super().__init__(done, "profile")
-        events = sorted({(part.get("event", ""), part.get("nth", 1)) for part in self._parts})
-        if len(events) > 1:
-            raise ValueError(f"shares are of one event, and {', '.join(name for name, _ in events)} were sampled. "
-                             "Next: profile each by itself")
+        _check_one_event(self._parts)
 
     def _named(self) -> Iterator[Tuple[str, Dict[str, Any]]]:
         for part in self._parts:
@@ -174,6 +179,8 @@ class Mem(Samples):
 
     def __init__(self, done: programs.Done) -> None:
         super().__init__(done, "mem")
+        for source in self:  # stores, which --shared samples too, have sources of their own
+            _check_one_event([p for p in self._parts if source in (s["source"] for s in p.get("sources", []))])
         self.entries: List[Dict[str, Any]] = [e for p in self._parts for e in p.get("entries", [])]
 
     def _named(self) -> Iterator[Tuple[str, Dict[str, Any]]]:
