@@ -178,11 +178,11 @@ def test_cgroups_without_end_take_little_memory_and_are_all_in_the_sum(nhmtap, t
 @pytest.mark.parametrize("command", [["stat", "-G"], ["stat", "--for-each-cgroup"], ["profile", "-c", "1", "--by", "pid", "-G"],
                                      ["mem", "-c", "1", "--by", "page,cgroup", "-G"]], ids=" ".join)
 def test_patterns_beside_named_ones_are_measured_from_the_first_instruction_too(nhmtap, tmp_path, cgroup, command):
-    """200 cgroups, each there for less than a millisecond, and a named one with a backslash."""
+    """200 cgroups, each there for less than a millisecond, which all but the first ten fit two patterns, and a named one with a backslash."""
     path, folder = cgroup
     named = f"{folder}/a\\x2db"
     os.mkdir(named)
-    result = nhmtap.into(tmp_path / "out", command[0], *FAULTS, *command[1:], f"{path}/a\\x2db,{path}/[0-9]*", "--",
+    result = nhmtap.into(tmp_path / "out", command[0], *FAULTS, *command[1:], f"{path}/a\\x2db,{path}/[0-9]*,{path}/?*[0-9]", "--",
                          *inside(shlex.quote(named), *puppet.command(f"cgroups={folder},200,50", "faults=300")))
     remove(named)
     assert total(result) + lost(result) >= 200 * 50 + 300

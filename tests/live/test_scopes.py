@@ -139,6 +139,23 @@ def test_a_cgroup_that_is_named_through_another_mount_and_a_link_too_is_counted_
     assert 3000 <= counted < 4000
 
 
+@pytest.mark.parametrize("names", ["{tmp}/mount{path}/*", "{tmp}/link/o*", "{tmp}/link/../{path}/o?e,{tmp}/mount/**,{path}/*"])
+def test_a_pattern_through_another_mount_or_a_link_finds_what_is_there(nhmtap, tmp_path, cgroup, names):
+    path, folder = cgroup
+    (tmp_path / "link").symlink_to(folder)
+    for made in (tmp_path / "mount", f"{folder}/one"):
+        os.mkdir(made)
+    mounted = 'mount --make-rprivate /; mount -t cgroup2 none "$1"; shift; exec "$@"'
+    done = subprocess.run(["unshare", "-m", "sh", "-ec", mounted, "sh", tmp_path / "mount",
+                           *nhmtap.command("profile", *FAULTS, "-c", "1", "-G", names.format(tmp=tmp_path, path=path), "--by", "cgroup,pid", "--"),
+                           *inside(f"{folder}/one"), *command("faults=3000")], capture_output=True, text=True, check=True)
+    found = records.parse("".join(line for line in done.stdout.splitlines(True) if line.startswith("{")))  # the puppet speaks, too
+    pid = found[-1]["command"]["pid"]
+    counted, = [e["samples"] for r in found for e in r.get("entries", []) if r["type"] == "profile" and (e["cgroup"], e["pid"]) == (f"{path}/one", pid)]
+    assert 3000 <= counted + sum(found[-1]["samples"]["lost"].values()) and counted < 4000
+    assert not [r for r in found if r["type"] == "warning"]
+
+
 @pytest.mark.parametrize("name", ["{tmp}", "{tmp}/gone", "{tmp}/file", "/proc/self"])
 def test_a_name_that_leads_to_no_cgroup_is_refused(nhmtap, tmp_path, cgroup, name):
     (tmp_path / "gone").symlink_to(cgroup[1] + "/gone")

@@ -213,13 +213,15 @@ static bool fits_pattern(const struct activity *activity, const struct cgroup_pa
 static bool fits(const struct activity *activity, const char *path)
 {
 	const struct target *target = &activity->plan.target;
+	bool found = false;
 
+	/* All are tried: none that it fits is told as one that nothing fits. */
 	for (size_t i = 0; i < target->nr_patterns; i++)
 		if (fits_pattern(activity, &target->patterns[i], path)) {
 			target->patterns[i].fitted = true;
-			return true;
+			found = true;
 		}
-	return false;
+	return found;
 }
 
 static bool may_fit_below(const struct activity *activity, const char *path)

@@ -181,13 +181,25 @@ static void add_pattern(struct target *target, const char *text, bool container)
 		(struct cgroup_pattern){.text = xstrdup(text), .container = container};
 }
 
-static void add_cgroup_pattern(struct target *target, const char *name)
+/* Where the cgroups that a pattern fits are named in another way, too, the pattern becomes that of their
+ * paths below the mount. */
+static void add_cgroup_pattern(struct target *target, const char *name, const struct host *host)
 {
-	char *text = xmalloc(strlen(name) + 2);
+	char *start = xasprintf("%.*s", (int)cgroup_pattern_root(name), name);
+	char *folder = cgroup_folder(host, start), *elsewhere = NULL, *text, *parts;
 
-	append_parts(text, 0, name);
-	add_pattern(target, text, false);
+	if (look_into_cgroup(host, folder) == -ENOENT)
+		elsewhere = cgroup_folder_elsewhere(host, start);
+	text = elsewhere ? xasprintf("%s%s", below_mount(host, elsewhere), name + strlen(start))
+			 : xstrdup(below_mount(host, name));
+	parts = xmalloc(strlen(text) + 2);
+	append_parts(parts, 0, text);
+	add_pattern(target, parts, false);
+	free(parts);
 	free(text);
+	free(elsewhere);
+	free(folder);
+	free(start);
 }
 
 static int refuse_empty(const struct host *host, struct refusal *refusal)
@@ -291,7 +303,7 @@ static int plan_cgroups(struct target *target, const char *names, const struct h
 
 	while (!err && (name = strsep(&rest, ",")))
 		if (cgroup_is_pattern(name))
-			add_cgroup_pattern(target, below_mount(host, name));
+			add_cgroup_pattern(target, name, host);
 		else
 			err = add_cgroup(target, name, host, refusal);
 	free(copy);
