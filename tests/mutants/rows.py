@@ -447,8 +447,8 @@ MUTANTS = [
     # --- views of stored records -------------------------------------------------------------------
     Mutant(
         "error-of-the-others-only",
-        "user/view/weights.c", "(1 - share) * (1 - share) * part->square + share",
-        "share * share * part->square + share",
+        "user/output/share.c", "(1 - share) * (1 - share) * square + share",
+        "share * share * square + share",
         "pure/test_show.py::test_a_share_has_the_error_of_its_number_of_samples",
     ),
     Mutant(

@@ -59,9 +59,15 @@ def test_intervals_are_summed_up_and_the_largest_comes_first():
 
 
 def test_a_share_has_the_error_of_its_number_of_samples():
-    """1.96 standard deviations of a binomial share of 0.3 in 100."""
+    """The farther ends of Wilson's intervals: published tables have 21.9 % to 39.6 % for 30 in 100, and 34.2 % to 100 % for 2 in 2.
+    Two samples that have nearly all of the weight are worth as much as two alone."""
     found = rows(text_of(*stream(profile(*entries(large=70, small=30)))))
-    assert [row[2] for row in found] == ["9.0", "9.0"]
+    assert [row[2] for row in found] == ["9.6", "9.6"]
+    found = rows(text_of(*stream(profile(*entries(all=2)))))
+    assert [row[:3] for row in found] == [["2", "100.0%", "65.8"]]
+    heavy, light = {"comm": "a", "samples": 2, "period": 999}, {"comm": "b", "samples": 1, "period": 1}
+    found = rows(text_of(*stream(profile(heavy, light))))
+    assert [row[1] for row in found] == ["99.9%", "0.1%"] and [float(row[2]) for row in found] == [pytest.approx(65.7, abs=.3)] * 2
 
 
 def test_weights_are_periods_not_samples():

@@ -217,7 +217,7 @@ def test_each_kind_of_record_has_its_view(stored):
         assert re.search(r"request +cache +memory\nread +~0 +~2\nwrite +~20 +~22\n", screen)
         seen.type("5")
         screen = seen.until(shows("5 branches", "caller"))
-        assert rows(screen)[0] == ["100", "100.0%", "0.0", "10.0%", "caller", "called"]
+        assert rows(screen)[0] == ["100", "100.0%", "3.7", "10.0%", "caller", "called"]
         seen.type("6")
         screen = seen.until(shows("6 analysis", "memory"))
         assert re.search(r"60\.0 +60\.0 +~ +50\.0 +70\.0 .* stalled\n *25\.0 +25\.0 +~ +20\.0 +30\.0 .*   memory", screen)

@@ -342,6 +342,10 @@ def test_shares_of_a_profile_have_bounds():
     with pytest.raises(KeyError, match="warm has no sample; the largest are hot, cold"):
         profile["warm"]
     assert profile.share("warm").value == 0 and 0 < profile.share("warm").high < 0.04
+    few = module.Profile(programs.Done([{"type": "profile", "event": "cs", "samples": {"expected": 3, "aggregated": 3, "lost": {}}, "entries": [
+        {"samples": n, "period": weight, "code": {"symbol": name}} for name, n, weight in (("hot", 2, 999), ("cold", 1, 1))]},
+        {"type": "end"}], 0, None, None))
+    assert few["hot"].low < 0.35 and few["hot"].high > 0.999, "two samples: from 34 % on"
     uncertain = done({"hot": 80, "cold": 20}, 100)
     assert uncertain["hot"].low < 0.41 and uncertain["hot"].high > 0.89
     with pytest.raises(module.CannotTell):

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/visible.h"
+#include "output/share.h"
 #include "output/table.h"
 
 /* 1234567 → "1,234,567", in every locale. */
@@ -87,12 +88,9 @@ double row_share(json_int_t part, json_int_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
-/* The variance of an entry's weight, if each of its samples stands for the same. */
 static double square_of(const json_t *entry)
 {
-	double weight = calls_weight(entry), samples = integer(entry, "samples");
-
-	return samples ? weight * weight / samples : 0;
+	return share_square(calls_weight(entry), integer(entry, "samples"));
 }
 
 struct whole whole_of(const json_t *entries, const json_t *rest)
@@ -108,20 +106,16 @@ struct whole whole_of(const json_t *entries, const json_t *rest)
 	return whole;
 }
 
-#define NORMAL_95 1.96 /* standard deviations to either side of the mean that hold 95 % */
-
-/* A share s has the variance (1 - s)² own + s² others, by the weights' variances relative to the whole. */
 void row_weight(struct text *text, const json_t *entry, const struct whole *whole)
 {
-	double share = whole->weight ? calls_weight(entry) / whole->weight : 0, own = square_of(entry);
-	double variance = (1 - share) * (1 - share) * own + share * share * (whole->squares - own);
-	double half = whole->weight && variance > 0 ? NORMAL_95 * sqrt(variance) / whole->weight : 0;
+	double share = whole->weight ? calls_weight(entry) / whole->weight : 0;
+	double error = share_error(calls_weight(entry), square_of(entry), whole->weight, whole->squares);
 	char number[40];
 
 	text_add(text, "%12s %6.1f%%", row_grouped(integer(entry, "samples"), number, sizeof(number)),
 		 100 * share);
-	if (half > share / 10)
-		text_add(text, " %5.1f", 100 * half);
+	if (error > share / 10)
+		text_add(text, " %5.1f", 100 * error);
 	else
 		text_add(text, " %5s", "");
 }

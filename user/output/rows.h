@@ -27,15 +27,15 @@ double row_share(json_int_t part, json_int_t whole);
 /* All entries of a record, of which its rows are shares. */
 struct whole {
 	double weight;	/* what their samples stand for: see calls_weight() */
-	double squares; /* the variance of that, as samples come by chance */
+	double squares; /* the sum of their share_square() */
 };
 
 /* Sums up a list of entries and `rest`, which may be NULL. */
 struct whole whole_of(const json_t *entries, const json_t *rest);
 
-/* Adds the columns "samples", "share" and "±" of an entry or of `rest`. The last is half of the interval of
- * 95 % that the share has by its number of samples, in percentage points; blank if it is less than a tenth of
- * the share. */
+/* Adds the columns "samples", "share" and "±" of an entry or of `rest`. The last is how far the share
+ * may be off by the number of samples, in percentage points: see share_error(); blank if it is less than a
+ * tenth of the share. */
 void row_weight(struct text *text, const json_t *entry, const struct whole *whole);
 #define ROW_WEIGHT_HEADINGS "     samples   share     ±"
 

@@ -282,7 +282,7 @@ static const char *const help_text =
 	"  ?          this help\n"
 	"  q          quit\n"
 	"\n"
-	"± is half of the interval of 95 % of a share. ~ marks an estimate. Lines that begin with # say\n"
+	"± is how far a share may be off, by 95 %. ~ marks an estimate. Lines that begin with # say\n"
 	"what is missing. The view of health says whether the numbers can be trusted.\n";
 
 /* Until the user has moved, the cursor is on the first function. */

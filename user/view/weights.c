@@ -7,8 +7,7 @@
 #include "base/array.h"
 #include "output/calls.h"
 #include "output/member.h"
-
-#define NORMAL_95 1.96 /* standard deviations to either side of the mean that hold 95 % */
+#include "output/share.h"
 
 json_int_t count_sum(json_int_t one, json_int_t other)
 {
@@ -25,7 +24,7 @@ struct stood_for stood_for_by(const json_t *entry)
 		samples = integer(entry, "count");
 	if (sum <= 0)
 		return (struct stood_for){0};
-	return (struct stood_for){sum, (double)sum * sum / (samples > 0 ? samples : 1), samples};
+	return (struct stood_for){sum, share_square(sum, samples > 0 ? samples : 1), samples};
 }
 
 void stood_for_add(struct stood_for *to, const struct stood_for *more)
@@ -40,14 +39,9 @@ double weight_share(const struct stood_for *part, const struct stood_for *whole)
 	return whole->sum ? 100 * part->sum / whole->sum : 0;
 }
 
-/* A share s has the variance (1 - s)² own + s² others, by the weights' variances relative to the whole. */
 double weight_share_error(const struct stood_for *part, const struct stood_for *whole)
 {
-	double share = whole->sum ? part->sum / whole->sum : 0;
-	double others = fmax(whole->square - part->square, 0);
-	double variance = (1 - share) * (1 - share) * part->square + share * share * others;
-
-	return whole->sum ? 100 * NORMAL_95 * sqrt(variance) / whole->sum : 0;
+	return 100 * share_error(part->sum, part->square, whole->sum, whole->square);
 }
 
 double difference_error(const struct stood_for *before, const struct stood_for *now)

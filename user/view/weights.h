@@ -18,7 +18,7 @@ struct stood_for stood_for_by(const json_t *entry);
 
 void stood_for_add(struct stood_for *to, const struct stood_for *more);
 
-/* The part of a whole in percent, and half of the interval of 95 % that it has, in percentage points. */
+/* The part of a whole in percent, and how far that may be off (share_error()), in percentage points. */
 double weight_share(const struct stood_for *part, const struct stood_for *whole);
 double weight_share_error(const struct stood_for *part, const struct stood_for *whole);
 

@@ -195,16 +195,18 @@ class Weighed(NamedTuple):
 def share(name: str, part: Weighed, others: Iterable[Weighed], lost: int) -> Measured:
     """Returns the share of part in it and the others, between 0 and 1. The bound is Wilson's
     interval of 95 %: low if no lost sample belongs to part, high if all of them do. It is that of
-    as many equal samples as would vary as much."""
+    as many equal samples as would vary as much (as share_error() of the program)."""
     others = list(others)
     samples = part.samples + sum(other.samples for other in others)
     period = part.period + sum(other.period for other in others)
     if not samples or not period:
         return Measured(name, {"why": "there are no samples"}, None)
     value = part.period / period
-    variance = ((1 - value) ** 2 * part.square() +
-                value ** 2 * sum(other.square() for other in others)) / period ** 2
-    equal = value * (1 - value) / variance if variance else float(samples)
+    squares = sum(other.square() for other in others)
+    variance = ((1 - value) ** 2 * part.square() + value ** 2 * squares) / period ** 2
+    equal = period ** 2 / (part.square() + squares)
+    if variance:
+        equal = min(equal, value * (1 - value) / variance)
     more = lost * equal / samples
     low = _wilson(value * equal, equal + more)[0]
     high = _wilson(value * equal + more, equal + more)[1]
