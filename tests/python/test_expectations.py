@@ -52,32 +52,29 @@ def test_it(nhmtap):
 
 
 def test_an_event_with_a_name_of_its_own_is_judged_by_its_own_count(suite):
-    """Each touches more than 2000 pages. The second of one name is another event, unless it counts the same."""
+    """Each touches 3000 pages. The second of one name is another event, unless it counts the same."""
     outcome = suite("""
 FAULTS, SWITCHES = "software/config=2,name=x/", "software/config=3,name=x/"
 
-def touch():
-    b"".join(bytes([i % 256]) * 4096 for i in range(1, 3000))
-
 @pytest.mark.expect(FAULTS + ">2000", SWITCHES + "<1000", FAULTS + "<1e6")
 def test_two():
-    touch()
+    touch(3000)
 
 @pytest.mark.expect("software/config=3,name=page-faults/<1000", "page-faults>2000")
 def test_the_name_of_another():
-    touch()
+    touch(3000)
 
 @pytest.mark.expect("page-faults>2000", "software/config=2,name=page-faults/>2000")
 def test_one_in_two_spellings():
-    touch()
+    touch(3000)
 
 @pytest.mark.expect(FAULTS + "<1000")
 def test_too_many():
-    touch()
+    touch(3000)
 
 def test_a_block(nhmtap):
     with nhmtap.measure(SWITCHES, FAULTS):
-        touch()
+        touch(3000)
 """)
     for name in ("test_two", "test_the_name_of_another", "test_one_in_two_spellings", "test_a_block"):
         assert outcome.passed(name), outcome.text
