@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import queue
+import re
 import signal
 import socket
 import struct
@@ -507,6 +508,24 @@ def test_what_a_server_refuses_is_told_in_the_other_outputs(nhmtap, tmp_path, pu
     assert 'nhmtap_warnings_total{activity="session",cause="refused"} 2' in text
 
 
+@pytest.mark.parametrize("form, records", [("otlp", lambda body: 1), ("clickhouse", lambda body: len(list(native.rows(body))))])
+def test_each_record_that_a_server_refuses_is_told_once(nhmtap, tmp_path, puppet, form, records):
+    """A request also tells how many records are missing, which were refused before it. The metrics of OTLP's request are one."""
+    refusals, refused = 6, 0
+    with Receiver(*[(400, {})] * refusals) as receiver, counting(
+            nhmtap, tmp_path, puppet, {"format": form, "path": receiver.url("/any")}) as session:
+        def told():
+            return sum(int(number) for number in re.findall(r'"cause":"refused",.*"refused":(\d+),', session.text()))
+        for _ in range(refusals):
+            snapshots(session, puppet, 10)
+            request = receiver.next()
+            assert request.status == 400
+            refused += records(request.body)
+        until(lambda: snapshots(session, puppet, 1) or (receiver.next() and told() >= refused))
+        assert told() == refused
+        assert session.end().status == 0
+
+
 def test_what_is_rejected_of_the_last_request_is_told_by_the_status(nhmtap, tmp_path):
     with Receiver((200, *in_json(7, "too old"))) as receiver:
         result = nhmtap("stat", "-e", "page-faults", "-o", tmp_path / "out", "-o", f"otlp={receiver.url()}", "--", "true")
@@ -609,7 +628,7 @@ def test_a_run_that_ends_waits_for_what_is_on_its_way(nhmtap):
         assert otlp.total([request.body for request in receiver.rest()], "nhmtap.events", event="page-faults") > 0
 
 
-@pytest.mark.parametrize("place, why", [("json=http://127.0.0.1:1/", "makes no requests"),
+@pytest.mark.parametrize("place, why", [("json=http://127.0.0.1:1/", "makes no requests. Next: choose a format that does, such as otlp"),
                                         ("otlp=http://:x/", "")])
 def test_a_place_that_takes_no_requests_is_refused(nhmtap, tmp_path, place, why):
     result = nhmtap("stat", "-e", "cs", "-o", place, "--", "touch", tmp_path / "ran")

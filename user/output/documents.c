@@ -138,7 +138,7 @@ void documents_split(struct documents *documents, const struct half parts[2])
 	documents->bytes -= first->size;
 	free(first->bytes);
 	*second = *first;
-	second->records = 0;
+	second->records = second->missed = 0;
 	first->next = second;
 	first->goes_on = true;
 	if (!second->next)
@@ -154,8 +154,10 @@ void documents_taken(struct documents *documents)
 {
 	const struct document *first = documents->first;
 
-	if (first->goes_on && first->next)
+	if (first->goes_on && first->next) {
 		first->next->records += first->records;
+		first->next->missed += first->missed;
+	}
 	documents_pop(documents);
 }
 

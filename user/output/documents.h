@@ -23,7 +23,8 @@ struct document {
 	struct document *next;
 	char *bytes;
 	size_t size;
-	unsigned long long records;   /* number of records in it */
+	unsigned long long records;   /* that are missing if it is lost: those in it, and `missed` */
+	unsigned long long missed;    /* records that gaps in it tell of */
 	struct timespec since, until; /* the interval that it covers, CLOCK_REALTIME */
 	bool goes_on;		      /* the next one is another part of the same */
 };

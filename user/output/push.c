@@ -367,11 +367,11 @@ static void set_access(struct push *push)
 		push->headers = curl_slist_append(push->headers, json_string_value(header));
 }
 
-static int refuse_url(struct refusal *refusal, const char *url, const char *why)
+static int refuse_url(struct refusal *refusal, const char *url, const char *why, const char *next)
 {
 	refuse(refusal, STATUS_USAGE, PUSH_OPTION " '%.300s'", url);
 	because(refusal, "%s", why);
-	return instead(refusal, "write FORMAT=http://HOST:PORT/PATH");
+	return instead(refusal, "%s", next);
 }
 
 /* A URL is on the command line, which all users see, and in records. */
@@ -404,7 +404,7 @@ static bool is_url(const char *url, struct refusal *refusal)
 
 	curl_url_cleanup(parts);
 	if (code)
-		refuse_url(refusal, url, curl_url_strerror(code));
+		refuse_url(refusal, url, curl_url_strerror(code), "write FORMAT=http://HOST:PORT/PATH");
 	else if (user)
 		refuse_password(refusal, url);
 	return !code && !user;
@@ -440,7 +440,8 @@ static void close_push(struct push *push)
 static int check_push(const char *url, struct document_kind kind, struct refusal *refusal)
 {
 	if (!kind.media)
-		return refuse_url(refusal, url, "this format is a stream and makes no requests");
+		return refuse_url(refusal, url, "this format is a stream and makes no requests",
+				  "choose a format that does, such as otlp, pprof or clickhouse");
 	return late_need(&libcurl, PUSH_OPTION, url, refusal) || !is_url(url, refusal) ? -1 : 0;
 }
 
@@ -859,11 +860,13 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 		read_answer(push, documents->first);
 		documents_taken(documents);
 	} else {
+		const struct document *first = documents->first;
 		char line[160], why[200];
 
 		snprintf(why, sizeof(why), "status %ld of HTTP%s%s", status, push->answered ? ": " : "",
 			 first_line(push, line, sizeof(line)));
-		add_rejected(&push->refusals, documents->first, documents->first->records, why, strlen(why));
+		/* What its gaps tell of was lost, and told, before. */
+		add_rejected(&push->refusals, first, first->records - first->missed, why, strlen(why));
 		push->refusals.whole = true;
 		if (status != push->refused)
 			say("nhmtap: %s refuses what it is sent: %s; it is dropped, and counted%s", push->url,
@@ -871,7 +874,7 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 			    status == TOO_LARGE ? ". Next: a shorter interval (-I), or fewer entries "
 						  "(--top), make smaller requests"
 						: "");
-		documents->dropped += documents->first->records;
+		documents->dropped += first->records;
 		documents_pop(documents);
 		push->refused = status;
 	}

@@ -442,6 +442,7 @@ bool sink_cut(struct sink *sink, const struct timespec *since, const struct time
 		.bytes = queue->bytes,
 		.size = queue->used,
 		.records = records_in(sink, queue) + sink->missed,
+		.missed = sink->missed,
 		.since = *since,
 		.until = *until,
 	};
