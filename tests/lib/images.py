@@ -8,7 +8,6 @@ import subprocess
 import time
 
 import cgroups
-import containers
 from records import NHMTAP, Result
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -110,7 +110,7 @@ const struct option_row stream_rows[] = {
 	{'o', "output", "PLACE", OPTION_TEXTS, COMMON(outputs), .line_only = true,
 	 .help = "write to PLACE or FORMAT=PLACE instead of stdout; repeatable: FILE (overwritten; FILE.zst "
 		 "is compressed; %t in its name makes one file per interval), unix:PATH, tcp:HOST:PORT, a "
-		 "URL (otlp, pprof, metrics), listen (/metrics), - for stdout"},
+		 "URL (of otlp, pprof, clickhouse and others), listen (/metrics), - for stdout"},
 	{0, "append", NULL, OPTION_FLAG, COMMON(append), .line_only = true,
 	 .help = "with -o: append to files instead of replacing them"},
 	{0, "queue", "BYTES", OPTION_NUMBER, COMMON(queue_bytes), .least = 1 << 13, .most = 1ULL << 40,

@@ -249,7 +249,7 @@ REGISTER_FORMAT(openmetrics);
 
 static const struct format prometheus = {
 	.name = "prometheus",
-	.help = "the same in the form before OpenMetrics, for node exporter's textfile folder",
+	.help = "what openmetrics has, in the older form of Prometheus, for node exporter's textfile folder",
 	.measured = true,
 	.numbered = true,
 	.replaces = true,

@@ -698,7 +698,7 @@ REGISTER_FORMAT(otlp_profiles);
 
 static const struct format otlp_profiles_json = {
 	.name = "otlp-profiles-json",
-	.help = "the same as JSON: lines, or requests; implies -g",
+	.help = "what otlp-profiles has, as JSON: lines, or requests; implies -g",
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.linkage_names = true,
