@@ -213,8 +213,7 @@ def test_each_kind_of_record_has_its_view(stored):
             ["40", "32", "32", "▁▁▁▁▁█▁▁▁", "L3"], ["20", "256", "256", "▁▁▁▁▁▁▁▁█", "DRAM"]]
         assert shows("counted 50.0% of the time", "6 of 60 expected samples are missing: table_full")(screen)
         seen.type("4")
-        screen = seen.until(shows("off-core", "requests by kind"))
-        assert re.search(r"request +cache +memory\nread +~0 +~2\nwrite +~20 +~22\n", screen)
+        seen.until(lambda screen: re.search(r"request +cache +memory\nread +~0 +~2\nwrite +~20 +~22\n", screen))
         seen.type("5")
         screen = seen.until(shows("5 branches", "caller"))
         assert rows(screen)[0] == ["100", "100.0%", "3.7", "10.0%", "caller", "called"]
