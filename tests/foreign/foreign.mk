@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Suites that nobody here wrote, on the emulated machine: suites.py has them, and a table for each says what is expected.
+# Suites that nobody here wrote, on the emulated machine: foreign_suites.py has them, and a table for each says what is expected.
 FOREIGN := perf selftests libpfm4 papi likwid bpftrace perf_event_tests
 
 # S selects suites, C cases by parts of their names.

@@ -7,7 +7,7 @@
 
 A table (SUITE.txt) has a row for each test: its name, what comes out, and unless that is "pass", whose rule it is and the
 reason with its source, with tabs between them. A difference in either direction is a failure: so is a test that passes
-although its row says that it fails, one without a row, and a row without a test. suites.py has the suites."""
+although its row says that it fails, one without a row, and a row without a test. foreign_suites.py has the suites."""
 import argparse
 import concurrent.futures
 import os
@@ -100,19 +100,19 @@ def tell_progress(name, outcome, _):
 
 
 def main():
-    import suites
+    import foreign_suites
     options = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
     options.add_argument("folder")
-    options.add_argument("suite", nargs="+", choices=suites.SUITES)
+    options.add_argument("suite", nargs="+", choices=foreign_suites.SUITES)
     options.add_argument("--only", nargs="+", default=[])
     options.add_argument("--print", action="store_true")
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     options = options.parse_args()
     different = False
     for name in options.suite:
-        suite = suites.SUITES[name]
+        suite = foreign_suites.SUITES[name]
         folder = os.path.abspath(f"{options.folder}/{name}")
-        suites.build(name, folder)
+        foreign_suites.build(name, folder)
         rows = {} if options.print else table(name)
         left = {n for n, row in rows.items() if row.outcome == "left"}
         cases = [c for c in suite.cases(folder) if c.name not in left and (not options.only or any(w in c.name for w in options.only))]

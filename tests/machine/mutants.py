@@ -44,6 +44,7 @@ CPUID = "the machine is what it says of itself"
 WRITES = "the selftest writes no registers by itself"
 
 PMU, MEM, GLUE, UNCORE = "nhm_pmu.cc", "nhm_mem.cc", "nhm_glue.cc", "nhm_uncore.cc"
+PMU_HEADER = "nhm_pmu.h"
 MODELS = "nhm_models.inc"
 MUTANTS = [
     Mutant(
@@ -84,7 +85,7 @@ MUTANTS = [
     ),
     Mutant(
         "latency-off-by-one",
-        PMU, "ll_latency = latency;", "ll_latency = latency + 1;",
+        PMU_HEADER, "ll_latency = latency;", "ll_latency = latency + 1;",
         "machine/test_data_sources.py::test_a_load_behind_a_prefetch_waits_for_the_rest",
         unseen=MACHINE,
     ),
@@ -96,7 +97,7 @@ MUTANTS = [
     ),
     Mutant(
         "every-eighth-load-tagged",
-        PMU, "(lfsr >> 13 & 0xF) == 0xF", "(lfsr >> 14 & 7) == 7",
+        PMU_HEADER, "(lfsr >> 13 & 0xF) == 0xF", "(lfsr >> 14 & 7) == 7",
         "machine/test_pebs.py::test_all_loads_are_tagged_on_request",
         unseen=MACHINE,
     ),

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import foreign
-import suites
+import foreign_suites
 
 # Those of `perf test` that open events of the PMU, sample or read counters by themselves, and end within seconds.
 OF_PERF = ("mmap interface tests", "PERF_RECORD_* events & perf_sample fields", "Number of exit events of a simple workload",
@@ -17,10 +17,10 @@ DEBIANS = subprocess.run(["perf", "--version"], capture_output=True, text=True, 
 
 def differing(name, folder, wanted=None):
     """What differs from a suite's table, of the wanted cases or of all, and the names of the tests that ran."""
-    cases = [case for case in suites.SUITES[name].cases(folder) if wanted is None or case.name in wanted]
+    cases = [case for case in foreign_suites.SUITES[name].cases(folder) if wanted is None or case.name in wanted]
     rows = {n: row for n, row in foreign.table(name).items() if wanted is None or any(n == w or n.startswith(w + ": ") for w in wanted)}
     assert wanted is None or {case.name for case in cases} == set(wanted)
-    seen = foreign.run(suites.SUITES[name], cases, 2, lambda *_: None)
+    seen = foreign.run(foreign_suites.SUITES[name], cases, 2, lambda *_: None)
     return foreign.differences(rows, seen), seen
 
 
@@ -34,7 +34,7 @@ def test_what_perf_tests_of_the_pmu_comes_out_as_its_table_says():
 @pytest.mark.skipif(not DEBIANS, reason="the table is about the kernel of Debian 12")
 def test_the_kernels_selftests_of_perf_events_come_out_as_their_table_says(tmp_path):
     folder = str(tmp_path / "selftests")
-    suites.build("selftests", folder)
+    foreign_suites.build("selftests", folder)
     different, seen = differing("selftests", folder)
     assert not different, "\n".join(different)
     assert "remove_on_exec.exec_stress" in seen and "sigtrap_threads.signal_stress" in seen
@@ -55,7 +55,7 @@ def test_each_difference_from_a_table_is_said_in_both_directions(seen, said):
     assert foreign.differences(TABLE, seen) == said
 
 
-@pytest.mark.parametrize("name", suites.SUITES)
+@pytest.mark.parametrize("name", foreign_suites.SUITES)
 def test_each_test_that_does_not_pass_has_a_rule_and_a_reason_and_none_is_ours(name):
     rows = foreign.table(name)
     assert rows
@@ -69,7 +69,7 @@ def test_each_test_that_does_not_pass_has_a_rule_and_a_reason_and_none_is_ours(n
 
 def test_make_runs_all_suites():
     with open(os.path.join(foreign.HERE, "foreign.mk"), encoding="utf-8") as f:
-        assert f"FOREIGN := {' '.join(suites.SUITES)}\n" in f.read()
+        assert f"FOREIGN := {' '.join(foreign_suites.SUITES)}\n" in f.read()
 
 
 @pytest.mark.parametrize("suite, case, status, output, found", [
@@ -90,4 +90,4 @@ def test_make_runs_all_suites():
     ("libpfm4", "syst_count", 1, "CPU0   G0  1 2 INST_RETIRED:ANY_P\n", {"syst_count": "fail"}),
 ])
 def test_results_are_read_as_each_suite_says_them(suite, case, status, output, found):
-    assert suites.SUITES[suite].read(suites.Case(case, ""), status, output) == found
+    assert foreign_suites.SUITES[suite].read(foreign_suites.Case(case, ""), status, output) == found
