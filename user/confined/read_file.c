@@ -79,7 +79,7 @@ struct read_sizes {
 	size_t most, index_from;
 };
 
-/* Makes an index of a table that is larger than `from`. Returns whether there is one. */
+/* Makes an index of a table that is too large to be kept as a whole. Returns whether there is one. */
 static bool load_index(struct read_file *file, struct symbol_index **index, const struct chosen_table *table,
 		       bool data, const struct read_sizes *sizes)
 {

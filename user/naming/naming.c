@@ -123,14 +123,22 @@ size_t naming_memory(const struct naming *naming)
 	return naming->bytes;
 }
 
-/* The source to be dropped to make room: the least recently used one if it was unused for LEFT_OUT_S,
- * otherwise the one that was read last. The kernel's symbols stay. */
-static struct source *expendable(const struct naming *naming, const struct source *used)
+/* Whether a source can be dropped to make room, or its lines while its symbols stay. The kernel's stay. */
+static bool can_be_dropped(const struct naming *naming, const struct source *source, bool lines)
+{
+	if (lines)
+		return source_has_only_lines_kept(source);
+	return source != naming->kernel && !source->left_out;
+}
+
+/* The source that makes room: the least recently used one if it was unused for LEFT_OUT_S, otherwise the one
+ * that was read last. */
+static struct source *expendable(const struct naming *naming, const struct source *used, bool lines)
 {
 	struct source *last = NULL;
 
 	for (struct source *source = naming->oldest; source; source = source->newer) {
-		if (source == naming->kernel || source == used || source->left_out)
+		if (source == used || !can_be_dropped(naming, source, lines))
 			continue;
 		if (clock_seconds() - source->used_at >= LEFT_OUT_S)
 			return source;
@@ -147,22 +155,6 @@ static size_t counted(const struct naming *naming)
 	return naming->bytes - (naming->settings.few_lines && naming->kernel ? naming->kernel->bytes : 0);
 }
 
-/* The source whose lines are to be dropped, while its symbols stay; chosen as in expendable(). */
-static struct source *expendable_lines(const struct naming *naming, const struct source *used)
-{
-	struct source *last = NULL;
-
-	for (struct source *source = naming->oldest; source; source = source->newer) {
-		if (source == used || !source_has_only_lines_kept(source))
-			continue;
-		if (clock_seconds() - source->used_at >= LEFT_OUT_S)
-			return source;
-		if (!last || source->read_at >= last->read_at)
-			last = source;
-	}
-	return last;
-}
-
 /* Makes room for `few_lines`. Files that are named by turns would otherwise be read at each turn. One whose
  * lines have grown beyond the whole limit is left to be read again: it then has room for lines elsewhere. */
 static void leave_out_lines(struct naming *naming, const struct source *used)
@@ -171,7 +163,7 @@ static void leave_out_lines(struct naming *naming, const struct source *used)
 
 	if (!used && naming->newest && naming->newest->bytes > naming->settings.memory)
 		used = naming->newest;
-	while (counted(naming) > naming->settings.memory && (source = expendable_lines(naming, used))) {
+	while (counted(naming) > naming->settings.memory && (source = expendable(naming, used, true))) {
 		source_drop_lines(source);
 		weigh(naming, source);
 	}
@@ -182,7 +174,8 @@ static void leave_out(struct naming *naming, const struct source *used)
 {
 	struct source *source;
 
-	while (naming_memory(naming) > naming->settings.memory && (source = expendable(naming, used))) {
+	while (naming_memory(naming) > naming->settings.memory &&
+	       (source = expendable(naming, used, false))) {
 		source_empty(source);
 		source->left_out = source->no_room = true;
 		source->why = SOURCE_NO_ROOM;
@@ -191,32 +184,27 @@ static void leave_out(struct naming *naming, const struct source *used)
 	}
 }
 
-/* Drops the least recently used sources but the kernel's symbols. */
+/* Drops the least recently used sources; the kernel's symbols only if they count. */
 static void forget_oldest(struct naming *naming, const struct source *used)
 {
 	for (struct source *source = naming->oldest, *newer;
 	     source && source != used && counted(naming) > naming->settings.memory; source = newer) {
 		newer = source->newer;
-		if (source != naming->kernel)
+		if (source != naming->kernel || !naming->settings.few_lines)
 			forget(naming, source);
 	}
 }
 
-/* Drops the least recently used sources while the limit is exceeded, but not `used`, to which the name to be
- * returned belongs; NULL: the caller does not need the last name any more. */
+/* Makes room while the limit is exceeded, but keeps `used`, to which the name to be returned belongs; NULL:
+ * the caller does not need the last name any more. */
 static void keep_limit(struct naming *naming, const struct source *used)
 {
-	if (naming->settings.few_lines) {
+	if (naming->settings.few_lines)
 		leave_out_lines(naming, used);
-		forget_oldest(naming, used);
-		return;
-	}
-	if (naming->settings.sparing) {
+	if (naming->settings.sparing)
 		leave_out(naming, used);
-		return;
-	}
-	while (naming->oldest && naming->oldest != used && naming_memory(naming) > naming->settings.memory)
-		forget(naming, naming->oldest);
+	else
+		forget_oldest(naming, used);
 }
 
 void naming_forget(struct naming *naming, __u64 since)
