@@ -96,16 +96,7 @@ static const char *again_of(const struct option_row *row)
 	static const char *const texts[] = {
 		[AGAIN_REPLACES] = "replaces", [AGAIN_JOINS] = "joins", [AGAIN_REFUSED] = "refused"};
 
-	switch (row->kind) {
-	case OPTION_LIST:
-	case OPTION_TEXTS:
-	case OPTION_WHOLE:
-		return "joins";
-	case OPTION_TEXT:
-		return texts[row->again];
-	default:
-		return "replaces";
-	}
+	return texts[option_again(row)];
 }
 
 static void add_option(const struct option_row *row, void *context)

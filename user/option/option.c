@@ -121,6 +121,13 @@ static int take_seconds(struct options *options, const struct option_row *row, c
 	return instead(refusal, "for example --%s 2.5", row->name);
 }
 
+enum option_again option_again(const struct option_row *row)
+{
+	bool joins = row->kind == OPTION_LIST || row->kind == OPTION_TEXTS || row->kind == OPTION_WHOLE;
+
+	return joins ? AGAIN_JOINS : row->again;
+}
+
 static int take_text(struct options *options, const struct option_row *row, const char *argument,
 		     struct refusal *refusal)
 {

@@ -36,7 +36,8 @@ enum option_values {
 	VALUES_CPUS,	/* names of CPUs that have tables: nehalem-ep */
 };
 
-/* What a text does that is given several times. Of a flag, a word and a number the last one counts. */
+/* What an option does that is given several times. A row says it of a text; the other kinds have one way
+ * each. */
 enum option_again {
 	AGAIN_REPLACES, /* the last one counts, as of a number */
 	AGAIN_JOINS,	/* a list: the values are joined with ',' */
@@ -111,6 +112,9 @@ int option_take(struct options *options, const struct option_row *row, const jso
 
 /* Returns the JSON Schema of a row's value: a new reference. */
 json_t *option_schema(const struct option_row *row);
+
+/* What a further value of an option does to those before it. */
+enum option_again option_again(const struct option_row *row);
 
 /* Prints the help on a command's options. */
 void options_help(const struct command *command, FILE *out);

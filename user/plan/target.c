@@ -175,6 +175,21 @@ static int look_into_cgroup(const struct host *host, const char *folder)
 	return length >= 0 || length == -EOPNOTSUPP ? 0 : length;
 }
 
+/* Returns the folder of the cgroup that a name leads to in any way, which the caller frees. `err`: 0, or
+ * -errno where there is no such cgroup below the mount, or it can't be looked into. */
+static char *find_cgroup(const struct host *host, const char *name, int *err)
+{
+	char *folder = cgroup_folder(host, name), *elsewhere;
+
+	*err = look_into_cgroup(host, folder);
+	elsewhere = *err == -ENOENT ? cgroup_folder_elsewhere(host, name) : NULL;
+	if (!elsewhere)
+		return folder;
+	free(folder);
+	*err = look_into_cgroup(host, elsewhere);
+	return elsewhere;
+}
+
 static void add_pattern(struct target *target, const char *text, bool container)
 {
 	*xappend(target->patterns, target->nr_patterns) =
@@ -185,19 +200,17 @@ static void add_pattern(struct target *target, const char *text, bool container)
  * paths below the mount. */
 static void add_cgroup_pattern(struct target *target, const char *name, const struct host *host)
 {
-	char *start = xasprintf("%.*s", (int)cgroup_pattern_root(name), name);
-	char *folder = cgroup_folder(host, start), *elsewhere = NULL, *text, *parts;
+	size_t root = cgroup_pattern_root(name);
+	char *start = xasprintf("%.*s", (int)root, name), *folder, *text, *parts;
+	int err;
 
-	if (look_into_cgroup(host, folder) == -ENOENT)
-		elsewhere = cgroup_folder_elsewhere(host, start);
-	text = elsewhere ? xasprintf("%s%s", below_mount(host, elsewhere), name + strlen(start))
-			 : xstrdup(below_mount(host, name));
+	folder = find_cgroup(host, start, &err);
+	text = xasprintf("%s%s", below_mount(host, folder), name + root);
 	parts = xmalloc(strlen(text) + 2);
 	append_parts(parts, 0, text);
 	add_pattern(target, parts, false);
 	free(parts);
 	free(text);
-	free(elsewhere);
 	free(folder);
 	free(start);
 }
@@ -220,19 +233,12 @@ static bool is_named(const struct target *target, const char *folder)
 
 static int add_cgroup(struct target *target, char *name, const struct host *host, struct refusal *refusal)
 {
-	char *folder, *elsewhere;
+	char *folder;
 	int err;
 
 	if (!*name)
 		return refuse_empty(host, refusal);
-	folder = cgroup_folder(host, name);
-	err = look_into_cgroup(host, folder);
-	elsewhere = err == -ENOENT ? cgroup_folder_elsewhere(host, name) : NULL;
-	if (elsewhere) {
-		free(folder);
-		folder = elsewhere;
-		err = look_into_cgroup(host, folder);
-	}
+	folder = find_cgroup(host, name, &err);
 	if (is_named(target, folder)) {
 		free(folder);
 		return 0;
