@@ -2,6 +2,7 @@
 """--expect: the outcome of an expectation, and the exit status. A program makes a given number of page
 faults."""
 import json
+import re
 
 import pytest
 from puppet import Puppet
@@ -161,6 +162,48 @@ def test_a_limit_may_have_a_suffix(nhmtap, text, limit):
 def test_a_suffix_that_does_not_suit_is_refused(nhmtap, text, words):
     result = nhmtap("stat", "--expect", text, "--", "true")
     assert result.status == 1 and words in result.err
+
+
+@pytest.mark.parametrize("name", ["elapsed", "Elapsed", "duration_time"])
+@pytest.mark.parametrize("comparison, outcome, status", [("<60s", "met", 0), (">= 60000 ms", "failed", 4),
+                                                         ("<1us", "failed", 4)])
+def test_the_elapsed_time_is_that_of_the_command(nhmtap, name, comparison, outcome, status):
+    result = nhmtap("stat", "--expect", name + comparison, "--", "sleep", "0.01")
+    record = result.one("expectation")
+    assert (record["metric"], record["outcome"], record["unit"]) == (name, outcome, "ns")
+    assert result.status == status
+    assert record["value"] == result.one("end")["command"]["elapsed_ns"] >= 10_000_000
+    assert record["bound"] == {"level": 1, "low": record["value"], "high": record["value"]}
+    assert "task-clock" in [count["event"] for count in result.of("count")]  # the default events
+
+
+def test_the_elapsed_time_of_each_execution_is_expected_once(nhmtap):
+    result = nhmtap("stat", "-r", "3", "-e", "page-faults", "-a", "--per", "cpu", "--expect", "elapsed>10ms",
+                    "--", "sleep", "0.01")
+    assert [(r["repeat"], r["outcome"]) for r in result.of("expectation")] == [(n, "met") for n in (1, 2, 3)]
+    assert sum(r["value"] for r in result.of("expectation")) == result.one("end")["command"]["elapsed_ns"]
+    assert {count["event"] for count in result.of("count")} == {"page-faults"}
+
+
+def test_without_a_command_the_elapsed_time_is_that_of_the_counting(nhmtap):
+    result = expecting(nhmtap, "elapsed<60s", more=["-e", "page-faults"])
+    assert (result.one("expectation")["outcome"], result.status) == ("met", 0)
+    assert result.one("expectation")["value"] == result.one("count")["duration_ns"]
+
+
+@pytest.mark.parametrize("text, words", [
+    ("elapsed<2", "its limit has no unit of time"), ("duration_time<2M", "'elapsed<2s'"),
+    ("elapsed<2%", "its limit has no unit of time"), ("elapsed:u<2s", "it is no event, but read from a clock"),
+    ("user_time<2s", "--expect takes 'elapsed<2s'"),
+])
+def test_an_elapsed_time_that_is_no_time_is_refused(nhmtap, text, words):
+    result = nhmtap("stat", "--expect", text, "--", "true")
+    assert result.status == 1 and words in result.err
+
+
+def test_a_table_has_the_unit_of_what_was_expected(nhmtap):
+    result = nhmtap("stat", "--format", "table", "--expect", "elapsed>60s", "--", "true")
+    assert re.search(r"NOT AS EXPECTED +elapsed>60s: [\d,]+ ns$", result.out, re.MULTILINE)
 
 
 def test_what_was_not_as_expected_is_said_on_stderr(nhmtap):

@@ -111,7 +111,7 @@ static int plan_expectations(struct plan *plan, const struct texts *texts, const
 			return -1;
 		if (!is_share(host, expectation->name))
 			return refuse_share(host, expectation, refusal);
-		expectation->of_metric = true;
+		expectation->of = OF_METRIC;
 	}
 	return 0;
 }

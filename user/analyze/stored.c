@@ -171,7 +171,7 @@ static int parse_expected(struct expectations *expectations, const struct texts 
 
 		if (!expectation)
 			return -1;
-		expectation->of_metric = true;
+		expectation->of = OF_METRIC;
 	}
 	return 0;
 }

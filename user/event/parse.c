@@ -738,7 +738,8 @@ static int refuse_umask(struct event_parser *parser, const char *name)
 
 static bool is_tool(const char *name)
 {
-	return !strcmp(name, "duration_time") || !strcmp(name, "user_time") || !strcmp(name, "system_time");
+	return !strcmp(name, "duration_time") || !strcmp(name, "elapsed") || !strcmp(name, "user_time") ||
+	       !strcmp(name, "system_time");
 }
 
 static bool is_breakpoint(const char *name)
@@ -765,9 +766,9 @@ static const struct foreign_kind {
 	bool (*is)(const char *name);
 	const char *what, *instead;
 } foreign_kinds[] = {
-	{is_tool, "it is no event: perf reads a clock for it",
-	 "each count has its interval as duration_ns, and nhmtap stat ends with the elapsed, user and system "
-	 "time"},
+	{is_tool, "it is no event, but read from a clock",
+	 "each count has its interval as duration_ns, nhmtap stat ends with the elapsed, user and system "
+	 "time, and its --expect takes 'elapsed<2s'"},
 	{is_breakpoint, "it is a breakpoint, and only events that count are taken", "use perf stat, or gdb"},
 	{is_bpf_file, "it is the file of a BPF program, and only events are taken", "use bpftool prog load"},
 	{is_tracepoint, "there is no event of this name, and tracepoints (SYSTEM:NAME) are not taken",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Expectations of counts and metrics: "ipc>0.8", "page-faults<=10k", "task-clock<20ms". Pure. */
+/* Expectations of counts, metrics and the elapsed time: "ipc>0.8", "page-faults<=10k", "elapsed<2s". Pure. */
 #pragma once
 
 #include "base/refusal.h"
@@ -7,12 +7,12 @@
 
 struct expectation {
 	const char *text; /* the user's text; owned by the caller */
-	char name[160];	  /* of the metric or event */
+	char name[160];	  /* of what is compared */
 	enum comparison { LESS, AT_MOST, MORE, AT_LEAST, EQUAL } comparison;
 	double limit;	 /* if is_time, in nanoseconds */
 	bool is_time;	 /* the limit was written with a unit of time: "10ms" */
 	bool is_percent; /* the limit was written in percent: "20%" */
-	bool of_metric;
+	enum expected_of { OF_EVENT, OF_METRIC, OF_ELAPSED } of;
 	size_t place; /* index of the metric or event in the plan */
 };
 
@@ -23,7 +23,7 @@ struct expectations {
 
 enum outcome { MET, FAILED, CANNOT_TELL };
 
-/* Parses the text, without of_metric and place, and appends it to the list, which the caller frees. Returns
+/* Parses the text, without `of` and place, and appends it to the list, which the caller frees. Returns
  * the expectation, valid until the next one is appended, or NULL with the refusal. */
 struct expectation *expectations_add(struct expectations *expectations, const char *text,
 				     struct refusal *refusal);

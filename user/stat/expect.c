@@ -16,6 +16,17 @@ static bool names_metric(const struct host *host, const char *name)
 	return metric_find(host, plain);
 }
 
+/* A metric or event of a table of the user's may have this name too, and is meant then. */
+static bool is_elapsed(const char *name)
+{
+	return !strcasecmp(name, "elapsed") || !strcasecmp(name, "duration_time");
+}
+
+static enum expected_of kind_of(const struct host *host, const char *name)
+{
+	return names_metric(host, name) ? OF_METRIC : is_elapsed(name) ? OF_ELAPSED : OF_EVENT;
+}
+
 int expect_parse(struct plan *plan, const struct texts *texts, const struct host *host,
 		 struct refusal *refusal)
 {
@@ -25,9 +36,17 @@ int expect_parse(struct plan *plan, const struct texts *texts, const struct host
 
 		if (!expectation)
 			return -1;
-		expectation->of_metric = names_metric(host, expectation->name);
+		expectation->of = kind_of(host, expectation->name);
 	}
 	return 0;
+}
+
+bool expect_counts(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->expectations.nr; i++)
+		if (plan->expectations.list[i].of != OF_ELAPSED)
+			return true;
+	return false;
 }
 
 char *expect_metrics(const struct plan *plan, const struct options *options)
@@ -38,7 +57,7 @@ char *expect_metrics(const struct plan *plan, const struct options *options)
 
 	fprintf(file, "%s", options->metrics ? options->metrics : "");
 	for (size_t i = 0; i < plan->expectations.nr; i++)
-		if (plan->expectations.list[i].of_metric)
+		if (plan->expectations.list[i].of == OF_METRIC)
 			fprintf(file, "%s%s", ftell(file) ? "," : "", plan->expectations.list[i].name);
 	xclose_memstream(file);
 	if (size)
@@ -87,12 +106,30 @@ static int bind_event(struct plan *plan, struct host *host, struct expectation *
 	return instead(refusal, "write an expectation for each");
 }
 
-/* A limit in seconds suits only what is counted in nanoseconds, and one in percent what is in percent. */
+static const char *unit_of(const struct plan *plan, const struct expectation *expectation)
+{
+	switch (expectation->of) {
+	case OF_METRIC:
+		return plan->metrics.list[expectation->place].known->unit;
+	case OF_ELAPSED:
+		return "ns";
+	case OF_EVENT:
+		break;
+	}
+	return plan->events.list[expectation->place].unit;
+}
+
+/* A limit in seconds suits only what is counted in nanoseconds, and one in percent what is in percent. A bare
+ * number for the elapsed time would be taken for seconds by some, and is in nanoseconds elsewhere. */
 static int check_unit(const struct plan *plan, const struct expectation *expectation, struct refusal *refusal)
 {
-	const char *unit = expectation->of_metric ? plan->metrics.list[expectation->place].known->unit
-						  : plan->events.list[expectation->place].unit;
+	const char *unit = unit_of(plan, expectation);
 
+	if (expectation->of == OF_ELAPSED && !expectation->is_time) {
+		refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", expectation->text);
+		because(refusal, "its limit has no unit of time");
+		return instead(refusal, "write ns, us, ms or s behind the number: 'elapsed<2s'");
+	}
 	if ((!expectation->is_time || !strcmp(unit, "ns")) &&
 	    (!expectation->is_percent || !strcmp(unit, "%")))
 		return 0;
@@ -107,9 +144,9 @@ int expect_bind(struct plan *plan, struct host *host, struct refusal *refusal)
 	for (size_t i = 0; i < plan->expectations.nr; i++) {
 		struct expectation *expectation = &plan->expectations.list[i];
 
-		if (expectation->of_metric)
+		if (expectation->of == OF_METRIC)
 			bind_metric(plan, expectation);
-		else if (bind_event(plan, host, expectation, refusal))
+		else if (expectation->of == OF_EVENT && bind_event(plan, host, expectation, refusal))
 			return -1;
 		if (check_unit(plan, expectation, refusal))
 			return -1;

@@ -49,7 +49,8 @@ json_t *expectation_record(const struct expectation *expectation, const struct e
 	json_object_set_new(record, "outcome", json_string(outcomes[*outcome]));
 	if (*outcome == CANNOT_TELL)
 		json_object_set_new(record, "why", text(why_open(finding)));
-	json_object_set_new(record, expectation->of_metric ? "metric" : "event", text(expectation->name));
+	json_object_set_new(record, expectation->of == OF_EVENT ? "event" : "metric",
+			    text(expectation->name));
 	json_object_set_new(record, "operator", json_string(expectation_operator(expectation)));
 	json_object_set_new(record, "limit", value_real(expectation->limit));
 	if (*finding->unit)

@@ -29,7 +29,7 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 		because(refusal, "there is no command to run again");
 		return instead(refusal, "give -- COMMAND");
 	}
-	metrics_asked = options->metrics || own->expect.nr;
+	metrics_asked = options->metrics || expect_counts(plan);
 	if (!text && !metrics_asked)
 		text = plan_default_counted(plan, host);
 	metrics = expect_metrics(plan, options);

@@ -213,7 +213,7 @@ static void expectation_table(struct text *text, const struct stream *stream, co
 	static const char *const words[][2] = {
 		{"met", "as expected"}, {"failed", "NOT AS EXPECTED"}, {"cannot_tell", "CAN'T TELL"}};
 	const json_t *value = json_object_get(record, "value");
-	const char *outcome = string(record, "outcome");
+	const char *outcome = string(record, "outcome"), *unit = string(record, "unit");
 	char number[40] = "no value";
 	double measured = json_number_value(value);
 
@@ -223,7 +223,8 @@ static void expectation_table(struct text *text, const struct stream *stream, co
 	if (value)
 		shown_number(value, number, sizeof(number));
 	add_row_name(text, record);
-	text_add(text, "%s: %s", string(record, "expectation"), number);
+	text_add(text, "%s: %s%s%s", string(record, "expectation"), number, value && *unit ? " " : "",
+		 value ? unit : "");
 	add_bound(text, record, measured);
 	if (*string(record, "why"))
 		text_add(text, "; %s", string(record, "why"));

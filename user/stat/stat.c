@@ -219,6 +219,17 @@ static void find_count(const struct activity *activity, const struct tally_row *
 	finding->bound.high *= event->scale;
 }
 
+/* The time of the command, as in `end`, or of the counting if nhmtap didn't see it end. */
+static void find_elapsed(const struct activity *activity, struct expected_finding *finding)
+{
+	const struct counting *stat = activity->state;
+	const struct child *child = &activity->session->child;
+	double ns = child->exited ? child->spent.elapsed_ns : stat->duration_ns;
+
+	*finding = (struct expected_finding){
+		.there = true, .value = ns, .bound = {.low = ns, .high = ns}, .unit = "ns"};
+}
+
 /* Says on stderr why the exit status is not 0. A table says it itself. */
 static void say_outcome(const struct activity *activity, const json_t *record)
 {
@@ -237,6 +248,7 @@ static void say_outcome(const struct activity *activity, const json_t *record)
 		    json_number_value(json_object_get(record, "value")), unit ? " " : "", unit ? unit : "");
 }
 
+/* The row is NULL if the expectation is of the elapsed time. */
 static int report_expectation(struct activity *activity, const struct expectation *expectation,
 			      const struct tally_row *row)
 {
@@ -246,14 +258,23 @@ static int report_expectation(struct activity *activity, const struct expectatio
 	enum outcome outcome;
 	json_t *record;
 
-	if (expectation->of_metric)
+	switch (expectation->of) {
+	case OF_ELAPSED:
+		find_elapsed(activity, &finding);
+		break;
+	case OF_METRIC:
 		find_metric(activity, row, &activity->plan.metrics.list[expectation->place], &finding, why,
 			    sizeof(why));
-	else
+		break;
+	case OF_EVENT:
 		find_count(activity, row, expectation->place, &finding, why);
+		break;
+	}
 	record = expectation_record(expectation, &finding, &outcome);
-	tally_put(record, &stat->tally, row);
-	activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
+	if (row) {
+		tally_put(record, &stat->tally, row);
+		activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
+	}
 	if (activity->options->repeats)
 		json_object_set_new(record, "repeat", json_integer(activity->session->repeat));
 	if (outcome != MET)
@@ -263,21 +284,25 @@ static int report_expectation(struct activity *activity, const struct expectatio
 	return activity_write(activity, record);
 }
 
+static bool concerns(const struct expectation *expectation, const struct tally_row *row)
+{
+	return expectation->of == OF_METRIC || (expectation->of == OF_EVENT && row->has[expectation->place]);
+}
+
 /* An expectation must be met by every row that has its event or metric. */
 static int report_expectations(struct activity *activity)
 {
 	const struct counting *stat = activity->state;
 	int err = 0;
 
-	for (size_t e = 0; e < activity->plan.expectations.nr; e++) {
+	for (size_t e = 0; e < activity->plan.expectations.nr && !err; e++) {
 		const struct expectation *expectation = &activity->plan.expectations.list[e];
 
-		for (size_t r = 0; r < stat->tally.nr && !err; r++) {
-			const struct tally_row *row = &stat->tally.rows[r];
-
-			if (expectation->of_metric || row->has[expectation->place])
-				err = report_expectation(activity, expectation, row);
-		}
+		if (expectation->of == OF_ELAPSED)
+			err = report_expectation(activity, expectation, NULL);
+		for (size_t r = 0; r < stat->tally.nr && !err; r++)
+			if (concerns(expectation, &stat->tally.rows[r]))
+				err = report_expectation(activity, expectation, &stat->tally.rows[r]);
 	}
 	return err;
 }
