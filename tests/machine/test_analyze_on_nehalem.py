@@ -4,6 +4,7 @@ there is the machine's own number (user/machine/README.md), so that the share of
 text and the cycles that perf's event counts."""
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -238,6 +239,14 @@ def test_the_load_that_waits_for_memory_is_named(guest):
     assert [name for name, share in analysis["shares"].items() if "sampled" in share] == ["dram_bound"]
 
 
+def test_what_is_found_by_cycles_has_one_sample_of_many_cycles(guest):
+    """No precise event is of fetches, so their place is that of the cycles, however few the fetches are. Samples of every
+    few cycles would be of the kernel's work for samples."""
+    share = merged(analyze(guest, "codepages", where="--where 1"))["shares"]["fetch_beyond"]
+    period = int(re.fullmatch("profile -e cycles --by line -c ([0-9]+)", share["sampled"]["by"])[1])
+    assert period > 1000 and share["where"][0]["symbol"] == "turn" and share["where"][0]["share"] > 0.5
+
+
 def test_what_a_load_costs_is_measured_in_the_same_run(guest):
     """The machine serves a load in 10, 38 or 190 cycles, of which a load from the first level takes 4."""
     for level, cost in COST.items():
@@ -312,6 +321,25 @@ def test_the_code_of_the_largest_share_is_annotated_if_asked(guest):
     assert annotation["of_share"] == "dram_bound" and annotation["function"] == "chase_site"
     place, most = hot(annotation)
     assert place % 0x1000 == in_file("chase_site") and most["samples"] > 0.9 * annotation["sampled"]
+
+
+# Why a share is not annotated.
+UNANNOTATED = {
+    "chase memory": ("dram_bound", "the code that has most of its samples has no name, in {program}"),
+    "graph": ("branch_mispredicts", "it is found by branch, whose samples are not of instructions"),
+}
+
+
+@pytest.mark.parametrize("command", UNANNOTATED)
+def test_a_share_whose_code_cannot_be_annotated_says_why(nhmtap, tmp_path, command):
+    name, *arguments = command.split()
+    program, out = tmp_path / name, tmp_path / "out"
+    subprocess.run(["strip", "-o", program, known.path(name)], check=True)
+    nhmtap("analyze", "--machine", "-q", "--annotate", "-r", "2", "-o", out, "--", program, *arguments)
+    records = parse(out.read_text())
+    share, why = UNANNOTATED[command]
+    assert merged(records)["shares"][share]["sampled"]["unannotated"] == why.format(program=program)
+    assert share not in {record["of_share"] for record in records if record["type"] == "annotation"}
 
 
 def test_loads_are_annotated_with_their_latency_and_source(guest):

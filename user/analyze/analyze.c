@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/visible.h"
+#include "event/encoding.h"
 #include "host/idle.h"
 #include "option/command.h"
 #include "stat/expectation_record.h"
@@ -313,23 +314,47 @@ static bool may_look_again(const struct activity *activity)
 	       (is_repeated(activity) || (!activity->session->command && options->duration_s > 0));
 }
 
-/* The event that a share's command samples, without modifiers. Returns buffer, which is empty if it names
- * none. */
-static char *located_event(const struct known_share *known, char *buffer, size_t size)
+/* The event that a share's command samples, as a list of one; empty if it names none. */
+static void located_event(const struct known_share *known, struct host *host, struct events *located)
 {
 	const char *event = known->locate ? strstr(known->locate, "-e ") : NULL;
+	struct refusal ignored = {0};
+	char name[128];
 
-	snprintf(buffer, size, "%.*s", event ? (int)strcspn(event + 3, " :") : 0, event ? event + 3 : "");
-	return buffer;
+	if (!event)
+		return;
+	event += strlen("-e ");
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(event, " "), event);
+	events_parse(name, host, located, &ignored);
 }
 
-/* How often it occurs. If it is not counted, about as often as what the share counts. */
-static double occurrences_of(const struct measured_run *counted, const struct known_share *known,
-			     const struct measured_share *measured)
+static bool is_same(const struct perf_event_attr *one, const struct perf_event_attr *other, struct host *host)
 {
-	char name[128];
-	double occurred = measure_event(counted, located_event(known, name, sizeof(name)));
+	/* A precise event counts the same as others, though the kernel may encode it otherwise. */
+	struct perf_event_attr plain = *one;
+	struct encoding a, b;
 
+	plain.precise_ip = 0;
+	return plain.exclude_user == other->exclude_user && plain.exclude_kernel == other->exclude_kernel &&
+	       encoding_of(&plain, host, &a) && encoding_of(other, host, &b) && a.config == b.config &&
+	       a.config1 == b.config1;
+}
+
+/* How often the event that a share's command samples occurs, whatever name the tree has for it. If it is not
+ * counted, about as often as what the share counts. */
+static double occurrences_of(const struct activity *activity, const struct measured_run *counted,
+			     const struct known_share *known, const struct measured_share *measured)
+{
+	const struct analysis *analysis = activity->state;
+	struct host *host = &activity->session->host;
+	struct events located = {0};
+	double occurred = 0;
+
+	located_event(known, host, &located);
+	for (size_t i = 0; located.nr && i < analysis->all.nr && !occurred; i++)
+		if (is_same(&located.list[0].attr, &analysis->all.list[i].attr, host))
+			occurred = measure_event(counted, i);
+	events_release(&located);
 	return occurred || !measured || !measured->there ? occurred : counted->whole * measured->value;
 }
 
@@ -421,7 +446,7 @@ static void find_where(struct activity *activity, const struct measured_run *cou
 					  .shares = xcalloc(account->nr + 1, sizeof(*occurrences.shares))};
 
 	for (size_t i = 0; i < account->nr; i++)
-		occurrences.shares[i] = occurrences_of(counted, account->list[i].known,
+		occurrences.shares[i] = occurrences_of(activity, counted, account->list[i].known,
 						       i < counted->tree->nr_shares ? &measured[i] : NULL);
 	where_add(activity, account, &occurrences, most_sampled(own), record,
 		  own->annotate ? annotations : NULL);

@@ -120,13 +120,10 @@ static int measure(const struct measured_run *counted, const struct counted_form
 			       : by_turns(counted, formula, value, bound);
 }
 
-double measure_event(const struct measured_run *counted, const char *name)
+double measure_event(const struct measured_run *counted, size_t place)
 {
-	int place = tree_place(counted->tree, name);
 	double ratio;
 
-	if (place < 0)
-		return 0;
 	if (counted->ratios)
 		return counted->ratios[place].there ? counted->whole * counted->ratios[place].value : 0;
 	return tree_event(counted->tree, place, counted->counts, true, &ratio) ? 0 : counted->whole * ratio;

@@ -40,8 +40,9 @@ struct counted_ratio *measure_ratios(const struct moments *ratios, size_t nr);
 /* Why a share of stored records is not there. */
 #define NOT_IN_RECORDS "in these records"
 
-/* How often an event occurred in a run, or in an execution on average; 0: not known. */
-double measure_event(const struct measured_run *counted, const char *name);
+/* How often the event at a place of the tree's groups occurred in a run, or in an execution on average; 0:
+ * not known. */
+double measure_event(const struct measured_run *counted, size_t place);
 
 /* Measures a share. */
 void measure_share(const struct measured_run *counted, size_t share, struct measured_share *measured);

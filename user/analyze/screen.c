@@ -267,6 +267,8 @@ static void add_where(struct text *text, const json_t *shares)
 			text_add(text, "  not found: %s\n", string(sampled, "why"));
 		json_array_foreach(json_object_get(share, "where"), p, place)
 			add_place(text, place);
+		if (*string(sampled, "unannotated"))
+			text_add(text, "  no code is shown: %s\n", string(sampled, "unannotated"));
 		add_data(text, share);
 	}
 }

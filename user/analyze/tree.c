@@ -210,13 +210,6 @@ size_t tree_first(const struct tree *tree, size_t group)
 	return first;
 }
 
-int tree_place(const struct tree *tree, const char *name)
-{
-	int group = group_of(tree, name);
-
-	return group < 0 ? -1 : (int)groups_place(&tree->groups, group, name);
-}
-
 /* --- values ----------------------------------------------------------------------------------- */
 
 static size_t group_at(const struct tree *tree, size_t place)

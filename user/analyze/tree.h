@@ -41,9 +41,6 @@ void tree_release(struct tree *tree);
 size_t tree_first(const struct tree *tree, size_t group);
 size_t tree_size(const struct tree *tree, size_t group);
 
-/* The place of an event in all of them, of the group that has it first; -1: none has. */
-int tree_place(const struct tree *tree, const char *name);
-
 /* Computes the whole by the counts of a group. Returns 0, or -1 if it was not counted, or not all the time
  * unless `estimates` are allowed. */
 int tree_whole(const struct tree *tree, size_t group, const struct count *counts, bool estimates,

@@ -168,35 +168,54 @@ static void add_period(struct arguments *command, const struct activity *activit
 						where_samples(whole)));
 }
 
-/* The function that has most of the samples; "": none has a name, or they are not of instructions. */
-static const char *hottest_of(const json_t *share, const struct sampler *sampler)
-{
-	return strcmp(sampler->record, "profile")
-		       ? ""
-		       : string(json_array_get(json_object_get(share, "where"), 0), "symbol");
-}
-
-/* Samples once more, by the places in the code, and appends the annotations of the function. */
-static void annotate_function(struct activity *activity, const struct known_share *known,
-			      const char *function, double occurrences, double whole, json_t *annotations)
+/* Samples once more, by the places in the code, and appends the annotations of the function. Returns 0, or -1
+ * with the reason. */
+static int annotate_function(struct activity *activity, const struct known_share *known, const char *function,
+			     double occurrences, double whole, json_t *annotations, char *why, size_t size)
 {
 	struct arguments command = {0};
 	json_t *records, *record;
-	char why[300];
 	size_t i;
 
 	add_located(&command, known->locate, &activity->session->host);
 	arguments_add_option(&command, "--annotate", function);
 	add_period(&command, activity, sampler_of(known->locate), occurrences, whole);
-	records = again_run(activity, &command, why, sizeof(why));
+	records = again_run(activity, &command, why, size);
 	json_array_foreach(records, i, record) {
 		if (strcmp(string(record, "type"), "annotation"))
 			continue;
 		json_object_set_new(record, "of_share", json_string(known->name));
 		json_array_append(annotations, record);
 	}
-	json_decref(records);
 	arguments_release(&command);
+	if (!records)
+		return -1;
+	json_decref(records);
+	return 0;
+}
+
+/* Annotates the function that has most of a share's samples, or says in the share why it does not. Without
+ * samples, the share says why already. */
+static void annotate_share(struct activity *activity, const struct known_share *known, double occurrences,
+			   double whole, const json_t *share, json_t *annotations)
+{
+	const struct sampler *sampler = sampler_of(known->locate);
+	const json_t *hottest = json_array_get(json_object_get(share, "where"), 0);
+	const char *function = string(hottest, "symbol"), *module = string(hottest, "module");
+	char why[300] = "";
+
+	if (!hottest)
+		return;
+	if (strcmp(sampler->record, "profile"))
+		snprintf(why, sizeof(why), "it is found by %s, whose samples are not of instructions",
+			 sampler->command);
+	else if (!*function)
+		snprintf(why, sizeof(why), "the code that has most of its samples has no name%s%s",
+			 *module ? ", in " : "", module);
+	else if (!annotate_function(activity, known, function, occurrences, whole, annotations, why,
+				    sizeof(why)))
+		return;
+	json_object_set_new(json_object_get(share, "sampled"), "unannotated", value_text(why, sizeof(why)));
 }
 
 static void sample(struct activity *activity, const struct known_share *known, double occurrences,
@@ -266,14 +285,12 @@ void where_add(struct activity *activity, const struct account *account,
 	while (most-- && !activity->session->ended_by && (i = next_largest(account, taken)) < account->nr) {
 		const struct known_share *known = account->list[i].known;
 		json_t *share = share_in(record, known->name);
-		const char *hottest;
 
 		taken[i] = true;
 		sample(activity, known, occurrences->shares[i], occurrences->whole, share);
-		hottest = hottest_of(share, sampler_of(known->locate));
-		if (annotations && *hottest && !activity->session->ended_by)
-			annotate_function(activity, known, hottest, occurrences->shares[i],
-					  occurrences->whole, annotations);
+		if (annotations && !activity->session->ended_by)
+			annotate_share(activity, known, occurrences->shares[i], occurrences->whole, share,
+				       annotations);
 	}
 	free(taken);
 }
