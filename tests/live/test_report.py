@@ -117,6 +117,18 @@ def shares(driver):
     return {row[-1]: row[1] for row in rows(driver, "functions")}
 
 
+def test_a_branch_is_of_the_function_that_it_leaves_and_not_of_where_its_stack_ends(opened):
+    """The first stack ends in the function whose branch it is, the second where the interrupt came, a function without a branch."""
+    entries = [{"kind": "edge", "comm": "demo", "stack": stack, "from": {"symbol": name}, "to": {"symbol": name}, "count": n, "period": n}
+               for stack, name, n in (([1, 0], "work", 70), ([2, 1, 0], "other", 30))]
+    driver = opened([start(), record("frames", event="taken", frames=[{"id": i, "symbol": name} for i, name in enumerate(("main", "work", "step"))]),
+                     record("branch", event="taken", value=100, enabled_ns=1, running_ns=1, entries=entries,
+                            samples={"expected": 2, "aggregated": 2, "lost": {}}), end()])
+    found = {row[-1]: (row[1], row[3]) for row in rows(driver, "functions")}
+    assert found.pop("demo") == ("0.0 %", "100.0 %")  # the owner
+    assert found == {"work": ("70.0 %", "100.0 %"), "other": ("30.0 %", "30.0 %"), "main": ("0.0 %", "100.0 %"), "step": ("0.0 %", "30.0 %")}
+
+
 def test_everything_that_the_records_have_is_on_the_page(opened):
     driver = opened()
     assert "emulated (ep, version abc)" in section(driver, "what") and "X5570" in section(driver, "what")

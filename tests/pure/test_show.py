@@ -110,6 +110,29 @@ def test_callers_and_callees_are_the_ways_to_a_function_and_from_it():
         ("100", "main"), ("80", "work"), ("50", "step"), ("15", "other"), ("15", "step")]
 
 
+def branch(stack, function, times):
+    place = {"symbol": function, "module": "/opt/demo"}
+    return {"kind": "edge", "stack": [NAMES.index(name) for name in reversed(stack.split("__"))], "comm": "demo", "from": place,
+            "to": place, "count": times, "period": 10 * times, "mispredicted": 0, "mispredicted_period": 0}
+
+
+# The first stack ends in the function whose branch it is, the second where the interrupt came, a function without a branch.
+BRANCHES = [frames(*NAMES), {"type": "branch", "event": "taken", "start_time": "2026-01-31T23:59:59.000000000Z", "duration_ns": 1,
+                             "entries": [branch("main__work", "work", 70), branch("main__work__step", "other", 30)]}]
+
+
+def test_a_branch_is_of_the_function_that_it_leaves_and_not_of_where_its_stack_ends():
+    text = text_of(*stream(*BRANCHES))
+    assert [(row[0], row[1], row[-1]) for row in rows(text, "--by", "symbol")] == [("70", "70.0%", "work"), ("30", "30.0%", "other")]
+    found = {row[-1]: (row[1], row[3]) for row in rows(text, "--children", "--by", "symbol")}
+    assert found == {"main": ("100.0%", "0.0%"), "work": ("100.0%", "70.0%"), "step": ("30.0%", "0.0%"), "other": ("30.0%", "30.0%")}
+    assert [(row[0], row[-1]) for row in rows(text, "--callees", "main")] == [
+        ("100", "main"), ("100", "work"), ("30", "step"), ("30", "other")]
+    assert [(row[0], row[-1]) for row in rows(text, "--callers", "other")] == [
+        ("30", "other"), ("30", "step"), ("30", "work"), ("30", "main")]
+    assert [(row[0], row[-1]) for row in rows(text, "--by", "symbol", "--filter", "symbol=other")] == [("30", "other")]
+
+
 def test_two_streams_are_compared_and_what_chance_makes_is_marked(tmp_path):
     """Whole runs of a command, so amounts are compared: 400 against 100 samples is no chance, 101 against 100 is."""
     for name, large in (("a", 100), ("b", 400)):

@@ -122,12 +122,17 @@ def sampled_place(tmp_path_factory):
     return {"symbol": "sought", "module": str(path), "offset": hex(int(re.search(r"(\w+) T sampled_place", symbols)[1], 16))}
 
 
-@pytest.mark.parametrize("stack", [False, True])
-def test_enter_shows_the_code_of_a_function_in_which_texts_are_found(stored, sampled_place, stack):
+@pytest.mark.parametrize("way", ["code", "stack", "branch"])
+def test_enter_shows_the_code_of_a_function_in_which_texts_are_found(stored, sampled_place, way):
+    """The stack of the branch's sample ends in another function, where the interrupt came."""
+    stack = way != "code"
     frames = {"type": "frames", "frames": [sampled_place, {"symbol": "main"}]}
-    where = {"stack": [0, 1]} if stack else {"code": sampled_place}
+    where = {"code": sampled_place} if way == "code" else {"stack": [0, 1]}
     others = [{"comm": "demo", "samples": 1, "period": 3, "code": {"symbol": "sorted"}}, *FUNCTIONS] if not stack else []
-    records = [frames] * stack + [profile({"comm": "demo", "samples": 7, "period": 70, **where}, *others)] * 2
+    sampled = profile({"comm": "demo", "samples": 7, "period": 70, **where}, *others)
+    taken = {"type": "branch", "event": "taken", "start_time": at(1), "duration_ns": 1, "entries": [
+        {"kind": "edge", "stack": [1], "from": sampled_place, "to": sampled_place, "count": 7, "period": 70, "comm": "demo"}]}
+    records = [frames] * stack + [taken if way == "branch" else sampled] * 2
     with Terminal(NHMTAP, "top", stored(*records), rows=50, columns=100) as seen:
         seen.type("e/so")
         seen.tmux("send-keys", "Enter")
@@ -136,7 +141,7 @@ def test_enter_shows_the_code_of_a_function_in_which_texts_are_found(stored, sam
         seen.tmux("send-keys", "Enter")
         seen.until(shows("n N next"))
         seen.tmux("send-keys", "Enter")
-        screen = seen.until(shows("function sought", "sought of /", "program.c:"))
+        screen = seen.until(shows("function sought", "sought of /", "program.c:", "branches   share" if way == "branch" else " samples   share"))
         assert re.findall(r"^ +(\d+) +100\.00% +0x\w+: +ud2", screen, re.M) == ["14"] and len(re.findall(": +ud2", screen)) == 2
         seen.type("/UD2")
         seen.tmux("send-keys", "Enter")

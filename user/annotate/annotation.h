@@ -24,5 +24,5 @@ void annotator_release(struct annotator *annotator);
  */
 json_t *annotate(struct annotator *annotator, const char *function, const json_t *record);
 
-/* Appends an annotation record as people read it. */
+/* Appends an annotation record as people read it. With a member `branches` its samples are branches. */
 void annotation_print(struct text *text, const json_t *record);

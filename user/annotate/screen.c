@@ -85,6 +85,7 @@ static bool has_latency(const json_t *instructions)
 void annotation_print(struct text *text, const json_t *record)
 {
 	const json_t *instructions = json_object_get(record, "instructions"), *before = NULL;
+	const char *counted = json_object_get(record, "branches") ? "branches" : "samples";
 	bool latency = has_latency(instructions);
 	char cell[512];
 	json_t *one;
@@ -94,8 +95,8 @@ void annotation_print(struct text *text, const json_t *record)
 	text_add(text, "%s", cell);
 	if (json_object_get(record, "module")) {
 		row_cell(json_object_get(record, "module"), cell, sizeof(cell));
-		text_add(text, " of %s: %lld samples, %.1f%% of ", cell,
-			 (long long)integer(record, "sampled"), 100 * real_member(record, "share", 0));
+		text_add(text, " of %s: %lld %s, %.1f%% of ", cell, (long long)integer(record, "sampled"),
+			 counted, 100 * real_member(record, "share", 0));
 		row_cell(json_object_get(record, "event"), cell, sizeof(cell));
 		text_add(text, "%s", cell);
 	}
@@ -105,7 +106,7 @@ void annotation_print(struct text *text, const json_t *record)
 		text_add(text, "# %s\n", cell);
 	}
 	if (json_array_size(instructions))
-		text_add(text, " samples   share%s     offset\n", latency ? "  mean" : "");
+		text_add(text, "%8s   share%s     offset\n", counted, latency ? "  mean" : "");
 	json_array_foreach(instructions, i, one) {
 		if (json_object_get(one, "line") && !is_same_line(one, before))
 			add_line(text, one);

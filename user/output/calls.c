@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "base/visible.h"
 
@@ -162,6 +163,52 @@ json_int_t calls_weight(const json_t *entry)
 	return json_integer_value(weight);
 }
 
+static const json_t *frame_of(const struct calls *calls, const json_t *stack, size_t i)
+{
+	return calls_frame(calls, json_integer_value(json_array_get(stack, i)));
+}
+
+const json_t *calls_own_code(const struct calls *calls, const json_t *entry)
+{
+	const json_t *from = json_object_get(entry, "from"), *stack = json_object_get(entry, "stack");
+
+	if (json_is_object(from))
+		return from;
+	return json_array_size(stack) ? frame_of(calls, stack, 0) : json_object_get(entry, "code");
+}
+
+/* Whether two places are in one function of a file, in which others may be inlined. */
+static bool same_function(const json_t *a, const json_t *b)
+{
+	struct call of_a = calls_at(a, calls_in(a) - 1), of_b = calls_at(b, calls_in(b) - 1);
+	char name_of_a[CALLS_NAME_MAX], name_of_b[CALLS_NAME_MAX];
+
+	return !strcmp(text_of(a, "module") ?: "", text_of(b, "module") ?: "") &&
+	       !strcmp(calls_name(&of_a, name_of_a, sizeof(name_of_a)),
+		       calls_name(&of_b, name_of_b, sizeof(name_of_b)));
+}
+
+static size_t list_calls(const json_t *frame, struct call **list, size_t nr, size_t *room)
+{
+	for (size_t i = calls_in(frame); i--;) {
+		*list = xroom(*list, nr, room, sizeof(**list));
+		(*list)[nr++] = calls_at(frame, i);
+	}
+	return nr;
+}
+
+size_t calls_path(const struct calls *calls, const json_t *entry, struct call **list, size_t *room)
+{
+	const json_t *stack = json_object_get(entry, "stack"), *from = json_object_get(entry, "from");
+	bool leaves = json_is_array(stack) && json_is_object(from);
+	size_t end = leaves && json_array_size(stack) && same_function(frame_of(calls, stack, 0), from);
+	size_t nr = 0;
+
+	for (size_t i = json_array_size(stack); i-- > end;)
+		nr = list_calls(frame_of(calls, stack, i), list, nr, room);
+	return leaves ? list_calls(from, list, nr, room) : nr;
+}
+
 const char *calls_lost(const json_t *entry, char *name, size_t size)
 {
 	const char *lost = text_of(entry, "stack_lost");
@@ -226,7 +273,7 @@ void calls_walk(const struct calls *calls, const json_t *entry,
 	if (calls_lost(entry, words, sizeof(words)))
 		visit_words(words, visit, of);
 	for (size_t i = json_array_size(stack); i--;)
-		visit_frame(calls_frame(calls, json_integer_value(json_array_get(stack, i))), visit, of);
+		visit_frame(frame_of(calls, stack, i), visit, of);
 	if (calls_end(entry, words, sizeof(words)))
 		visit_words(words, visit, of);
 }

@@ -59,6 +59,16 @@ bool calls_lead_to(const json_t *record);
  * do not have them: its number of branches or samples. */
 json_int_t calls_weight(const json_t *entry);
 
+/* The code that an entry's samples are of: where a branch leaves, or else where the stack ends, or the
+ * entry's own. NULL if the entry has none of these. */
+const json_t *calls_own_code(const struct calls *calls, const json_t *entry);
+
+/* Lists the functions that an entry's stack leads through, the outermost first. A branch's own function is
+ * the last: the stack is of the interrupt, which may have come elsewhere. It is not listed twice where the
+ * stack ends in it. The list grows, with its room, and is the caller's. Returns how many there are: 0 if the
+ * entry has no stack. */
+size_t calls_path(const struct calls *calls, const json_t *entry, struct call **list, size_t *room);
+
 /* The branch that the stack led to, as "main -> work". Returns name, or NULL if the entry is no branch. */
 const char *calls_end(const json_t *entry, char *name, size_t size);
 

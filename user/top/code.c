@@ -12,7 +12,8 @@
 struct sampled_code {
 	char *function;
 	struct calls calls;
-	json_t *events;	     /* {event: {"period": of all entries, "functions": {symbol: {place: entry}}}} */
+	json_t *events;	     /* {event: {"branches", "period": of all entries, "functions": {symbol: {place:
+				entry}}}} */
 	json_t *annotations; /* of what was taken in so far; NULL: to be made */
 };
 
@@ -36,16 +37,6 @@ void code_release(struct sampled_code *code)
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */
-
-/* The code that the entry's samples are in: its own, or where its stack ends. */
-static const json_t *innermost(const struct sampled_code *code, const json_t *entry)
-{
-	json_t *stack = json_object_get(entry, "stack");
-
-	return json_array_size(stack)
-		       ? calls_frame(&code->calls, json_integer_value(json_array_get(stack, 0)))
-		       : json_object_get(entry, "code");
-}
 
 static bool is_in_function(const struct sampled_code *code, const json_t *frame)
 {
@@ -90,6 +81,9 @@ static void add_place(json_t *functions, const json_t *frame, const json_t *entr
 	json_object_set(sum, "source", json_object_get(entry, "source"));
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		add_number(sum, entry, numbers[i]);
+	if (json_object_get(entry, "count"))
+		json_object_set_new(sum, "samples",
+				    json_integer(integer(sum, "samples") + integer(entry, "count")));
 }
 
 void code_take(struct sampled_code *code, const json_t *record)
@@ -102,9 +96,11 @@ void code_take(struct sampled_code *code, const json_t *record)
 	if (!json_array_size(entries))
 		return;
 	event = object_at(code->events, string(record, "event"));
+	if (!strcmp(string(record, "type"), "branch"))
+		json_object_set_new(event, "branches", json_true());
 	add_number(event, json_object_get(record, "rest"), "period");
 	json_array_foreach(entries, i, entry) {
-		const json_t *frame = innermost(code, entry);
+		const json_t *frame = calls_own_code(&code->calls, entry);
 
 		add_number(event, entry, "period");
 		if (calls_at(frame, calls_in(frame) - 1).symbol && json_object_get(frame, "offset") &&
@@ -140,8 +136,11 @@ static json_t *annotate_all(const struct sampled_code *code, struct annotator *a
 	json_object_foreach(code->events, name, event)
 		json_object_foreach(json_object_get(event, "functions"), function, places) {
 			json_t *record = record_of(name, event, places);
-			json_t *list = annotate(annotator, function, record);
+			json_t *list = annotate(annotator, function, record), *annotation;
+			size_t i;
 
+			json_array_foreach(list, i, annotation)
+				json_object_set(annotation, "branches", json_object_get(event, "branches"));
 			json_array_extend(annotations, list);
 			json_decref(list);
 			json_decref(record);

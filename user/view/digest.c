@@ -97,6 +97,8 @@ struct digest {
 	bool whole;
 	struct digest_time time;
 	struct calls calls;
+	struct call *path; /* functions of the entry that is being taken in */
+	size_t path_room;
 	struct numbered_texts texts;
 	struct digest_figure *figures;
 	size_t nr_figures, figures_room;
@@ -153,6 +155,7 @@ void digest_release(struct digest *digest)
 	free(digest->events);
 	free(digest->sources);
 	calls_release(&digest->calls);
+	free(digest->path);
 	numbered_texts_release(&digest->texts);
 	json_decref(digest->starts);
 	json_decref(digest->whys);
@@ -402,20 +405,14 @@ static void digest_entry(struct digest *digest, struct digest_event *event, cons
 	struct stood_for weight = stood_for_by(entry);
 	char name[CALLS_NAME_MAX];
 	__u32 node = digest_node(digest, event, 0, calls_owner(entry, name, sizeof(name)));
+	size_t depth;
 
 	event->stacks |= !!stack;
 	if (*string(entry, "stack_lost"))
 		node = digest_node(digest, event, node, "[stack lost]");
-	for (size_t i = json_array_size(stack); i--;) {
-		const json_t *frame =
-			calls_frame(&digest->calls, json_integer_value(json_array_get(stack, i)));
-
-		for (size_t inner = calls_in(frame); inner--;) {
-			struct call call = calls_at(frame, inner);
-
-			node = digest_node(digest, event, node, calls_name(&call, name, sizeof(name)));
-		}
-	}
+	depth = calls_path(&digest->calls, entry, &digest->path, &digest->path_room);
+	for (size_t i = 0; i < depth; i++)
+		node = digest_node(digest, event, node, calls_name(&digest->path[i], name, sizeof(name)));
 	if (!stack)
 		node = node_of_keys(digest, event, node, entry, record);
 	stood_for_add(&event->nodes[node].self, &weight);

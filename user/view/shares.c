@@ -185,7 +185,7 @@ static void add_own_keys(const struct share_tables *shares, struct share_table *
 			if (json_is_object(value) && !is_no_column(name))
 				add_key(table, strcmp(name, "code") ? name : function,
 					strlen(strcmp(name, "code") ? name : function));
-	if (table->stacks)
+	if (table->stacks && (!table->branches || shares->wanted.children)) /* a branch's is in `from` */
 		add_key(table, function, strlen(function));
 }
 
@@ -285,24 +285,6 @@ static struct share_row *row_of(struct share_tables *shares, struct share_table 
 		table->rows[number] = (struct share_row){0};
 	}
 	return &table->rows[number];
-}
-
-/* Lists the functions of an entry's stack, the outermost first. */
-static void list_functions(struct share_tables *shares, const json_t *entry)
-{
-	const json_t *stack = json_object_get(entry, "stack");
-
-	shares->depth = 0;
-	for (size_t i = json_array_size(stack); i--;) {
-		const json_t *frame =
-			calls_frame(&shares->calls, json_integer_value(json_array_get(stack, i)));
-
-		for (size_t inner = calls_in(frame); inner--;) {
-			shares->stack = xroom(shares->stack, shares->depth, &shares->stack_room,
-					      sizeof(*shares->stack));
-			shares->stack[shares->depth++] = calls_at(frame, inner);
-		}
-	}
 }
 
 static void add_latency(struct share_table *table, struct share_row *row, const json_t *entry, bool spread)
@@ -439,7 +421,7 @@ static void take_entry_of_record(struct share_tables *shares, const json_t *reco
 	table->stacks |= !!json_object_get(entry, "stack");
 	stood_for_add(&table->whole[shares->stream], &weight);
 	choose_keys(shares, table, record);
-	list_functions(shares, entry);
+	shares->depth = calls_path(&shares->calls, entry, &shares->stack, &shares->stack_room);
 	if (!ways) {
 		take_entry_of(shares, table, record, entry, &weight);
 		return;
