@@ -50,6 +50,13 @@ message ReadProfiles { repeated ResourceProfiles resource_profiles = 1; Dictiona
 """
 
 
+# Sample had other numbers in 1.9; nothing else that nhmtap writes has changed since.
+FIELDS_OF_1_9 = FIELDS.replace(
+    "repeated int32 attribute_indices = 2; int32 link_index = 3; repeated int64 values = 4;",
+    "repeated int64 values = 2; repeated int32 attribute_indices = 3; int32 link_index = 4;").replace(
+    "ReadProfiles", "ReadProfilesOf19")
+
+
 def scalar(value):
     return getattr(value, value.WhichOneof("value"))
 
@@ -146,7 +153,15 @@ class Message:
 
 def read(data):
     """Returns the Message in bytes of protobuf, or in a line of JSON."""
-    made = protos.message("ReadProfiles", FIELDS)()
+    return Message(parsed(data, protos.message("ReadProfiles", FIELDS)()))
+
+
+def read_by_1_9(data):
+    """Returns what a receiver of opentelemetry-proto 1.9 takes the same for, unchecked."""
+    return parsed(data, protos.message("ReadProfilesOf19", FIELDS_OF_1_9)())
+
+
+def parsed(data, made):
     if isinstance(data, str):
         value = json.loads(data)
         for link in value["dictionary"]["linkTable"]:  # OTLP has ids in hexadecimal, where ProtoJSON has base64
@@ -154,4 +169,4 @@ def read(data):
         json_format.ParseDict(value, made)
     else:
         made.ParseFromString(data)
-    return Message(made)
+    return made

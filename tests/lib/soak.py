@@ -28,6 +28,7 @@ import threading
 import time
 
 import cgroups
+import native
 import otlp
 import otlp_profiles
 import pprof
@@ -51,9 +52,14 @@ PUSHED = {
     "metrics": ("/v1/metrics", {"format": "otlp"}),
     "cumulative": ("/cumulative/v1/metrics", {"format": "otlp", "temporality": "cumulative"}),
     "profiles": ("/v1development/profiles", {"format": "otlp-profiles", "activities": ["samples"]}),
+    "profiles in JSON": ("/json/v1development/profiles", {"format": "otlp-profiles-json", "activities": ["samples"]}),
     "pprof": ("/profiles/writeraw", {"format": "pprof", "activities": ["samples"]}),
+    "folded": ("/ingest?name=soak", {"format": "folded", "activities": ["samples"]}),
+    "rows": ("/rows?query=INSERT+INTO+nhmtap+FORMAT+Native", {"format": "clickhouse", "activities": ["counts"]}),
     "page": ("/api/v1/import/prometheus", {"format": "prometheus"}),
 }
+PLACES = {where.partition("?")[0]: which for which, (where, _) in PUSHED.items()}
+OF_SAMPLES = ("profiles", "profiles in JSON", "pprof", "folded")
 
 
 def activities(cgroup, turn):
@@ -120,7 +126,8 @@ class Soak:
 
     def configure(self):
         config = {"activities": activities("/" + os.path.basename(self.cgroup), self.turn),
-                  "outputs": [{"path": self.path("all")}, {"path": self.path("pipe"), "queue_bytes": QUEUE},
+                  "outputs": [{"path": self.path("all")}, {"path": self.path("all.jsonl.zst")},
+                              {"path": self.path("page"), "format": "prometheus"}, {"path": self.path("pipe"), "queue_bytes": QUEUE},
                               {"path": self.path("small/records"), "queue_bytes": QUEUE},
                               {"path": f"unix:{self.path('lines')}"},
                               # It keeps a total of each series, and pids of places are ever new ones.
@@ -180,7 +187,7 @@ class Soak:
         with open(self.path("taken.posts"), "rb") as file:
             file.seek(since)
             paths = {line.split(b" ")[0].partition(b"?")[0].decode() for line in file.read().splitlines()}
-        return paths >= {where for where, _ in PUSHED.values()}
+        return paths >= set(PLACES)
 
     # --- what happens to it --------------------------------------------------------------------------
 
@@ -286,6 +293,7 @@ class Soak:
             for trouble in troubles:
                 trouble.end()
         size = os.path.getsize(self.path("taken.posts"))
+        self.processes_come_and_go()  # an interval without samples has no folded stacks
         self.obey("snapshot")
         # After a consumer was away, a try may be a minute off. The session's end waits for two seconds only.
         while not self.pushed(size):
@@ -363,12 +371,11 @@ def by_minute(samples):
 
 def posts(soak):
     """Returns the bodies of each kind of PUSHED. One whose answer got lost with its server comes again, unchanged."""
-    kinds = {where: which for which, (where, _) in PUSHED.items()}
     bodies = {which: [] for which in PUSHED}
     with open(soak.path("taken.posts"), encoding="ascii") as file:
         for line in file.read().splitlines():
             path, body = line.split(" ")
-            own = bodies[kinds[path.partition("?")[0]]]
+            own = bodies[PLACES[path.partition("?")[0]]]
             if body not in own[-1:]:
                 own.append(body)
     return {which: [base64.b64decode(body) for body in own] for which, own in bodies.items()}
@@ -413,7 +420,13 @@ def consumed(soak):
         found[which] = (sum(values) if temporality == 1 else max(values),
                         sum(point.as_int for data in read for _, point in otlp.points(data, "nhmtap.missed_records")))
     found["page"] = (on_page(own["page"][-1].decode(), "nhmtap_events_total", activity="counts"), 0)
+    with open(soak.path("page"), encoding="utf-8") as file:
+        found["page in a file"] = (on_page(file.read(), "nhmtap_events_total", activity="counts"), 0)
     found["profiles"] = (sum(samples_of(otlp_profiles.read(body)) for body in own["profiles"]), None)
+    found["profiles in JSON"] = (sum(samples_of(otlp_profiles.read(body.decode())) for body in own["profiles in JSON"]), None)
+    found["folded"] = (sum(int(line.rpartition(b" ")[2]) for body in own["folded"] for line in body.splitlines()), None)
+    rows = [row for body in own["rows"] for row in native.rows(body)]
+    found["rows"] = (sum(row["value"] for row in rows if row.get("event") == "page-faults"), sum(row.get("missed", 0) for row in rows))
     found["pprof"] = (sum(sample.value[0] for body in own["pprof"] for profile in unpacked(soak, body) for sample in profile.sample), None)
     with open(soak.path("taken.pages"), encoding="ascii") as file:
         pages = [base64.b64decode(page).decode() for page in file.read().splitlines()]
@@ -429,8 +442,8 @@ def wrong_with_consumers(found, counted, aggregated):
     """A consumer of totals has all; one of parts has all but what it was told to have missed. What a socket held when its
     consumer was killed is lost untold, and the last pages of `listen` may not have been asked for."""
     for which, (value, missed) in found.items():
-        all_of_it = aggregated if which in ("profiles", "pprof") else counted
-        whole = which in ("cumulative", "page") or (missed == 0 and which == "metrics")
+        all_of_it = aggregated if which in OF_SAMPLES else counted
+        whole = which in ("cumulative", "page", "page in a file") or (missed == 0 and which in ("metrics", "rows"))
         if value > all_of_it or not value or (whole and value != all_of_it):
             yield f"{which} has {value} of {all_of_it} page faults, and misses {missed} records"
 
@@ -440,6 +453,7 @@ def judge(soak, seen):
     with open(soak.path("all"), encoding="utf-8") as file:
         records = parse(file.read())
     check_stream(records)
+    packed = subprocess.run(["zstd", "-dcq", soak.path("all.jsonl.zst")], stdout=subprocess.PIPE, check=True).stdout.decode()
     sums = {name: accounted(records, name) for name in TWINS}
     asked = {one["name"]: one["interval_ms"] for one in activities("", 0) if one["name"] in TWINS}
     late = lateness(records, asked)
@@ -469,6 +483,8 @@ def judge(soak, seen):
                    for when in ("first", "last"))
     aggregated = sum(r["samples"]["aggregated"] for r in records if r["type"] == "profile" and r["activity"] == "samples"
                      and "samples" in r)
+    if {name: accounted(parse(packed), name) for name in TWINS} != sums:
+        wrong.append("what was compressed is not what was written beside it")
     wrong += wrong_with_consumers(taken, sums["counts"], aggregated)
     if first != last:
         wrong.append("it holds other things than in the beginning")

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The system's clock is set during a run. A shim sets it for nhmtap only."""
 import time
+import urllib.parse
 from datetime import datetime
 
 import pytest
+from otlp import Receiver
 from sessions import Session, faults
 
 
@@ -52,3 +54,26 @@ def test_samples_after_the_clock_was_set_have_the_new_time(nhmtap, shim, tmp_pat
     assert any(seconds(r["time"]) > time.time() + 3600 for r in result.of("sample")), "none is of after that"
     # The clock may be set between the two times of one record.
     assert sum(abs(age) > 3600 for age in ages) <= 1
+
+
+def test_what_is_sent_after_the_clock_was_set_back_does_not_end_before_it_begins(nhmtap, shim, tmp_path, puppet):
+    """Pyroscope gets the interval of each request, and a refused request is told with its interval."""
+    at = tmp_path / "step"
+    at.write_text("0")
+    before = ["env", f"LD_PRELOAD={shim('set_clock')}", f"STEP_FILE={at}", "ASAN_OPTIONS=verify_asan_link_order=0"]
+    with Receiver((200, {}), (400, {}), (400, {})) as receiver:
+        output = {"format": "folded", "path": receiver.url("/ingest?name=app")}
+        with Session(nhmtap, tmp_path, [{**faults("samples", "profile", pid=str(puppet.pid)), "by": "stack"}],
+                     outputs=[{}, output], before=before) as session:
+            requests = []
+            for step in (0, -3600, -7200):
+                at.write_text(str(step * 10**9))
+                puppet.do("faults=10")
+                session.do("snapshot")
+                requests.append(receiver.next())
+            result = session.end()
+    for request in requests:
+        parameters = urllib.parse.parse_qs(urllib.parse.urlparse(request.path).query)
+        assert int(parameters["from"][0]) <= int(parameters["until"][0])
+    told = result.of("warning", cause="refused")
+    assert told and all(record["duration_ns"] >= 0 for record in told)

@@ -62,6 +62,20 @@ def test_protobuf_and_json_say_the_same(nhmtap, tmp_path):
     assert without_ids(binary) == without_ids(text)
 
 
+def test_a_receiver_of_1_9_reads_the_json_and_misreads_the_protobuf(nhmtap, tmp_path):
+    binary, text = tmp_path / "x.pb", tmp_path / "x.json"
+    result = nhmtap("profile", *EVERY_FAULT, "-o", f"otlp-profiles={binary}", "-o", f"otlp-profiles-json={text}", "--", CALLS, *STEPS)
+    assert result.status == 0, result.err
+    content, line = binary.read_bytes(), text.read_text()
+
+    def values(read):
+        return [[list(sample.values) for sample in profile.samples] for resource in read.resource_profiles
+                for scope in resource.scope_profiles for profile in scope.profiles]
+    right = values(otlp_profiles.read(content).data)
+    assert values(otlp_profiles.read_by_1_9(line)) == right and sum(v for p in right for s in p for v in s) > 350
+    assert values(otlp_profiles.read_by_1_9(content)) != right
+
+
 @pytest.mark.parametrize("activity, options, members", [
     ("profile", EVERY_FAULT, {"samples": "samples", "period": "page-faults"}),
     ("profile", ["-e", "page-faults", "-c", "7", "--by", "stack,pid,tid,comm,cpu"],

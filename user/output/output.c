@@ -655,6 +655,8 @@ void stream_finish(struct stream *stream, bool last)
 	if (!stream->sink.documents)
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
+	if (timespec_ns(&stream->since) > timespec_ns(&now)) /* the clock was set back */
+		stream->since = now;
 	/* Without a document after it, what is dropped is the last: then sink_close() tells it. */
 	if (sink_cut(&stream->sink, &stream->since, &now))
 		count_missed(stream, sink_take_dropped(&stream->sink));

@@ -643,6 +643,8 @@ static void add_rejected(struct push_rejected *rejected, const struct document *
 	if (!rejected->answers++)
 		rejected->since = document->since;
 	rejected->until = document->until;
+	if (timespec_ns(&rejected->since) > timespec_ns(&rejected->until)) /* the clock was set back */
+		rejected->since = rejected->until;
 	/* More than this would be no integer for some readers of JSON. */
 	rejected->points += points < 0 ? 0 : points < 1LL << 52 ? points : 1LL << 52;
 	rejected->points = rejected->points < 1LL << 52 ? rejected->points : 1LL << 52;
