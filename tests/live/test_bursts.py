@@ -2,9 +2,11 @@
 """What samples of a software event stand for if the event comes in bursts and the kernel chooses the periods (-F, the default).
 The program touches the pages of a mapping one after the other, so the address of a fault says how many there were before."""
 import os
+import re
 import subprocess
 
 import pytest
+import records
 from cgroups import inside
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -187,6 +189,7 @@ def test_the_parts_of_a_run_add_up_to_what_all_of_it_has(nhmtap, bursts):
     stood_for = [sum(entry["period"] for entry in record["entries"]) for record in records]
     for nr in range(1, len(records) + 1):  # what is in no sample is of the run so far
         assert closes(sum(r["value"] for r in records[:nr]), sum(stood_for[:nr]), records[nr - 1], busy=nr < len(records))
+    assert [r["samples"].get("unsampled_before", 0) for r in records] == [0] + [r["samples"].get("unsampled", 0) for r in records[:-1]]
     assert len(records) > 2
 
 
@@ -197,6 +200,20 @@ def test_a_table_says_how_much_no_sample_stands_for(nhmtap):
     assert result.status == 0 and "# no sample stands for " in result.out
     result = nhmtap("profile", *EVENT, "-c", "1", "--by", "comm", "--format", "table", "--", "true")
     assert result.status == 0 and "no sample stands for" not in result.out
+
+
+def test_a_table_says_it_of_those_intervals_in_which_it_came(nhmtap, bursts, tmp_path):
+    """What the first children leave is less than what a process has later, of whose faults nearly all are in samples."""
+    paths = {form: tmp_path / form for form in ("json", "table")}
+    nhmtap("profile", *EVENT, "-F", "4000", "-I", "100", "--by", "comm", *(f"-o{form}={path}" for form, path in paths.items()), "--", "sh", "-c",
+           'i=0; while [ $((i += 1)) -le 50 ]; do /bin/true; done; sleep 0.3; "$@"', "sh", bursts, "alone", "now", *told([("o", 20000)]))
+    blocks, new = records.parse(paths["json"].read_text(encoding="utf-8")), []
+    for record in (r for r in blocks if r["type"] == "profile"):
+        samples = record["samples"]
+        new.append((samples.get("unsampled", 0) - samples.get("unsampled_before", 0), record["value"]))
+    said = re.findall(r"^# no sample stands for ([\d,]+) of ([\d,]+),", paths["table"].read_text(encoding="utf-8"), re.M)
+    assert [tuple(int(number.replace(",", "")) for number in pair) for pair in said] == [(n, of) for n, of in new if n > of / 10], new
+    assert 0 < len(said) < len([of for _, of in new if of]), new
 
 
 def test_a_fixed_period_is_what_each_sample_stands_for(nhmtap, bursts):

@@ -95,6 +95,14 @@ def test_samples_that_stand_for_all_that_was_counted_leave_what_came_after_the_l
     assert samples.get("unsampled") == unsampled
 
 
+def test_of_an_interval_it_is_told_how_much_no_sample_stood_for_when_it_began(accounts):
+    known = {"runs": 3, "aggregated": 3, "by_count": True}
+    first, second, third = accounts({**known, "count": 8000, "period": 5000}, {"count": 9000, "period": 8500}, {"count": 9500, "period": 9500})
+    assert [one["all"].get("unsampled_before") for one in (first, second, third)] == [None] * 3
+    assert [(one["new"].get("unsampled"), one["new"].get("unsampled_before")) for one in (first, second, third)] == [
+        (3000, None), (500, 3000), (None, 500)]
+
+
 def test_without_a_sample_of_a_varying_period_nothing_is_known_to_be_missed(account):
     assert account(count=8000)["all"] == {"expected": 0, "uncertainty": 0, "aggregated": 0,
                                           "lost": {"table_full": 0, "handler_skipped": 0}}

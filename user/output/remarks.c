@@ -21,12 +21,12 @@ static void remark(remark_fn take, void *to, const char *title, char *text, bool
 /* Shares are of what samples stand for. */
 static void remark_of_unsampled(const json_t *record, remark_fn take, void *to)
 {
+	const json_t *samples = json_object_get(record, "samples");
 	json_int_t value = integer(record, "value"),
-		   unsampled = integer(json_object_get(record, "samples"), "unsampled");
+		   unsampled = integer(samples, "unsampled") - integer(samples, "unsampled_before");
 	char lacking[40], all[40];
 
-	/* It is of the run, and may be more than an interval has. */
-	if (unsampled > value || (double)unsampled * 100 <= (double)value * TOLERATED_UNSAMPLED_PERCENT)
+	if ((double)unsampled * 100 <= (double)value * TOLERATED_UNSAMPLED_PERCENT)
 		return;
 	remark(take, to, "unsampled",
 	       xasprintf(

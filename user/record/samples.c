@@ -67,6 +67,7 @@ struct samples samples_since(const struct samples *now, const struct samples *be
 		.missed = now->missed - before->missed,
 		.filtered = now->filtered - before->filtered,
 		.unsampled = now->unsampled,
+		.unsampled_before = before->unsampled,
 	};
 }
 
@@ -98,5 +99,7 @@ json_t *samples_value(const struct samples *samples, const char *cause)
 		json_object_set_new(value, "throttled", json_integer(samples->throttled));
 	if (samples->unsampled)
 		json_object_set_new(value, "unsampled", json_integer(samples->unsampled));
+	if (samples->unsampled_before)
+		json_object_set_new(value, "unsampled_before", json_integer(samples->unsampled_before));
 	return value;
 }

@@ -48,10 +48,11 @@ struct samples {
 	bool stops;	 /* see struct samples_read */
 	__u64 aggregated;
 	__u64 table_full;
-	__u64 stack_failed; /* only of programs that read stacks */
-	__u64 missed;	    /* lost for the cause that missed_cause() returns */
-	__u64 filtered;	    /* not expected: see struct samples_read */
-	__u64 unsampled;    /* if `by_count`: occurrences so far that no sample stands for */
+	__u64 stack_failed;	/* only of programs that read stacks */
+	__u64 missed;		/* lost for the cause that missed_cause() returns */
+	__u64 filtered;		/* not expected: see struct samples_read */
+	__u64 unsampled;	/* if `by_count`: occurrences so far that no sample stands for */
+	__u64 unsampled_before; /* of a difference: the same at its beginning */
 };
 
 /*
