@@ -330,6 +330,7 @@ def test_the_printed_schema_is_one():
 
 
 EVERYTHING = {
+    "$schema": "./config.schema.json",
     "activities": [
         {"name": "counts", "command": "stat", "event": ["page-faults", "cs"], "all_cpus": True, "per": "cpu",
          "interval_ms": 1000, "expect": ["cs>0"], "retry": True, "delay_ms": -1},

@@ -90,7 +90,7 @@ def test_every_member_of_config_has_its_place(folder):
     schema = json.loads(subprocess.run([NHMTAP, "schema", "config"], stdout=subprocess.PIPE, check=True).stdout)
     for value in [schema, schema["$defs"]["output"], *schema["$defs"]["activity"]["oneOf"]]:
         for member in value["properties"]:
-            assert re.search(rf"^       {member}(\[\])?( |$)", text, re.M), member
+            assert re.search(rf"^       {re.escape(member)}(\[\])?( |$)", text, re.M), member
 
 
 def test_help_shows_the_page_of_a_command(nhmtap):

@@ -9,6 +9,7 @@ from sessions import config_schema, write
 ENVIRONMENT = {**os.environ, "NHMTAP_X": "page-faults", "NHMTAP_TWICE": "${NHMTAP_X}", "NHMTAP_DOLLAR": "$${"}
 
 CONFIGS = {
+    "for an editor": {"$schema": "./config.schema.json", "activities": [{"name": "a", "command": "stat", "all_cpus": True}]},
     "the least": {"activities": [{"name": "a", "command": "stat", "all_cpus": True}]},
     "all commands": {"activities": [
         {"name": command, "command": command, "event": "page-faults", "all_cpus": True} for command in ("stat", "profile", "stream")]},
