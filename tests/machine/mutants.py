@@ -168,6 +168,12 @@ MUTANTS = [
         unseen=MACHINE,
     ),
     Mutant(
+        "page-of-a-linked-trace-forgotten",
+        "instrument.h", "if ((BX_CPU_THIS_PTR nhm_hooks & NHM_HOOK_MEM) && ", "if (false && ",
+        "machine/test_counts.py::test_each_number_in_the_program_is_what_perf_counts",
+        unseen=MACHINE,
+    ),
+    Mutant(
         "levels-of-traces-confused",
         GLUE, "nhm_retirement[cpu].cpl = hosts[cpu]->cpl();", "nhm_retirement[cpu].cpl = 3;",
         "machine/test_counts.py::test_each_number_in_the_program_is_what_perf_counts",

@@ -6,7 +6,7 @@ import known
 from guests import Bench
 
 
-@pytest.mark.parametrize("program", ["count", "divide", "float", "graph", "kinds", "pairs", "repeat", "straight"])
+@pytest.mark.parametrize("program", ["count", "divide", "float", "graph", "kinds", "pairs", "repeat", "straight", "linked"])
 def test_each_number_in_the_program_is_what_perf_counts(any_kernel, program):
     expected = {k: v for k, v in known.numbers(program).items() if "." in k}
     assert any_kernel.counts(list(expected), program) == expected
