@@ -2,6 +2,7 @@
 """A command in the guest as if it ran here: on the host's files, with its streams, signals and status."""
 import contextlib
 import fcntl
+import io
 import os
 import pathlib
 import pty
@@ -14,11 +15,13 @@ import stat
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import termios
 import textwrap
 import time
 import traceback
+import types
 
 import pytest
 
@@ -685,12 +688,16 @@ def whole(tmp_path_factory):
     (work / "kept" / "gone").write_text("gone")
     (work / "anew" / "old").write_text("old")
     (work / "link").symlink_to(work / "other")
+    (work / "target").mkdir()
+    (work / "folder").symlink_to("target")
+    (work / "file").symlink_to("target/not yet")
     script = """
         echo new > kept/new; rm kept/gone; rm -r anew; mkdir anew; echo y > anew/y
         rm link; mkdir link; echo z > link/z
+        echo through > folder/written; echo at its end > file
         echo lost > lost; echo one > one; echo colon > a:b; exit 9"""
     command = [sys.executable, RUN, "--here", "--out", "kept", "--out", "anew", "--out", "link", "--out", "one", "--out", "a:b",
-               "--", "sh", "-c", script]  # fmt: skip
+               "--out", "folder", "--out", "file", "--", "sh", "-c", script]  # fmt: skip
     env = dict(os.environ, TMPDIR=str(scratch))
     result = subprocess.run(command, cwd=work, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     return work, scratch, result
@@ -700,6 +707,31 @@ def test_out_keeps_what_was_written_and_nothing_else(whole):
     work, scratch, result = whole
     assert (result.returncode, result.stderr) == (9, "")
     files = {str(p.relative_to(work)): p.read_text() for p in work.rglob("*") if p.is_file()}
-    assert files == {"kept/old": "old", "kept/new": "new\n", "anew/y": "y\n", "link/z": "z\n", "one": "one\n", "a:b": "colon\n"}
+    assert files == {"kept/old": "old", "kept/new": "new\n", "anew/y": "y\n", "link/z": "z\n", "one": "one\n", "a:b": "colon\n",
+                     "target/written": "through\n", "target/not yet": "at its end\n", "file": "at its end\n"}
     assert os.listdir(work / "other") == []  # not through the link that was there before
+    assert (work / "folder").is_symlink() and (work / "file").is_symlink()
     assert os.listdir(scratch) == []
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_link_leads_no_file_of_out_elsewhere(tmp_path, before):
+    """Root of the machine can send what it likes; here a link out of the folder, and a file below it. Or the link is here."""
+    kept, elsewhere = tmp_path / "kept", tmp_path / "elsewhere"
+    kept.mkdir()
+    elsewhere.mkdir()
+    link = tarfile.TarInfo(f"layer/upper{kept}/link")
+    link.type, link.linkname = tarfile.SYMTYPE, str(elsewhere)
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        if before:
+            (kept / "link").symlink_to(elsewhere)
+        else:
+            tar.addfile(link)
+        tar.addfile(tarfile.TarInfo(f"layer/upper{kept}/link/file"))
+    made.seek(0)
+    guest = types.SimpleNamespace(fetch=lambda _: tarfile.open(fileobj=made), _truncate=lambda _: None, _request=lambda *_, **__: None,
+                                  _read=lambda _: b"")
+    with pytest.raises(nehalem.Trouble, match="link leads out"):
+        here.write_back(guest, str(kept))
+    assert not list(elsewhere.iterdir())

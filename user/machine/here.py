@@ -455,7 +455,9 @@ def write_back(guest, path):
     layer = "" if own else "/layer/upper"
     tar = guest.fetch(layer + path)
     if not tar:
-        if not os.path.lexists(path):
+        if os.path.realpath(path) != path:  # a link that the command left as it was: it wrote where the link leads
+            write_back(guest, os.path.realpath(path))
+        elif not os.path.lexists(path):
             raise nehalem.MissingFile(f"--out {path}: the command left no such file")
         return
     anew = replaced(guest, layer + path)
@@ -464,6 +466,8 @@ def write_back(guest, path):
         rest = member.name.rstrip("/")[len(prefix):]
         if not member.name.startswith(prefix) or (rest and rest[0] != "/") or ".." in rest.split("/"):
             raise nehalem.Trouble(f"--out {path}: the guest sent a file of another place: {member.name}")
+        if rest and os.path.realpath(os.path.dirname(path + rest)) != os.path.dirname(path + rest):
+            raise nehalem.Trouble(f"--out {path}: the guest sent a file that a link leads out: {member.name}")
         write_member(tar, member, path + rest, layer + path + rest in anew)
 
 
