@@ -2,6 +2,7 @@
 """--format flat: one entry or count a line. The sums equal those of the nested records."""
 import collections
 import json
+import os
 import pathlib
 import subprocess
 
@@ -112,6 +113,39 @@ def test_each_sample_of_a_stream_is_a_line_with_the_time_when_it_was_taken(both)
         names = [frame["symbol"] for frame in reversed(sample["stack"]) if "symbol" in frame and "inlined" not in frame]
         assert [name for name in line["stack"].split(";") if name in names] == names
     assert sum(line["period"] for line in lines) == total(flat) == nested.one("stream")["value"]
+
+
+FIELDS = ["ip,pid,tid,cpu,comm", "symbol,period,addr,cgroup,container", "line,module,comm", "place,ip,regs",
+          "stack,symbol,pid", "ip,page,offset,cacheline,phys"]
+
+
+@pytest.mark.parametrize("fields", FIELDS)
+def test_the_line_of_a_sample_has_all_members_of_the_sample_but_lists_and_its_code_one_by_one(both, fields):
+    nested, flat = both("stream", "-e", "page-faults", "-c", "1", "--fields", fields, "--", *command("faults=50", "exit=0"))
+    samples, lines = nested.of("sample"), [line for line in flat if "status" not in line]
+    assert len(samples) == len(lines) >= 50
+    for sample, line in zip(samples, lines):
+        told = {name: value for name, value in sample.items() if not isinstance(value, (dict, list))}
+        for member, value in sample.get("code", {}).items():
+            if not isinstance(value, (dict, list)):
+                told[member if member in ("symbol", "module") else f"code_{member}"] = value
+        own = {"type", "schema_version", "time", "seq"}
+        assert {name: line.get(name) for name in told.keys() - own - {"sample_time"}}.items() <= told.items()
+        assert line.keys() - told.keys() - own <= {"time_unix_ms", "host.name", "stack", "symbol", "module"}
+        assert line["time"] == sample["sample_time"]
+
+
+def test_a_sample_has_its_own_container_instead_of_nhmtaps_and_only_once(tmp_path, cgroup):
+    own, other = (pathlib.Path(cgroup[1]) / f"docker-{digit * 64}.scope" for digit in "ab")
+    for folder in (own, other):
+        folder.mkdir()
+    subprocess.run(["sh", "-c", f"echo $$ > {own}/cgroup.procs; exec \"$@\"", "sh", os.environ["NHMTAP"], "stream", "-e",
+                    "page-faults", "-c", "1", "--fields", "container", "-o", f"flat={tmp_path}/flat", "--",
+                    "sh", "-c", f"true; echo $$ > {other}/cgroup.procs; exec true"], check=True)
+    lines = [json.loads(line, object_pairs_hook=list) for line in (tmp_path / "flat").read_text().splitlines()]
+    told = [[value for name, value in line if name == "container.id"] for line in lines]
+    assert all(len(ids) == 1 for ids in told)
+    assert {ids[0] for ids in told} == {"a" * 64, "b" * 64}
 
 
 DEEP = """

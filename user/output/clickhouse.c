@@ -361,19 +361,18 @@ static const struct field_slot *slot_of(struct clickhouse *own, size_t place, co
 
 static void learn_code(struct native_block *block, struct known_code *known, json_t *code)
 {
-	char full[80];
+	char full[CODE_MEMBER_ROOM];
 	const char *name;
 	json_t *value;
 
 	json_decref(known->code);
 	*known = (struct known_code){.code = json_incref(code)};
 	json_object_foreach(code, name, value) {
-		bool plain = !strcmp(name, "symbol") || !strcmp(name, "module");
-		int length = snprintf(full, sizeof(full), "%s%s", plain ? "" : "code_", name);
+		const char *column = flatten_code_member("code", name, full);
 
 		if (json_is_array(value) || json_is_object(value) || known->nr == CODE_MEMBERS)
 			continue;
-		known->members[known->nr].column = column_of(block, full, length);
+		known->members[known->nr].column = column_of(block, column, strlen(column));
 		known->members[known->nr++].value = value;
 	}
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One line for each entry, count or sample, without nested values: a row of a database table. A line has the
  * common members of its record, its keys, a value, and the total of its series since the run began. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/memory.h"
 #include "output/flatten.h"
 #include "output/member.h"
 #include "output/output.h"
@@ -20,28 +22,74 @@ struct flat {
 	struct compact series;
 };
 
+/* The members of a code as they are written. The value is held, so that its address stays its own. */
+#define CODE_TEXTS 512
+struct code_text {
+	json_t *code;
+	struct compact text;
+};
+
+/* The format's own state. */
+struct flat_own {
+	json_t *totals; /* of each series; NULL: none yet */
+	json_t *start;	/* that these are of; NULL: it has none */
+	json_t *host, *model, *container;
+	struct code_text codes[CODE_TEXTS];
+};
+
+static struct flat_own *own_of(struct stream *stream)
+{
+	if (!stream->own)
+		stream->own = xcalloc(1, sizeof(struct flat_own));
+	return stream->own;
+}
+
 /* --- what all lines of a record have ---------------------------------------------------------- */
+
+static void learn_resource(struct flat_own *own, json_t *start)
+{
+	const json_t *resource = json_object_get(start, "resource");
+
+	json_decref(own->start);
+	own->start = json_incref(start);
+	own->host = json_object_get(resource, "host.name");
+	own->model = json_object_get(resource, "host.emulated.model");
+	own->container = json_object_get(resource, "container.id");
+}
+
+/* The first members of a line. `contained`: the container is told by others. */
+static void envelope(struct stream *stream, __u64 time_ns, const double *interval_ms, bool contained,
+		     struct fields *fields)
+{
+	struct flat_own *own = own_of(stream);
+
+	if (own->start != stream->start)
+		learn_resource(own, stream->start);
+	fields_text(fields, "type", "flat", strlen("flat"));
+	fields_text(fields, "schema_version", SCHEMA_VERSION, strlen(SCHEMA_VERSION));
+	fields_time(fields, "time", time_ns);
+	fields_text(fields, "run_id", stream->run_id, sizeof(stream->run_id) - 1);
+	fields_number(fields, "seq", stream->records);
+	fields_string(fields, "activity", stream->activity);
+	fields_number(fields, "time_unix_ms", time_ns / 1000000);
+	if (interval_ms)
+		fields_value(fields, "interval_ms", json_real(*interval_ms));
+	fields_value(fields, "host.name", json_incref(own->host));
+	fields_value(fields, "host.emulated.model", json_incref(own->model));
+	if (!contained)
+		fields_value(fields, "container.id", json_incref(own->container));
+}
 
 static struct flat begin(struct stream *stream, const json_t *record)
 {
-	const json_t *resource = json_object_get(stream->start, "resource");
 	struct flattened_time time = flatten_time(record);
 	struct flat flat = {.line = json_object()};
+	struct fields fields = {.nr = 0};
 
-	json_object_set_new(flat.line, "type", json_string("flat"));
-	json_object_set_new(flat.line, "schema_version", json_string(SCHEMA_VERSION));
-	json_object_set_new(flat.line, "time", value_time(&time.at));
-	json_object_set_new(flat.line, "run_id", json_string(stream->run_id));
-	json_object_set_new(flat.line, "seq", json_integer(stream->records));
-	if (stream->activity)
-		json_object_set_new(flat.line, "activity", json_string(stream->activity));
-	json_object_set_new(flat.line, "time_unix_ms",
-			    json_integer(time.at.tv_sec * 1000LL + time.at.tv_nsec / 1000000));
-	if (time.interval)
-		json_object_set_new(flat.line, "interval_ms", json_real(time.interval_ms));
-	json_object_set(flat.line, "host.name", json_object_get(resource, "host.name"));
-	json_object_set(flat.line, "host.emulated.model", json_object_get(resource, "host.emulated.model"));
-	json_object_set(flat.line, "container.id", json_object_get(resource, "container.id"));
+	envelope(stream, time.at.tv_sec * 1000000000ULL + time.at.tv_nsec,
+		 time.interval ? &time.interval_ms : NULL, false, &fields);
+	fields_put(&fields, flat.line);
+	fields_clear(&fields);
 	if (stream->activity)
 		compact_add_text(&flat.series, stream->activity);
 	return flat;
@@ -63,21 +111,24 @@ static bool cut_stack(json_t *line, size_t bytes)
 	return true;
 }
 
+static int put_line(struct stream *stream)
+{
+	stream->records++;
+	return sink_put(&stream->sink, stream->line.text, stream->line.used);
+}
+
 static int end(struct stream *stream, struct flat *flat)
 {
 	struct compact *line = &stream->line;
-	int err;
 
 	do {
 		line->used = 0;
 		compact_add_value(line, flat->line);
 		compact_add(line, "\n", 1);
 	} while (line->used > RECORD_MAX && cut_stack(flat->line, line->used - RECORD_MAX));
-	err = sink_put(&stream->sink, line->text, line->used);
-	stream->records++;
 	json_decref(flat->line);
 	free(flat->series.text);
-	return err;
+	return put_line(stream);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -86,18 +137,19 @@ static int end(struct stream *stream, struct flat *flat)
 static void add_total(struct stream *stream, struct flat *flat)
 {
 	const json_t *value = json_object_get(flat->line, "value");
+	struct flat_own *own = own_of(stream);
 	json_t *total;
 
 	if (!json_is_integer(value))
 		return;
-	if (!stream->own)
-		stream->own = json_object();
+	if (!own->totals)
+		own->totals = json_object();
 	compact_add(&flat->series, "", 1);
-	total = json_object_get(stream->own, flat->series.text);
-	if (!total && json_object_size(stream->own) >= TOTALS_MOST)
+	total = json_object_get(own->totals, flat->series.text);
+	if (!total && json_object_size(own->totals) >= TOTALS_MOST)
 		return;
 	total = json_integer(json_integer_value(total) + json_integer_value(value));
-	json_object_set_new(stream->own, flat->series.text, total);
+	json_object_set_new(own->totals, flat->series.text, total);
 	json_object_set(flat->line, "total", total);
 }
 
@@ -133,10 +185,104 @@ static int write_flat(struct stream *stream, const json_t *record)
 	return err ?: flatten_losses(record, write_row, &taking);
 }
 
+/* --- samples of a stream ---------------------------------------------------------------------- */
+
+/* Whether the row has the sample's members as they are, but for its code. */
+static bool is_plain(const struct fields *fields)
+{
+	for (size_t i = 0; i < fields->nr; i++) {
+		const struct field *field = &fields->list[i];
+
+		if (field->kind == FIELD_VALUE && !strcmp(field->name, "stack"))
+			return false;
+	}
+	return true;
+}
+
+static void learn_code(struct code_text *known, json_t *code)
+{
+	char full[CODE_MEMBER_ROOM];
+	const char *member;
+	json_t *value;
+
+	json_decref(known->code);
+	known->code = json_incref(code);
+	known->text.used = 0;
+	json_object_foreach(code, member, value)
+		if (!json_is_array(value) && !json_is_object(value))
+			compact_add_member(&known->text, ',', flatten_code_member("code", member, full),
+					   value);
+}
+
+static void add_code(struct compact *line, struct flat_own *own, json_t *code)
+{
+	struct code_text *known = &own->codes[((size_t)code >> 4) % CODE_TEXTS];
+
+	if (known->code != code)
+		learn_code(known, code);
+	compact_add(line, known->text.text, known->text.used);
+}
+
+/* Adds the sample's members, each after a comma. Those that are lists or objects are no values of a row. */
+static void add_sample(struct compact *line, struct flat_own *own, const struct fields *fields)
+{
+	for (size_t i = 0; i < fields->nr; i++) {
+		const struct field *field = &fields->list[i];
+
+		if (field->kind == FIELD_VALUE && json_is_object(field->value))
+			add_code(line, own, field->value);
+		else if (field->kind != FIELD_RAW && field->kind != FIELD_HISTOGRAM &&
+			 !(field->kind == FIELD_VALUE && json_is_array(field->value)) &&
+			 !(field->kind == FIELD_TIME && !strcmp(field->name, "sample_time")))
+			compact_add_named(line, field);
+	}
+}
+
+/* A container of the sample takes the place of nhmtap's own. */
+static void envelope_of_sample(struct stream *stream, const struct fields *fields, struct fields *first)
+{
+	__u64 time_ns = 0;
+	bool contained = false;
+
+	for (size_t i = 0; i < fields->nr; i++) {
+		const struct field *field = &fields->list[i];
+
+		if (field->kind == FIELD_TIME && !strcmp(field->name, "sample_time"))
+			time_ns = field->number;
+		else if (field->kind == FIELD_VALUE)
+			contained |= !strcmp(field->name, "container.id");
+	}
+	envelope(stream, time_ns, NULL, contained, first);
+}
+
+static int write_fields(struct stream *stream, const char *type, const struct fields *fields)
+{
+	struct compact *line = &stream->line;
+	struct fields first = {.nr = 0};
+	json_t *record;
+	int err;
+
+	if (!strcmp(type, "sample") && is_plain(fields)) {
+		envelope_of_sample(stream, fields, &first);
+		line->used = 0;
+		compact_add_fields(line, &first);
+		add_sample(line, own_of(stream), fields);
+		compact_close(line, 0);
+		compact_add(line, "\n", 1);
+		fields_clear(&first);
+		return put_line(stream);
+	}
+	record = json_pack("{s:s}", "type", type);
+	fields_put(fields, record);
+	err = write_flat(stream, record);
+	json_decref(record);
+	return err;
+}
+
 /* The keys of a series begin with these. */
 static void begin_anew(struct stream *stream, const char *activity, const char *event)
 {
-	json_t *name = json_string(event), *total;
+	json_t *name = json_string(event), *totals = own_of(stream)->totals, *total;
 	struct compact first = {0};
 	const char *key;
 	void *next;
@@ -144,16 +290,25 @@ static void begin_anew(struct stream *stream, const char *activity, const char *
 	compact_add_text(&first, activity);
 	compact_add_text(&first, "event=");
 	compact_add_value(&first, name);
-	json_object_foreach_safe(stream->own, next, key, total) if (!strncmp(key, first.text, first.used))
-		json_object_del(stream->own, key);
+	json_object_foreach_safe(totals, next, key, total) if (!strncmp(key, first.text, first.used))
+		json_object_del(totals, key);
 	json_decref(name);
 	free(first.text);
 }
 
-/* Its own state is an object: the total of each series. */
 static void release(struct stream *stream)
 {
-	json_decref(stream->own);
+	struct flat_own *own = stream->own;
+
+	if (!own)
+		return;
+	for (size_t i = 0; i < CODE_TEXTS; i++) {
+		json_decref(own->codes[i].code);
+		free(own->codes[i].text.text);
+	}
+	json_decref(own->start);
+	json_decref(own->totals);
+	free(own);
 }
 
 static const struct format flat = {
@@ -162,6 +317,7 @@ static const struct format flat = {
 	.measured = true,
 	.numbered = true,
 	.write = write_flat,
+	.write_fields = write_fields,
 	.begin_anew = begin_anew,
 	.release = release,
 };

@@ -64,21 +64,25 @@ static bool is_measured(const char *name)
 	return false;
 }
 
-/* Adds a piece of code. Where a row has only one, the names `symbol` and `module` have no prefix. */
-static void add_code(struct row *row, const char *name, const json_t *code)
+const char *flatten_code_member(const char *name, const char *member, char *buffer)
 {
 	bool alone = !strcmp(name, "code") || !strcmp(name, "ip");
-	char full[80];
+
+	if (alone && (!strcmp(member, "symbol") || !strcmp(member, "module")))
+		return member;
+	snprintf(buffer, CODE_MEMBER_ROOM, "%s_%s", alone ? "code" : name, member);
+	return buffer;
+}
+
+static void add_code(struct row *row, const char *name, const json_t *code)
+{
+	char full[CODE_MEMBER_ROOM];
 	const char *member;
 	json_t *value;
 
-	json_object_foreach((json_t *)code, member, value) {
-		bool plain = alone && (!strcmp(member, "symbol") || !strcmp(member, "module"));
-
-		snprintf(full, sizeof(full), "%s_%s", alone ? "code" : name, member);
+	json_object_foreach((json_t *)code, member, value)
 		if (!json_is_array(value) && !json_is_object(value))
-			json_object_set(row->keys, plain ? member : full, value);
-	}
+			json_object_set(row->keys, flatten_code_member(name, member, full), value);
 }
 
 /* The frame that an element of a stack stands for: a sample has frames, an entry their ids. */

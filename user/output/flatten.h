@@ -27,6 +27,12 @@ int flatten(const json_t *record, const struct calls *calls, bool stacks,
  * value, so that sums don't include what was lost, but with `missed`. */
 int flatten_losses(const json_t *record, int (*take)(void *context, const struct row *row), void *context);
 
+/* The name that a row has for a member of its record's code `name`: "code_offset", "from_symbol". Where a row
+ * has only one code, its names `symbol` and `module` have no prefix. The name is `member`, or in the buffer,
+ * which has CODE_MEMBER_ROOM bytes. */
+#define CODE_MEMBER_ROOM 80
+const char *flatten_code_member(const char *name, const char *member, char *buffer);
+
 /* When the rows of a record were: at the end of its interval, when the sample was taken, or else now. */
 struct flattened_time {
 	struct timespec at;

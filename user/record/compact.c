@@ -236,20 +236,23 @@ void compact_add_field(struct compact *compact, const struct field *field)
 	}
 }
 
+void compact_add_named(struct compact *compact, const struct field *field)
+{
+	char *at = compact_reserve(compact, field->name_length + strlen(",\"\":"));
+
+	*at++ = ',';
+	*at++ = '"';
+	at = mempcpy(at, field->name, field->name_length);
+	*at++ = '"';
+	*at++ = ':';
+	compact->used = at - compact->text;
+	compact_add_field(compact, field);
+}
+
 void compact_add_fields(struct compact *compact, const struct fields *fields)
 {
-	for (size_t i = 0; i < fields->nr; i++) {
-		const struct field *field = &fields->list[i];
-		char *at = compact_reserve(compact, field->name_length + strlen(",\"\":"));
-
-		*at++ = ',';
-		*at++ = '"';
-		at = mempcpy(at, field->name, field->name_length);
-		*at++ = '"';
-		*at++ = ':';
-		compact->used = at - compact->text;
-		compact_add_field(compact, field);
-	}
+	for (size_t i = 0; i < fields->nr; i++)
+		compact_add_named(compact, &fields->list[i]);
 }
 
 size_t compact_bytes(const json_t *value)

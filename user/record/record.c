@@ -71,16 +71,22 @@ static void put_second(char *buffer, time_t second)
 	put_two_digits(buffer + 17, tm.tm_sec);
 }
 
+/* The texts of so many seconds are kept. Those of now and of samples that were taken seconds ago alternate.
+ */
+#define SECONDS_KEPT 4
+
 char *time_text(const struct timespec *time, char *buffer)
 {
-	/* Most times are of the same second as the one before. */
-	static __thread time_t last = -1;
-	static __thread char text[TIME_TEXT];
+	static __thread struct {
+		time_t second;
+		char text[TIME_TEXT]; /* empty: none is kept */
+	} kept[SECONDS_KEPT], *of;
 	unsigned int ns = time->tv_nsec;
 
-	if (time->tv_sec != last)
-		put_second(text, last = time->tv_sec);
-	memcpy(buffer, text, TIME_TEXT);
+	of = &kept[(unsigned long long)time->tv_sec % SECONDS_KEPT];
+	if (of->second != time->tv_sec || !of->text[0])
+		put_second(of->text, of->second = time->tv_sec);
+	memcpy(buffer, of->text, TIME_TEXT);
 	for (int i = 27; i >= 21; i -= 2, ns /= 100)
 		put_two_digits(buffer + i, ns % 100);
 	buffer[20] = '0' + ns;
