@@ -126,9 +126,10 @@ def test_samples_are_written_soon_without_an_interval(puppet):
     """A block of samples is not held back until it is large, or until the end."""
     content, blocks = b"", 0
     with subprocess.Popen([NHMTAP, "stream", "--format", "clickhouse", "-e", "page-faults", "-c", "1", "-p", str(puppet.pid)],
-                          stdout=subprocess.PIPE) as run:
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         try:
             while blocks < 2:
+                assert run.poll() is None, run.stderr.read()
                 puppet.do("faults=5")
                 if select.select([run.stdout], [], [], 0.05)[0]:
                     content += os.read(run.stdout.fileno(), 1 << 20)
