@@ -185,14 +185,28 @@ def test_tables_of_everything_say_that_lines_have_no_room_and_what_gives_them_so
     subprocess.run(["gcc", "-g", "-O1", "-o", program, tmp_path / "program.c"], check=True)
 
     def said(*limit):
-        """Whether a remark is on the lines, in the table and in that of the stored run, and whether there are lines."""
+        """Whether a remark is on the lines, in the table, in that of the stored run and on its page, and whether there are lines."""
         assert nhmtap("profile", "-G", cgroup[0], "-e", "page-faults:u", "-c", "1", "--by", "line", *limit, "-o", f"table={tmp_path}/table",
                       "-o", f"json={tmp_path}/json", "--", *cgroups.inside(cgroup[1]), program).status == 0
         remark = "debug information is larger than what the memory for names allows (--memory raises it)"
-        table = (tmp_path / "table").read_text()
-        return remark in table, remark in nhmtap("show", tmp_path / "json").out, "touch program.c:" in table
-    assert said() == (True, True, False)
-    assert said("--memory", "256M") == (False, False, True)
+        assert nhmtap("report", tmp_path / "json", "-o", tmp_path / "page").status == 0
+        table, page = ((tmp_path / name).read_text() for name in ("table", "page"))
+        return remark in table, remark in nhmtap("show", tmp_path / "json").out, remark in page, "touch program.c:" in table
+    assert said() == (True, True, True, False)
+    assert said("--memory", "256M") == (False, False, False, True)
+
+
+def test_where_no_output_has_an_end_it_is_said_on_stderr_that_inlined_functions_have_no_room(nhmtap, tmp_path, cgroup):
+    (tmp_path / "program.c").write_text(NESTED.replace("5000000", "9000000"))
+    program = tmp_path / "program"
+    subprocess.run(["gcc", "-g", "-O1", "-o", program, tmp_path / "program.c"], check=True)
+
+    def said(*outputs):
+        result = nhmtap("profile", "-G", cgroup[0], "-g", "-e", "page-faults:u", "-c", "1", *outputs, "--", *cgroups.inside(cgroup[1]), program)
+        assert result.status == 0
+        return "nhmtap: some code lacks source lines or inlined functions: debug information is larger" in result.err
+    assert said("-o", f"folded={tmp_path}/folded", "-o", f"pprof={tmp_path}/pprof")
+    assert not said("-o", f"folded={tmp_path}/folded", "-o", f"json={tmp_path}/json")
 
 
 N = 6000

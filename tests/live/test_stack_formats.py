@@ -11,6 +11,7 @@ import otlp_profiles
 import pytest
 import pprof
 import records
+import remarks
 from puppet import pinned
 from records import held, program
 from stacks import function
@@ -127,6 +128,22 @@ def test_an_address_in_memory_without_a_file_is_in_the_range_of_its_mapping(nhmt
     place, = [x.id for x in profile.location if x.mapping_id == mapping]
     assert sum(s.value[0] for s in profile.sample if s.location_id[0] == place) == 100
     assert "[anon]" in {message.texts[m.filename_strindex] for m in message.dictionary.mapping_table}
+
+
+def test_every_form_says_how_many_stacks_lack_their_outer_functions(nhmtap, tmp_path):
+    """The code in memory has no unwind table, and no call instruction tells its caller's."""
+    path, forms = tmp_path / "anonymous", [form for form in remarks.READERS if "otlp" not in form]  # it has numbers
+    subprocess.run(["gcc", "-O1", "-x", "c", "-o", path, "-"], input=ANONYMOUS, text=True, check=True)
+    result = nhmtap("profile", "-g", "--unwind", "tables", *EVERY_FAULT, *(f"--output={form}={tmp_path / form}" for form in forms),
+                    "-o", f"json={tmp_path / 'json'}", "-o", "table=-", "--", path)
+    assert result.status == 0, result.err
+    stacks = records.Result(0, (tmp_path / "json").read_text(), "").one("profile", event="page-faults")["stacks"]
+    assert stacks["no_table"] >= 100
+    remark = (f"stacks of {stacks['no_table']} of {stacks['delivered']} samples end in code without an unwind table, "
+              "without the outer functions")
+    assert f"# {remark}" in result.out.splitlines()
+    told = {form: [line for line in remarks.READERS[form](tmp_path / form) if remark in line] for form in forms}
+    assert all(len(lines) == 1 for lines in told.values()), told
 
 
 # Both are shown as "Shape::Shape()": the complete object's constructor, and the one of a base.

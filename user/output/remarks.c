@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "output/member.h"
 #include "output/rows.h"
 
 #define TOLERATED_PERCENT	    1  /* of the expected samples, as for warnings of a run */
 #define TOLERATED_UNSAMPLED_PERCENT 10 /* of the occurrences: a thread's last period is never full */
+#define TOLERATED_STACKS_PERCENT    1  /* of those with frames */
 
 /* Hands over a text, which is consumed. */
 static void remark(remark_fn take, void *to, const char *title, char *text, bool serious)
@@ -37,6 +39,33 @@ static void remark_of_unsampled(const json_t *record, remark_fn take, void *to)
 	       true);
 }
 
+/* Of branches these are call_stacks, and `stacks` is something else. */
+static void remarks_of_stacks(const json_t *record, remark_fn take, void *to)
+{
+	static const char *const ends[][2] = {
+		{"no_table", "in code without an unwind table"},
+		{"no_row", "at an address without a row in its unwind table"},
+		{"unreadable", "at memory that could not be read"},
+		{"truncated", "at the limit of --max-stack"},
+	};
+	const json_t *branches = json_object_get(record, "call_stacks"),
+		     *stacks = branches ? branches : json_object_get(record, "stacks");
+	json_int_t delivered = integer(stacks, "delivered");
+	char cut[40], all[40];
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		json_int_t nr = integer(stacks, ends[i][0]);
+
+		if ((double)nr * 100 <= (double)delivered * TOLERATED_STACKS_PERCENT)
+			continue;
+		remark(take, to, "stacks",
+		       xasprintf("stacks of %s of %s samples end %s, without the outer functions",
+				 row_grouped(nr, cut, sizeof(cut)), row_grouped(delivered, all, sizeof(all)),
+				 ends[i][1]),
+		       true);
+	}
+}
+
 void remarks_of_status(const json_t *record, remark_fn take, void *to)
 {
 	const char *status = string(record, "status"), *why = string(record, "why");
@@ -51,6 +80,7 @@ void remarks_of_status(const json_t *record, remark_fn take, void *to)
 	else if (*why)
 		remark(take, to, "at least", xasprintf("there was at least so much: %s", why), true);
 	remark_of_unsampled(record, take, to);
+	remarks_of_stacks(record, take, to);
 	if (*no_samples)
 		remark(take, to, "no samples", xasprintf("no samples: %s", no_samples), true);
 	if (*no_entries)

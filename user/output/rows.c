@@ -371,3 +371,10 @@ json_int_t names_total(const json_t *names)
 		total += json_integer_value(count);
 	return total;
 }
+
+char *lines_lacking(const json_t *names)
+{
+	const char *why = string(names, "lines_why");
+
+	return *why ? xasprintf("some code lacks source lines or inlined functions: %.1000s", why) : NULL;
+}

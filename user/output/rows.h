@@ -70,5 +70,5 @@ json_int_t names_total(const json_t *names);
 	"code addresses had several files there, one after the other: each goes by the one that was there "  \
 	"longest"
 
-/* Before `lines_why` of it. */
-#define LINES_LACKING "some code lacks source lines or inlined functions: "
+/* What `lines_why` in it says, in words that the caller frees, or NULL. */
+char *lines_lacking(const json_t *names);

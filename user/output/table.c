@@ -71,8 +71,8 @@ static void add_unnamed(struct text *text, const json_t *names)
 {
 	const json_t *unnamed = json_object_get(names, "unnamed");
 	json_int_t total = names_total(names);
+	char number[40], all[40], *lacking = lines_lacking(names);
 	const char *why;
-	char number[40], all[40];
 
 	row_grouped(total, all, sizeof(all));
 	for (size_t i = 0; i < ARRAY_SIZE(unnamed_whys); i++) {
@@ -93,8 +93,9 @@ static void add_unnamed(struct text *text, const json_t *names)
 	if (*string(names, "kernel_why"))
 		text_add(text, "# the kernel's code has no function names: %s\n",
 			 string(names, "kernel_why"));
-	if (*string(names, "lines_why"))
-		text_add(text, "# " LINES_LACKING "%s\n", string(names, "lines_why"));
+	if (lacking)
+		text_add(text, "# %s\n", lacking);
+	free(lacking);
 }
 
 static void end_table(struct text *text, const struct stream *stream, const json_t *record)

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -149,13 +150,19 @@ static json_t *end_base(const char *reason, const struct timespec *began)
 			 (json_int_t)(timespec_is_set(began) ? timespec_ns(&now) - timespec_ns(began) : 0));
 }
 
-/* Says on stderr what formats without an end can't: that names may be those of others. */
-static void say_ambiguous(const struct activity *activity, const json_t *names)
+/* Says on stderr what formats without an end can't: that names may be those of others, and what they lack. */
+static void say_of_names(const struct activity *activity, const json_t *names)
 {
 	json_int_t ambiguous = integer(names, "ambiguous"), total = names_total(names);
-	char number[40], all[40];
+	char number[40], all[40], *lacking;
 
-	if (ambiguous && !session_shows_end(activity->session, activity->name))
+	if (session_shows_end(activity->session, activity->name))
+		return;
+	lacking = lines_lacking(names);
+	if (lacking)
+		say("nhmtap: %s", lacking);
+	free(lacking);
+	if (ambiguous)
 		say("nhmtap: %s of %s " NAMES_AMBIGUOUS, row_grouped(ambiguous, number, sizeof(number)),
 		    row_grouped(total, all, sizeof(all)));
 }
@@ -167,7 +174,7 @@ static void put_activity_end(struct activity *activity, json_t *end)
 	if (activity->reader && timespec_is_set(&activity->began)) {
 		json_t *names = reader_value(activity->reader);
 
-		say_ambiguous(activity, names);
+		say_of_names(activity, names);
 		json_object_set_new(end, "names", names);
 	}
 }

@@ -697,23 +697,31 @@ static void digest_start(struct digest *digest, const json_t *record)
 		json_array_append_new(digest->starts, json_deep_copy(record));
 }
 
-static void digest_end(struct digest *digest, const json_t *record)
-{
-	digest->ends++;
-	digest->whole = json_object_get(record, "command") && !strcmp(string(record, "reason"), "exited");
-}
-
 static void digest_frames(struct digest *digest, const json_t *record)
 {
 	calls_define(&digest->calls, record);
 }
 
-static void digest_why(struct digest *digest, const json_t *record)
+static void add_why(struct digest *digest, const char *why)
 {
-	const char *why = string(record, "why");
-
 	if (*why && json_object_size(digest->whys) < CAUSES_MOST)
 		json_object_set_new(digest->whys, why, json_true());
+}
+
+static void digest_why(struct digest *digest, const json_t *record)
+{
+	add_why(digest, string(record, "why"));
+}
+
+static void digest_end(struct digest *digest, const json_t *record)
+{
+	char *lacking = lines_lacking(json_object_get(record, "names"));
+
+	digest->ends++;
+	digest->whole = json_object_get(record, "command") && !strcmp(string(record, "reason"), "exited");
+	if (lacking)
+		add_why(digest, lacking);
+	free(lacking);
 }
 
 static void digest_gap(struct digest *digest, const json_t *record)

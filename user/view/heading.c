@@ -30,15 +30,12 @@ static void take_warning(struct heading_of_stream *heading, const char *why)
 
 static void take_end(struct heading_of_stream *heading, const json_t *record)
 {
-	const char *lacking = string(json_object_get(record, "names"), "lines_why");
-	char *text;
+	char *lacking = lines_lacking(json_object_get(record, "names"));
 
 	heading->ended++;
-	if (!*lacking)
-		return;
-	text = xasprintf(LINES_LACKING "%.1000s", lacking);
-	take_warning(heading, text);
-	free(text);
+	if (lacking)
+		take_warning(heading, lacking);
+	free(lacking);
 }
 
 void heading_take(struct heading_of_stream *heading, const json_t *record)
