@@ -508,6 +508,19 @@ def test_what_a_server_refuses_is_told_in_the_other_outputs(nhmtap, tmp_path, pu
     assert 'nhmtap_warnings_total{activity="session",cause="refused"} 2' in text
 
 
+def test_what_a_server_refuses_in_the_last_second_of_a_run_is_told_before_its_end(nhmtap, tmp_path, puppet):
+    """Otherwise it is told at most once a second."""
+    with Receiver((403, {}), (410, {})) as receiver, Session(
+            nhmtap, tmp_path, [{**faults("samples", "profile", pid=str(puppet.pid)), "by": "stack"}],
+            outputs=[{}, {"format": "folded", "path": receiver.url("/any")}]) as session:
+        for status in (403, 410):
+            snapshots(session, puppet, 10)
+            assert receiver.next().status == status
+            until(lambda status=status: f"status {status}" in session.said())
+        result = session.end()
+    assert {warning["why"] for warning in result.of("warning", cause="refused")} == {"status 403 of HTTP: {}", "status 410 of HTTP: {}"}
+
+
 @pytest.mark.parametrize("form, records", [("otlp", lambda body: 1), ("clickhouse", lambda body: len(list(native.rows(body))))])
 def test_each_record_that_a_server_refuses_is_told_once(nhmtap, tmp_path, puppet, form, records):
     """A request also tells how many records are missing, which were refused before it. The metrics of OTLP's request are one."""

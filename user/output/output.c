@@ -751,12 +751,12 @@ static void suspend(struct stream *stream)
 	    gap->expected ? "somebody does" : standstill_of(gap->stopped)->until);
 }
 
-static json_t *rejected_news(struct stream *stream)
+static json_t *rejected_news(struct stream *stream, bool last)
 {
 	struct push_rejected rejected;
 	json_t *record;
 
-	if (!pusher.take_rejected(stream->sink.push, &rejected))
+	if (!pusher.take_rejected(stream->sink.push, &rejected, last))
 		return NULL;
 	record = json_pack("{s:s, s:o, s:I, s:s, s:o, s:I}", "type", "warning", "start_time",
 			   value_time(&rejected.since), "duration_ns",
@@ -771,7 +771,7 @@ static json_t *rejected_news(struct stream *stream)
 	return record;
 }
 
-json_t *stream_take_news(struct stream *stream)
+json_t *stream_take_news(struct stream *stream, bool last)
 {
 	const char *path = stream->sink.path;
 	const struct standstill *cause;
@@ -779,7 +779,7 @@ json_t *stream_take_news(struct stream *stream)
 	json_t *record;
 
 	if (stream->sink.push)
-		return rejected_news(stream);
+		return rejected_news(stream, last);
 	if (!stream->untold || !stream->gap.stopped)
 		return NULL;
 	cause = standstill_of(stream->gap.stopped);

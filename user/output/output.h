@@ -211,9 +211,9 @@ void stream_replace(struct stream *stream, const struct place_of_output *place);
  * same format and take the same records. */
 void stream_succeed(struct stream *stream, struct stream *ended);
 
-/* Returns a record of what has happened to the output itself and other outputs should tell, or NULL. The
- * caller owns it. */
-json_t *stream_take_news(struct stream *stream);
+/* Returns a record of what has happened to the output itself and other outputs should tell, or NULL. What may
+ * be told later may wait, unless this is the last time. The caller owns it. */
+json_t *stream_take_news(struct stream *stream, bool last);
 
 /* Returns a record of what waits in the stream and will never be written; NULL if nothing does. The caller
  * owns it. */

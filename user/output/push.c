@@ -799,7 +799,7 @@ static void read_answer(struct push *push, const struct document *document)
 
 #define REFUSALS_NS 1000000000ULL
 
-static bool take_rejected(struct push *push, struct push_rejected *rejected)
+static bool take_rejected(struct push *push, struct push_rejected *rejected, bool last)
 {
 	unsigned long long now;
 
@@ -808,7 +808,7 @@ static bool take_rejected(struct push *push, struct push_rejected *rejected)
 	if (rejected->answers || !push->refusals.answers)
 		return rejected->answers;
 	now = clock_ns(CLOCK_MONOTONIC);
-	if (now < push->refusals_ns)
+	if (now < push->refusals_ns && !last)
 		return false;
 	push->refusals_ns = now + REFUSALS_NS;
 	*rejected = push->refusals;

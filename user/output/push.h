@@ -63,6 +63,7 @@ extern const struct pusher {
 	const char *(*why)(const struct push *push);
 
 	/* Takes what was rejected since the last call; of refused requests at most once a second, since the
-	 * record that tells it may make another request. Returns whether there is anything. */
-	bool (*take_rejected)(struct push *push, struct push_rejected *rejected);
+	 * record that tells it may make another request, unless no call follows. Returns whether there is
+	 * anything. */
+	bool (*take_rejected)(struct push *push, struct push_rejected *rejected, bool last);
 } pusher;

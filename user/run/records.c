@@ -225,8 +225,10 @@ static void put_end(const struct session *session, struct stream *stream, const 
 void write_session_end(struct run *run, const char *reason, int status)
 {
 	struct session *session = &run->session;
-	json_t *end = end_base(reason, &session->began);
+	json_t *end;
 
+	session_tell_last(session);
+	end = end_base(reason, &session->began);
 	json_object_set_new(end, "exit_status", json_integer(status));
 	if (session->child.pid)
 		json_object_set_new(end, "command", command_value(session));

@@ -235,7 +235,7 @@ static int flush_stream(struct session *session, struct stream *stream)
 
 	renew(session, stream);
 	err = flush_with_rights(stream);
-	news = stream_take_news(stream);
+	news = stream_take_news(stream, false);
 	if (news)
 		tell(session, stream, news);
 	if (!stream->sink.unopened)
@@ -245,6 +245,17 @@ static int flush_stream(struct session *session, struct stream *stream)
 		session->retry =
 			loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + RETRY_NS, on_retry, session);
 	return err;
+}
+
+void session_tell_last(struct session *session)
+{
+	session_flush(session);
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		json_t *news = stream_take_news(&session->streams[i], true);
+
+		if (news)
+			tell(session, &session->streams[i], news);
+	}
 }
 
 int session_flush(struct session *session)

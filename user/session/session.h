@@ -84,6 +84,9 @@ void session_end_interval(struct session *session);
 /* The following records are the last ones: streams accept them even without room. */
 void session_take_all(struct session *session);
 
+/* Writes records of what has happened to outputs by now, before the last records. */
+void session_tell_last(struct session *session);
+
 /* Writes what waits in the streams, as far as they accept it now. Returns the same as session_write(). */
 int session_flush(struct session *session);
 
