@@ -207,3 +207,22 @@ def test_one_that_another_process_keeps_out_is_told_and_tried_again(guest):
     assert {(r["activity"], r["errno"]) for r in result.of("error")} == {("branches", "EBUSY")}
     assert set(counts(result, "kinds")) == EDGES
     assert result.one("count")["value"] >= known.numbers("kinds")["INST_RETIRED.ANY_P"]
+
+
+def test_a_module_that_is_loaded_while_a_run_goes_on_has_its_own_name(guest):
+    """The kernel's symbols are read when the module isn't there yet. Afterwards its driver is asked for a register again and
+    again. The tests' guests have the module already, and hide most of the kernel's names."""
+    command = "sleep 3; insmod /lib/modules/msr.ko; sleep 1.1; dd if=/dev/cpu/0/msr of=/dev/null bs=8 skip=2 count=2000"
+    done = guest.run("umount /proc/kallsyms; rmmod msr; nhmtap profile -e instructions:k -c 1009 --by symbol --format json -I 100 -- "
+                     f"sh -c '{command}'", paranoid=-1)
+    assert done.status == 0, str(done)
+    result = Result(done.status, done.stdout, done.stderr)
+
+    def named(record):
+        return {(code["module"], code["symbol"]): entry["samples"] for entry in record["entries"] if "symbol" in (code := entry["code"])}
+    loading = next(i for i, record in enumerate(result.of("profile")) if ("[kernel]", "load_module") in named(record))
+    before, after = result.of("profile")[:loading], result.of("profile")[loading:]
+    assert any(map(named, before)), "the symbols were read late"
+    assert not any(module == "[msr]" for record in before for module, _ in named(record))
+    assert sum(named(record).get(("[msr]", "msr_read"), 0) for record in after) > 10
+    assert result.one("end")["names"]["unnamed"]["no_symbol"] <= 3
