@@ -3,6 +3,7 @@
 most programs are."""
 import collections
 import os
+import re
 import subprocess
 
 import pytest
@@ -59,12 +60,31 @@ FIELDS = collections.Counter({
 })
 
 
-@pytest.mark.parametrize("form", ["-gdwarf-5", "-gdwarf-4", "-g -gsplit-dwarf", "-gdwarf-4 -gsplit-dwarf"])
+@pytest.mark.parametrize("form", ["-gdwarf-5", "-gdwarf-4", "-g -gsplit-dwarf", "-gdwarf-4 -gsplit-dwarf", "-g -fdebug-types-section",
+                                  "-gdwarf-4 -fdebug-types-section", "-g -gsplit-dwarf -fdebug-types-section", "-gdwarf-4 -gsplit-dwarf -fdebug-types-section"])
 def test_variables_have_the_types_and_fields_of_their_declarations(nhmtap, tmp_path, compiled, form):
     entries, account = faults(nhmtap, tmp_path, compiled("fields", *form.split()), "store", "main")
     assert by_field(entries) == FIELDS
     assert account["typed"] >= FIELDS.total()
     assert account["typed"] + sum(account["untyped"].values()) == account["named"] + sum(account["unnamed"].values())
+
+
+# A type whose parts are described at both ends of half a megabyte.
+FAR = """
+struct inner { long first, second; };
+struct early { struct inner pad, inner; };
+""" + "".join(f"struct between_{i} {{ int one, other; }} between_{i};\n" for i in range(5000)) + """
+struct late { long pad; struct early early; } __attribute__((aligned(4096))) late[3];
+__attribute__((noinline)) void store(long i) { late[i].early.inner.second = 1; }
+int main(int argc, char **argv) { store(argc); return 0; }
+"""
+
+
+def test_fields_are_told_however_far_apart_their_types_are_described(nhmtap, tmp_path):
+    (tmp_path / "far.c").write_text(FAR)
+    subprocess.run(["gcc", "-O2", "-g", "-o", "far", "far.c"], check=True, cwd=tmp_path)
+    entries, _ = faults(nhmtap, tmp_path, tmp_path / "far", "store")
+    assert [(e["data_type"], e["field"]) for e in entries] == [("struct late", "early.inner.second")]
 
 
 def test_types_in_a_run_of_everything_are_told_however_much_debug_information_a_program_has(nhmtap, tmp_path, compiled):
@@ -90,6 +110,10 @@ OBJECTS = {
     "any_member": None,
     "at_bytes": None,
     "by_index": ("right", "high"),
+    "by_slice": ("right", "high"),
+    "by_iterator": ("right", "high"),
+    "behind_bytes": None,
+    "of_bytes": ("char", None),
 }
 
 
@@ -98,9 +122,25 @@ def test_objects_of_cpp_have_the_types_and_members_of_their_classes(nhmtap, tmp_
     program = tmp_path / "objects"
     subprocess.run([*compiler.split(), "-g", "-o", program, f"{HERE}/programs/objects.cc"], check=True)
     entries, _ = faults(nhmtap, tmp_path, program, *OBJECTS)
-    found = {e["code"]["symbol"]: (e["data_type"].split(" ", 1)[1].replace("short int", "short"), e["field"])
+    # Compilers may write struct or class.
+    found = {e["code"]["symbol"]: (re.sub("^(struct|class|union) ", "", e["data_type"]).replace("short int", "short"), e.get("field"))
              if "data_type" in e else None for e in entries if e.get("untyped") != "undescribed"}
     assert found == OBJECTS
+
+
+# By construction: variants.S.
+VARIANTS = {
+    "in_variant": ("struct Choice", "Some.__0.count"),
+    "which_variant": ("struct Choice", None),
+    "from_frame": ("struct Leaf", "count"),
+}
+
+
+def test_data_of_variants_and_variables_at_the_begin_of_the_frame_have_their_types(nhmtap, tmp_path):
+    program = tmp_path / "variants"
+    subprocess.run(["gcc", "-o", program, f"{HERE}/programs/variants.S"], check=True)
+    entries, _ = faults(nhmtap, tmp_path, program, *VARIANTS)
+    assert {e["code"]["symbol"]: (e.get("data_type"), e.get("field")) for e in entries} == VARIANTS
 
 
 def test_data_without_debug_information_is_counted_as_such(nhmtap, tmp_path, compiled):

@@ -43,6 +43,11 @@ union either {
 	} inside;
 };
 
+struct slice {
+	right *first;
+	long nr;
+};
+
 struct bits {
 	unsigned few : 3, more : 9;
 	int whole;
@@ -145,6 +150,32 @@ APART void by_index(right *to)
 	asm volatile("nop\n\tmovq $1, %c1(,%0,1)" ::"r"(to), "i"(offsetof(right, high)) : "memory");
 }
 
+/* The two members of what is passed are in registers of their own. */
+APART void by_slice(slice to)
+{
+	to.first->high = to.nr;
+}
+
+/* Where it ends is no variable of its own in the program. */
+APART void by_iterator(right *to)
+{
+	right *end = to + 1;
+
+	to->high = 1;
+	asm volatile("" ::"r"(end));
+}
+
+/* What is wider than a byte is no byte. */
+APART void behind_bytes(char *to)
+{
+	*(long *)to = 1;
+}
+
+APART void of_bytes(char *to)
+{
+	to[1] = 1;
+}
+
 static left used;
 static both used_too;
 
@@ -176,5 +207,9 @@ int main()
 	any_member(page<both>(), &right::high);
 	at_bytes(page<right>(), sizeof(long));
 	by_index(page<right>());
+	by_slice(slice{page<right>(), 1});
+	by_iterator(page<right>());
+	behind_bytes(page<char>());
+	of_bytes(page<char>());
 	return 0;
 }

@@ -43,7 +43,7 @@ struct pointer {
 
 /* --- variables in registers -------------------------------------------------------------------- */
 
-/* Whether the location says that the variable's value, less `offset`, is in the register. */
+/* Whether the operations say that a value, less `offset`, is in the register. */
 static bool is_in_register(const Dwarf_Op *ops, size_t nr, int reg, __u64 *offset)
 {
 	*offset = 0;
@@ -51,11 +51,31 @@ static bool is_in_register(const Dwarf_Op *ops, size_t nr, int reg, __u64 *offse
 		return ops[0].number == (Dwarf_Word)reg;
 	if (nr == 1)
 		return ops[0].atom == DW_OP_reg0 + reg;
+	if (nr != 2 || ops[0].atom != DW_OP_breg0 + reg || ops[1].atom != DW_OP_stack_value)
+		return false;
 	*offset = ops[0].number;
-	return nr == 2 && ops[0].atom == DW_OP_breg0 + reg && ops[1].atom == DW_OP_stack_value;
+	return true;
 }
 
-static bool variable_in(Dwarf_Die *die, __u64 address, int reg, __u64 *offset)
+/* Whether the location has the register for the variable, or for those of its bytes that begin at `inside`,
+ * as for the pointer of a slice. */
+static bool has_register(const Dwarf_Op *ops, size_t nr, int reg, __u64 *inside, __u64 *offset)
+{
+	size_t first = 0;
+
+	*inside = 0;
+	for (size_t i = 0; i < nr; i++) {
+		if (ops[i].atom != DW_OP_piece)
+			continue;
+		if (is_in_register(&ops[first], i - first, reg, offset))
+			return true;
+		*inside += ops[i].number;
+		first = i + 1;
+	}
+	return !first && is_in_register(ops, nr, reg, offset);
+}
+
+static bool variable_in(Dwarf_Die *die, __u64 address, int reg, __u64 *inside, __u64 *offset)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Op *ops[4];
@@ -66,7 +86,7 @@ static bool variable_in(Dwarf_Die *die, __u64 address, int reg, __u64 *offset)
 		return false;
 	nr = dwarf_getlocation_addr(&attribute, address, ops, sizes, 4);
 	for (int i = 0; i < nr && i < 4; i++)
-		if (is_in_register(ops[i], sizes[i], reg, offset))
+		if (has_register(ops[i], sizes[i], reg, inside, offset))
 			return true;
 	return false;
 }
@@ -88,23 +108,37 @@ struct in_register {
 	bool any, points, differ;
 };
 
+/* Whether data of a type, at an offset, are whole elements away from what a pointer leads to. */
+static bool are_elements(struct lines *lines, const struct pointer *pointer, Dwarf_Die type, __u64 offset)
+{
+	__u64 size = type_size(lines, &type);
+
+	return size && type_is_same(lines, pointer->type, type) &&
+	       (__s64)(pointer->offset - offset) % (__s64)size == 0;
+}
+
 static void consider(void *context, Dwarf_Die *die, Dwarf_Die *in)
 {
 	struct in_register *found = context;
 	struct lines *lines = found->body->lines;
 	Dwarf_Die type = *die, to;
-	__u64 offset;
+	__u64 inside, offset;
 
-	if (!scope_is_variable(die) || !variable_in(die, found->address, found->reg, &offset))
+	if (!scope_is_variable(die) || !variable_in(die, found->address, found->reg, &inside, &offset))
 		return;
 	found->any = true;
-	if (!type_of_entry(lines, &type) || !type_peel(lines, &type))
+	if (!type_of_entry(lines, &type) || type_of_begin(lines, &type, inside))
 		return;
 	to = type;
 	/* A number, or a pointer to void or to a class without members, may be another variable's value, too.
 	 */
 	if (!is_pointer(&type) || !lines_follow(lines, &to, DW_AT_type) || type_is_empty(lines, to))
 		return;
+	/* An iterator may lead to the next element already. */
+	if (found->points && are_elements(lines, &found->pointer, to, -offset)) {
+		found->pointer.steps |= found->pointer.offset != -offset;
+		return;
+	}
 	/* What is inlined may have a pointer to what the data begin with. */
 	if (found->points && found->pointer.offset == -offset &&
 	    type_begins_with(lines, found->pointer.type, to))
@@ -530,6 +564,15 @@ static void mark_targets(struct body *body)
 	}
 }
 
+/* Whether a pointer leads to other data than its type says: what is accessed is wider. Any data may be behind
+ * a pointer to bytes. The members of a struct are often accessed together, and so are elements, by vectors.
+ */
+static bool is_cast(struct body *body, Dwarf_Die type, unsigned int width)
+{
+	return width && type_peel(body->lines, &type) && dwarf_tag(&type) == DW_TAG_base_type &&
+	       type_size(body->lines, &type) < width;
+}
+
 static const char *look_at(struct body *body, size_t i, struct typed *typed)
 {
 	const struct memory_operand *memory = &body->list[i].memory;
@@ -550,6 +593,8 @@ static const char *look_at(struct body *body, size_t i, struct typed *typed)
 	}
 	if (!why)
 		why = settle(body, &base);
+	if (!why && !base.variable.addr && is_cast(body, base.type, body->list[i].width))
+		why = TYPE_NO_POINTER;
 	if (!why)
 		why = type_of_pointed(body->lines, &base.type, offset_of(body, &base), typed);
 	if (!why)

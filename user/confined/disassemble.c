@@ -190,6 +190,7 @@ static void take_parts(csh handle, const cs_insn *insn, struct instruction *take
 	for (int i = 0; i < x86->op_count; i++)
 		if (x86->operands[i].type == X86_OP_MEM) {
 			taken->memory = memory_of(insn, &x86->operands[i].mem);
+			taken->width = x86->operands[i].size <= sizeof(__u64) ? x86->operands[i].size : 0;
 			in_memory++;
 		}
 	taken->accesses = in_memory == 1 && insn->id != X86_INS_LEA && insn->id != X86_INS_NOP;

@@ -33,6 +33,7 @@ struct instruction {
 	int source;
 	struct memory_operand memory;
 	bool accesses;	     /* `memory` is the only one that it accesses */
+	unsigned int width;  /* bytes of it; 0: more than a register's */
 	__u32 writes;	     /* registers, as bits; a call writes all that its callee may */
 	__u64 callee;	     /* of a call; 0: not known */
 	__u64 jump;	     /* where it may jump to; 0: nowhere */

@@ -25,12 +25,12 @@ static bool step(struct lines *lines, size_t bytes)
 	return lines->steps;
 }
 
-/* Moves to the next sibling of this entry. If the entry does not say where its children end, libdw walks
- * through all of them again, so as many steps are counted as they have bytes. */
+/* Moves to the next sibling of this entry. If the entry has children and does not say where they end, libdw
+ * walks through all of them again, so as many steps are counted as they have bytes. */
 bool lines_next(struct lines *lines, Dwarf_Die *die)
 {
 	Dwarf_Off before = dwarf_dieoffset(die);
-	bool known = dwarf_hasattr(die, DW_AT_sibling), any;
+	bool known = dwarf_hasattr(die, DW_AT_sibling) || !dwarf_haschildren(die), any;
 
 	if (!lines->steps)
 		return false;
@@ -105,6 +105,12 @@ bool lines_follow(const struct lines *lines, Dwarf_Die *die, unsigned int name)
 	    !dwarf_formref_die(&attribute, &next))
 		return false;
 	*die = next;
+	/* An entry may only stand for a type whose definition is in a unit of its own
+	 * (-fdebug-types-section).
+	 */
+	if (dwarf_attr(die, DW_AT_signature, &attribute) && !elsewhere(lines, die, &attribute) &&
+	    dwarf_formref_die(&attribute, &next))
+		*die = next;
 	return true;
 }
 

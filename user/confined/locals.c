@@ -65,6 +65,9 @@ static bool base_of(const struct locals *locals, __u64 *at)
 /* Where an operation leads, from the frame. */
 static bool leads_to(const struct locals *locals, const Dwarf_Op *op, __u64 *at)
 {
+	*at = 0;
+	if (op->atom == DW_OP_call_frame_cfa)
+		return true;
 	if (op->atom != DW_OP_fbreg)
 		return of_register(locals, op, at);
 	if (!base_of(locals, at))

@@ -41,18 +41,46 @@ static __u64 long_at(struct slice slice, __u64 at)
 	return word_at(slice, at) | (__u64)word_at(slice, at + 4) << 32;
 }
 
+static struct slice bytes_of(Elf_Scn *section, const GElf_Shdr *header)
+{
+	Elf_Data *data;
+
+	if (!section || header->sh_type == SHT_NOBITS)
+		return (struct slice){0};
+	if (header->sh_flags & SHF_COMPRESSED)
+		elf_compress(section, 0, 0);
+	data = elf_getdata(section, NULL);
+	return data && data->d_buf ? (struct slice){data->d_buf, data->d_size} : (struct slice){0};
+}
+
 static struct slice section_of(const struct image *image, const char *name)
 {
 	GElf_Shdr header;
 	Elf_Scn *section = image_section(image, name, &header);
-	Elf_Data *data;
 
-	if (!section || header.sh_type == SHT_NOBITS)
-		return (struct slice){0};
-	if (header.sh_flags & SHF_COMPRESSED)
-		elf_compress(section, 0, 0);
-	data = elf_getdata(section, NULL);
-	return data && data->d_buf ? (struct slice){data->d_buf, data->d_size} : (struct slice){0};
+	return bytes_of(section, &header);
+}
+
+/* All sections of this name, one behind the other. The caller frees the bytes. */
+static struct slice sections_of(const struct image *image, const char *name)
+{
+	char *all = NULL;
+	size_t size = 0;
+	GElf_Shdr header;
+
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
+		struct slice own;
+
+		if (!gelf_getshdr(section, &header) || strcmp(image_section_name(image, &header), name))
+			continue;
+		own = bytes_of(section, &header);
+		if (!own.size)
+			continue;
+		all = xrealloc(all, size + own.size);
+		memcpy(all + size, own.bytes, own.size);
+		size += own.size;
+	}
+	return (struct slice){all, size};
 }
 
 /* --- what a unit is made of ------------------------------------------------------------------- */
@@ -63,14 +91,16 @@ static const struct {
 	const char *name;
 	__u32 number; /* 0: shared by all units */
 } parts[] = {
-	{".debug_info.dwo", 1},	       {".debug_abbrev.dwo", 3},   {".debug_line.dwo", 4},
-	{".debug_str_offsets.dwo", 6}, {".debug_rnglists.dwo", 8}, {".debug_str.dwo", 0},
+	{".debug_info.dwo", 1}, {".debug_types.dwo", 2},       {".debug_abbrev.dwo", 3},
+	{".debug_line.dwo", 4}, {".debug_str_offsets.dwo", 6}, {".debug_rnglists.dwo", 8},
+	{".debug_str.dwo", 0},
 };
 
 /* Those that the program has for the unit. */
 enum { ADDRESSES = ARRAY_SIZE(parts), RANGES, NR_PARTS };
 
-#define INFO 0
+#define INFO  0
+#define TYPES 1
 
 static const char *part_name(size_t i)
 {
@@ -297,7 +327,7 @@ static bool open_from_package(struct split_unit *unit, const struct image *of, D
 static bool open_from_file(struct split_unit *unit, const struct image *of, Dwarf_Die *skeleton,
 			   struct split_place *where, const char *path, size_t most)
 {
-	struct slice list[NR_PARTS] = {{0}};
+	struct slice list[NR_PARTS] = {{0}}, info, types;
 	struct image file;
 	bool opened;
 
@@ -306,7 +336,13 @@ static bool open_from_file(struct split_unit *unit, const struct image *of, Dwar
 	opened = is_readable(&file, where, most);
 	if (opened) {
 		add_file(list, &file);
+		/* Each unit of a type is in a section of its own, as linkers take one of them (.dwo files are
+		 * never linked). */
+		list[INFO] = info = sections_of(&file, parts[INFO].name);
+		list[TYPES] = types = sections_of(&file, parts[TYPES].name);
 		opened = open_parts(unit, list, of, skeleton, where, most);
+		free((char *)info.bytes);
+		free((char *)types.bytes);
 	}
 	image_close(&file);
 	return opened;

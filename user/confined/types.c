@@ -217,7 +217,7 @@ static bool is_empty(struct lines *lines, Dwarf_Die type, int depth)
 	if (!lines_descend(lines, &type, &die, 0))
 		return true;
 	do {
-		if (read_part(lines, &die, &inside, depth + 1))
+		if (dwarf_tag(&die) == DW_TAG_variant_part || read_part(lines, &die, &inside, depth + 1))
 			return false;
 	} while (lines_next(lines, &die));
 	return true;
@@ -243,31 +243,87 @@ struct parts_there {
 	char names[TYPE_TEXT]; /* "a|b" */
 };
 
-/* In a struct, a member that is no bit-field is the only one; bit-fields share their unit. In a union all
- * share. */
-static void find_parts(struct lines *lines, Dwarf_Die *of, __u64 offset, struct parts_there *found)
+/* In a struct, a member that is no bit-field is the only one; bit-fields share their unit. In a union, and in
+ * what may be one of several variants, all share. */
+static void add_part(struct parts_there *found, const struct part *part, bool shared)
+{
+	/* What is behind an open array's begin belongs to a member only if that is none. */
+	if (found->nr && (part->open || (part->bits && !found->bits)) && !shared)
+		return;
+	if (found->nr && !shared && (!part->bits || !found->bits))
+		*found = (struct parts_there){.nr = 0};
+	if (!found->nr)
+		found->first = *part;
+	found->bits = part->bits;
+	add_text(found->names, found->nr++ ? "|" : "");
+	add_text(found->names, part->name ? part->name : "(unnamed)");
+}
+
+static void find_variants(struct lines *lines, Dwarf_Die *of, __u64 offset, struct parts_there *found,
+			  int depth);
+
+static void find_parts_in(struct lines *lines, Dwarf_Die *of, __u64 offset, struct parts_there *found,
+			  int depth)
 {
 	bool shared = dwarf_tag(of) == DW_TAG_union_type;
 	struct part part;
 	Dwarf_Die die;
 
 	*found = (struct parts_there){.nr = 0};
+	if (depth > HOPS_MOST || !lines_descend(lines, of, &die, 0))
+		return;
+	do {
+		if (dwarf_tag(&die) == DW_TAG_variant_part)
+			find_variants(lines, &die, offset, found, depth);
+		else if (read_part(lines, &die, &part, 0) && covers(&part, offset))
+			add_part(found, &part, shared);
+	} while (lines_next(lines, &die));
+}
+
+/* Adds the data of those variants, as an enum of Rust has them, that have something at the offset. */
+static void find_variant(struct lines *lines, Dwarf_Die *variant, __u64 offset, struct parts_there *found,
+			 int depth)
+{
+	struct parts_there inside;
+	struct part part;
+	Dwarf_Die die;
+
+	if (!lines_descend(lines, variant, &die, 0))
+		return;
+	do {
+		if (!read_part(lines, &die, &part, 0) || !covers(&part, offset) ||
+		    !type_peel(lines, &part.type))
+			continue;
+		find_parts_in(lines, &part.type, offset - part.begin, &inside, depth + 1);
+		if (inside.nr || !is_aggregate(dwarf_tag(&part.type)))
+			add_part(found, &part, true);
+	} while (lines_next(lines, &die));
+}
+
+/* What tells the variants apart may be within the data of one. Where it is not, it is a number of its own. */
+static void find_variants(struct lines *lines, Dwarf_Die *of, __u64 offset, struct parts_there *found,
+			  int depth)
+{
+	struct part which = {.size = 0}, part;
+	size_t before = found->nr;
+	Dwarf_Die die;
+
 	if (!lines_descend(lines, of, &die, 0))
 		return;
 	do {
-		if (!read_part(lines, &die, &part, 0) || !covers(&part, offset))
-			continue;
-		/* What is behind an open array's begin belongs to a member only if that is none. */
-		if (found->nr && (part.open || (part.bits && !found->bits)) && !shared)
-			continue;
-		if (found->nr && !shared && (!part.bits || !found->bits))
-			*found = (struct parts_there){.nr = 0};
-		if (!found->nr)
-			found->first = part;
-		found->bits = part.bits;
-		add_text(found->names, found->nr++ ? "|" : "");
-		add_text(found->names, part.name ? part.name : "(unnamed)");
+		if (dwarf_tag(&die) == DW_TAG_variant)
+			find_variant(lines, &die, offset, found, depth);
+		else if (read_part(lines, &die, &part, 0) && covers(&part, offset))
+			which = part;
 	} while (lines_next(lines, &die));
+	if (found->nr == before && which.size)
+		add_part(found, &which, false);
+}
+
+/* Finds what is at an offset of a struct or union. */
+static void find_parts(struct lines *lines, Dwarf_Die *of, __u64 offset, struct parts_there *found)
+{
+	find_parts_in(lines, of, offset, found, 0);
 }
 
 /* Whether what is beyond a struct is of the open array at its end. */
