@@ -175,6 +175,13 @@ def test_what_is_missing_is_told():
     assert "# 10 of 100 expected samples are missing: table_full" in out and "# 7 records are missing" in out
 
 
+def test_addresses_without_a_name_are_told_with_the_reason():
+    unnamed = {"no_time": 17, "no_file": 1, "no_symbol": 0}
+    told = show(text_of(*stream(*stacks(**WAYS), {"type": "end", "reason": "exited", "names": {"named": 200, "unnamed": unnamed}}))).stdout
+    assert "# 17 of 218 code addresses had no function name when they were recorded: there was no time left to read the file" in told
+    assert "1 of 218" not in told  # fewer than one in a hundred
+
+
 def test_a_stream_cut_anywhere_is_shown_up_to_there():
     text = text_of(*stream(*stacks(**WAYS), *stacks(main=1000)))
     ends = [i + 1 for i, byte in enumerate(text) if byte == "\n"]

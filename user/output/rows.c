@@ -378,3 +378,56 @@ char *lines_lacking(const json_t *names)
 
 	return *why ? xasprintf("some code lacks source lines or inlined functions: %.1000s", why) : NULL;
 }
+
+/* Why code has no name, by the members of `names.unnamed`. */
+static const char *const unnamed_whys[][2] = {
+	{"no_pid", "their process is not known"},
+	{"no_mapping", "no file was mapped there"},
+	{"no_file", "the file is gone, or is not visible from here"},
+	{"no_symbol", "the file has no symbol there; its debug package may have one"},
+	{"refused",
+	 "the file was not opened: it belongs to another user, is no regular file, or is too large"},
+	{"failed", "reading the file failed"},
+	{"no_room", "the memory for names has no room for the file's symbols (--memory raises it; nhmtap "
+		    "symbolize has more)"},
+	{"no_time", "there was no time left to read the file"},
+};
+
+static void take_line(void (*take)(void *to, const char *line), void *to, char *line)
+{
+	take(to, line);
+	free(line);
+}
+
+void names_doubts(const json_t *names, const char *lack, void (*take)(void *to, const char *line), void *to)
+{
+	const json_t *unnamed = json_object_get(names, "unnamed");
+	json_int_t total = names_total(names);
+	const char *why;
+	char number[40], all[40];
+
+	row_grouped(total, all, sizeof(all));
+	for (size_t i = 0; i < ARRAY_SIZE(unnamed_whys); i++) {
+		json_int_t nr = integer(unnamed, unnamed_whys[i][0]);
+
+		if (!nr || nr * 100 < total)
+			continue;
+		why = string(names, "failed_why");
+		if (strcmp(unnamed_whys[i][0], "failed") || !*why)
+			why = unnamed_whys[i][1];
+		take_line(take, to,
+			  xasprintf("%s of %s code addresses %s: %.1000s",
+				    row_grouped(nr, number, sizeof(number)), all, lack, why));
+	}
+	/* Of stacks, each frame counts once, however many samples it has, so few may be much. */
+	if (integer(names, "ambiguous"))
+		take_line(take, to,
+			  xasprintf("%s of %s " NAMES_AMBIGUOUS,
+				    row_grouped(integer(names, "ambiguous"), number, sizeof(number)), all));
+	if (*string(names, "kernel_why"))
+		take_line(take, to,
+			  xasprintf("the kernel's code has no function names: %.1000s",
+				    string(names, "kernel_why")));
+	if (*string(names, "lines_why"))
+		take_line(take, to, lines_lacking(names));
+}

@@ -65,6 +65,11 @@ void row_stack(struct text *text, const struct calls *calls, const json_t *entry
 /* The number of code addresses that `names` of an end record accounts for. */
 json_int_t names_total(const json_t *names);
 
+/* Hands over a line, without its end, for each reason that left at least one in a hundred addresses of an
+ * `end` record's `names` without a name, and for what is in doubt. `lack` is said of them: "have no function
+ * name". */
+void names_doubts(const json_t *names, const char *lack, void (*take)(void *to, const char *line), void *to);
+
 /* Behind "N of M ": what `ambiguous` in it means. */
 #define NAMES_AMBIGUOUS                                                                                      \
 	"code addresses had several files there, one after the other: each goes by the one that was there "  \

@@ -51,51 +51,9 @@ static void start_table(struct text *text, const struct stream *stream, const js
 		add_placement(text, json_object_get(record, "events"));
 }
 
-/* Why code has no name, by the members of `names.unnamed`. */
-static const char *const unnamed_whys[][2] = {
-	{"no_pid", "their process is not known"},
-	{"no_mapping", "no file was mapped there"},
-	{"no_file", "the file is gone, or is not visible from here"},
-	{"no_symbol", "the file has no symbol there; its debug package may have one"},
-	{"refused",
-	 "the file was not opened: it belongs to another user, is no regular file, or is too large"},
-	{"failed", "reading the file failed"},
-	{"no_room", "the memory for names has no room for the file's symbols (--memory raises it; nhmtap "
-		    "symbolize has more)"},
-	{"no_time", "there was no time left to read the file"},
-};
-
-/* Adds a line for each reason that left at least one in a hundred addresses without a name, and for what is
- * in doubt. */
-static void add_unnamed(struct text *text, const json_t *names)
+static void add_line(void *to, const char *text)
 {
-	const json_t *unnamed = json_object_get(names, "unnamed");
-	json_int_t total = names_total(names);
-	char number[40], all[40], *lacking = lines_lacking(names);
-	const char *why;
-
-	row_grouped(total, all, sizeof(all));
-	for (size_t i = 0; i < ARRAY_SIZE(unnamed_whys); i++) {
-		json_int_t nr = integer(unnamed, unnamed_whys[i][0]);
-
-		if (!nr || nr * 100 < total)
-			continue;
-		why = string(names, "failed_why");
-		if (strcmp(unnamed_whys[i][0], "failed") || !*why)
-			why = unnamed_whys[i][1];
-		text_add(text, "# %s of %s code addresses have no function name: %s\n",
-			 row_grouped(nr, number, sizeof(number)), all, why);
-	}
-	/* Of stacks, each frame counts once, however many samples it has, so few may be much. */
-	if (integer(names, "ambiguous"))
-		text_add(text, "# %s of %s " NAMES_AMBIGUOUS "\n",
-			 row_grouped(integer(names, "ambiguous"), number, sizeof(number)), all);
-	if (*string(names, "kernel_why"))
-		text_add(text, "# the kernel's code has no function names: %s\n",
-			 string(names, "kernel_why"));
-	if (lacking)
-		text_add(text, "# %s\n", lacking);
-	free(lacking);
+	text_add(to, "# %s\n", text);
 }
 
 static void end_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -110,7 +68,7 @@ static void end_table(struct text *text, const struct stream *stream, const json
 			text_add(text, "# %s %s not in the tables: %s\n",
 				 row_grouped(json_integer_value(count), number, sizeof(number)),
 				 json_integer_value(count) == 1 ? "sample is" : "samples are", cause);
-	add_unnamed(text, json_object_get(record, "names"));
+	names_doubts(json_object_get(record, "names"), "have no function name", add_line, text);
 	/* A user who started COMMAND sees that it has ended, so that is not said. */
 	if (!strcmp(string(record, "reason"), "exited") && !json_object_get(record, "command"))
 		text_add(text, "# the processes that were measured have ended\n");

@@ -14,6 +14,7 @@
 #include "output/texts.h"
 #include "record/record.h"
 #include "view/cells.h"
+#include "view/heading.h"
 #include "view/weights.h"
 
 #define BUCKETS	      64  /* pieces that the time is divided into */
@@ -702,8 +703,10 @@ static void digest_frames(struct digest *digest, const json_t *record)
 	calls_define(&digest->calls, record);
 }
 
-static void add_why(struct digest *digest, const char *why)
+static void add_why(void *of, const char *why)
 {
+	struct digest *digest = of;
+
 	if (*why && json_object_size(digest->whys) < CAUSES_MOST)
 		json_object_set_new(digest->whys, why, json_true());
 }
@@ -715,13 +718,9 @@ static void digest_why(struct digest *digest, const json_t *record)
 
 static void digest_end(struct digest *digest, const json_t *record)
 {
-	char *lacking = lines_lacking(json_object_get(record, "names"));
-
 	digest->ends++;
 	digest->whole = json_object_get(record, "command") && !strcmp(string(record, "reason"), "exited");
-	if (lacking)
-		add_why(digest, lacking);
-	free(lacking);
+	names_doubts(json_object_get(record, "names"), HAD_NO_NAME, add_why, digest);
 }
 
 static void digest_gap(struct digest *digest, const json_t *record)

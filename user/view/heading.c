@@ -22,20 +22,18 @@ void heading_release(struct heading_of_stream *heading)
 	json_decref(heading->warnings);
 }
 
-static void take_warning(struct heading_of_stream *heading, const char *why)
+static void take_warning(void *of, const char *why)
 {
+	struct heading_of_stream *heading = of;
+
 	if (*why && json_array_size(heading->warnings) < WARNINGS_MOST && !has_text(heading->warnings, why))
 		json_array_append_new(heading->warnings, json_string(why));
 }
 
 static void take_end(struct heading_of_stream *heading, const json_t *record)
 {
-	char *lacking = lines_lacking(json_object_get(record, "names"));
-
 	heading->ended++;
-	if (lacking)
-		take_warning(heading, lacking);
-	free(lacking);
+	names_doubts(json_object_get(record, "names"), HAD_NO_NAME, take_warning, heading);
 }
 
 void heading_take(struct heading_of_stream *heading, const json_t *record)

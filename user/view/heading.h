@@ -22,5 +22,8 @@ void heading_release(struct heading_of_stream *heading);
 
 void heading_take(struct heading_of_stream *heading, const json_t *record);
 
+/* What is said of addresses without a name: they may have been symbolized since. */
+#define HAD_NO_NAME "had no function name when they were recorded"
+
 /* Appends lines that begin with "# ". */
 void heading_print(const struct heading_of_stream *heading, struct text *text);
