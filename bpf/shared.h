@@ -105,9 +105,12 @@ struct table_head {
 	__u64 timed_runs, timed_ns;
 	__u64 timed_since; /* when the present run began; 0: it is not timed */
 	__u64 period;	   /* what the present sample stands for, where the program has to keep it */
-	/* Of events that are weighed by their counts; written by the program: how many first counts it has
-	 * stored, and whether some count may have been dropped. */
-	__u64 first_counts, counts_dropped;
+	/* Of events that are weighed by their counts; written by the program: whether some count may have
+	 * been dropped. The others are in the first CPU's table, for all: how many first counts were stored,
+	 * the highest number of an event among them, and what that was at the last two of each counts_step.
+	 */
+	__u64 counts_dropped;
+	__u64 first_counts, stepped, newest, newest_then, newest_before;
 };
 
 #define TIMED_ONE_IN 16 /* a power of two */

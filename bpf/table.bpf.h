@@ -64,8 +64,9 @@ const volatile __u32 interrupts_offset;
  * periods are right. See weight_by_count(). */
 const volatile __u32 id_offset, count_offset;
 
-/* Set before loading: of so many events a CPU may store the first count while none can have been dropped. */
-const volatile __u32 first_counts;
+/* Set before loading: of twice as many events the first counts can be stored before one of them is dropped.
+ */
+const volatile __u32 counts_step;
 
 /* Of struct bpf_perf_event_data_kern, include/linux/perf_event.h. */
 #define CONTEXT_EVENT 16
@@ -103,6 +104,35 @@ static __always_inline void table_begin(struct table *table)
 }
 
 /*
+ * Notes that the first count of an event was stored. Returns whether that of an earlier sample of it may have
+ * been dropped. The kernel numbers events as they come, so one whose number is above all that had been stored
+ * by a certain time was stored after it, if at all: the last 2 * counts_step are still there.
+ *
+ * CPUs may overwrite each other's `newest`, which lacks a few events then, of thousands.
+ */
+static __always_inline _Bool was_dropped(__u64 id)
+{
+	__u32 first_cpu = 0;
+	struct table *shared = bpf_map_lookup_elem(&tables, &first_cpu);
+	struct table_head *head;
+	__u64 stepped;
+
+	if (!shared)
+		return 1;
+	head = &shared->head;
+	if (id > head->newest)
+		head->newest = id;
+	__sync_fetch_and_add(&head->first_counts, 1);
+	stepped = head->stepped;
+	if (head->first_counts - stepped >= counts_step &&
+	    __sync_val_compare_and_swap(&head->stepped, stepped, head->first_counts) == stepped) {
+		head->newest_before = head->newest_then;
+		head->newest_then = head->newest;
+	}
+	return id <= head->newest_before;
+}
+
+/*
  * Returns what the event has counted since its last sample. With a frequency, a sample of an event that the
  * kernel counts in software tells the period of the time after it (perf_swevent_event() and
  * perf_swevent_set_period(), kernel/events/core.c).
@@ -130,10 +160,8 @@ static __noinline __u64 weight_by_count(struct bpf_perf_event_data *ctx, struct 
 	}
 	if (bpf_map_update_elem(&counts, &id, &count, BPF_NOEXIST))
 		return 0; /* the next sample stands for it */
-	if (table->head.first_counts < first_counts) {
-		table->head.first_counts++;
+	if (!was_dropped(id))
 		return count;
-	}
 	table->head.counts_dropped = 1;
 	return count < period ? count : period;
 }

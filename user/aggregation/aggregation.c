@@ -238,7 +238,7 @@ static void prepare_counts(struct aggregation *aggregation, int nr_cpus)
 	if (!aggregation->counts)
 		return;
 	bpf_map__set_max_entries(map, COUNTS_OF(nr_cpus));
-	constants_set(aggregation->object, "first_counts", COUNTS_OF(nr_cpus) / 2 / nr_cpus);
+	constants_set(aggregation->object, "counts_step", COUNTS_OF(nr_cpus) / 4);
 }
 
 static int map_memory(struct aggregation *aggregation, const struct host *host, struct refusal *refusal)
