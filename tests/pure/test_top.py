@@ -279,6 +279,20 @@ def test_it_fits_the_terminal_and_its_footer_lists_the_keys(stored, columns, lin
         seen.until(shows("keys", "Enter", "freeze"))
 
 
+@pytest.mark.parametrize("columns", [40, 80])
+def test_sentences_are_broken_between_words_and_not_cut(stored, columns):
+    words = [f"word{number}" for number in range(60)]
+    path = stored(profile(*FUNCTIONS), {"type": "warning", "why": " ".join(words)})
+    with Terminal(NHMTAP, "top", path, columns=columns, rows=50) as seen:
+        seen.type("7")
+        lines = [line.rstrip() for line in seen.until(shows("accounts", words[-1])).splitlines()]
+        told = [line for line in lines if line.startswith("# word")]
+        assert " ".join(line.removeprefix("# ") for line in told) == " ".join(words)
+        seen.type("?")
+        help_lines = seen.until(shows("this help", "can be trusted")).splitlines()
+        assert max(map(len, help_lines)) <= columns
+
+
 LONG = "std::map<std::string, std::vector<item>>::insert_or_assign<" + "int, " * 40 + "int>"
 
 

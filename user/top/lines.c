@@ -31,6 +31,17 @@ void lines_add(struct screen_lines *lines, const char *text, enum line_style sty
 	}
 }
 
+void lines_add_words(struct screen_lines *lines, const char *text, int width, enum line_style style)
+{
+	struct text broken = {.ascii = lines->ascii};
+
+	text_add(&broken, "%s", text ?: "");
+	if (broken.used)
+		text_fit(&broken, width);
+	lines_add(lines, broken.bytes, style);
+	free(broken.bytes);
+}
+
 void lines_add_sheet(struct screen_lines *lines, const struct sheet *sheet, int width, const char *wanted)
 {
 	struct text text = {.ascii = lines->ascii};

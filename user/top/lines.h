@@ -33,6 +33,9 @@ struct screen_lines {
 /* Adds each line of a text. Those that begin with # are remarks. */
 void lines_add(struct screen_lines *lines, const char *text, enum line_style style);
 
+/* The same of sentences: longer lines are broken between words. */
+void lines_add_words(struct screen_lines *lines, const char *text, int width, enum line_style style);
+
 /* Adds a table, of which the rows with this text remain, in small letters or large; "": all. */
 void lines_add_sheet(struct screen_lines *lines, const struct sheet *sheet, int width, const char *wanted);
 

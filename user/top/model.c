@@ -258,20 +258,23 @@ static void make_tables(struct top_model *top)
 static void make_messages(struct top_model *top)
 {
 	for (size_t i = 0; i < top->messages.nr; i++)
-		lines_add(&top->lines, top->messages.list[i].text, LINE_PLAIN);
+		lines_add_words(&top->lines, top->messages.list[i].text, top->columns, LINE_PLAIN);
 	if (!top->messages.nr)
-		lines_add(&top->lines, "neither nhmtap nor COMMAND has written anything", LINE_PLAIN);
+		lines_add_words(&top->lines, "neither nhmtap nor COMMAND has written anything", top->columns,
+				LINE_PLAIN);
 }
 
 static const char *const help_text =
 	"keys\n"
-	"  1 … 7      functions, counts, data sources, off-core, branches, analysis, health\n"
+	"  1 … 7      functions, counts, data sources, off-core, branches, analysis,\n"
+	"             health\n"
 	"  8          what nhmtap and COMMAND have written\n"
 	"  Tab        the next view\n"
 	"  ↑ ↓ j k    choose a row; PgUp PgDn, Home End or g G: faster\n"
 	"  Enter      look into a function: lines, callers, callees, code\n"
 	"  Esc        back\n"
-	"  /          filter: a text that rows have, or comm=…, module~…, symbol!=…; in a function: find\n"
+	"  /          filter: a text that rows have, or comm=…, module~…, symbol!=…;\n"
+	"             in a function: find\n"
 	"  n N        the next row, or the one before, that the filter is for\n"
 	"  s          sort by the next order; total has what functions call, too\n"
 	"  w          all the time, the last minute, the last 10 seconds\n"
@@ -282,8 +285,9 @@ static const char *const help_text =
 	"  ?          this help\n"
 	"  q          quit\n"
 	"\n"
-	"± is how far a share may be off, by 95 %. ~ marks an estimate. Lines that begin with # say\n"
-	"what is missing. The view of health says whether the numbers can be trusted.\n";
+	"± is how far a share may be off, by 95 %. ~ marks an estimate. Lines that\n"
+	"begin with # say what is missing. The view of health says whether the\n"
+	"numbers can be trusted.\n";
 
 /* Until the user has moved, the cursor is on the first function. */
 static void choose_function(struct top_model *top)
@@ -298,7 +302,7 @@ static void make_lines(struct top_model *top)
 {
 	lines_release(&top->lines);
 	if (top->help) {
-		lines_add(&top->lines, help_text, LINE_PLAIN);
+		lines_add_words(&top->lines, help_text, top->columns, LINE_PLAIN);
 	} else if (top->view == MESSAGES) {
 		make_messages(top);
 	} else {

@@ -210,9 +210,9 @@ void view_take(struct view_tables *tables, const json_t *record)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-static void add_text(struct screen_lines *lines, struct text *text, enum line_style style)
+static void add_text(struct screen_lines *lines, struct text *text, int width, enum line_style style)
 {
-	lines_add(lines, text->bytes, style);
+	lines_add_words(lines, text->bytes, width, style);
 	free(text->bytes);
 	*text = (struct text){0};
 }
@@ -234,12 +234,12 @@ static void add_shares(const struct share_tables *shares, const char *title, str
 		if (!title || sheet.nr)
 			add_blank(lines);
 		if (!title)
-			add_text(lines, &before, LINE_TITLE);
+			add_text(lines, &before, width, LINE_TITLE);
 		else if (sheet.nr)
 			lines_add(lines, title, LINE_TITLE);
 		if (sheet.nr)
 			lines_add_sheet(lines, &sheet, width, wanted);
-		add_text(lines, &after, LINE_PLAIN);
+		add_text(lines, &after, width, LINE_PLAIN);
 		free(before.bytes);
 		sheet_release(&sheet);
 	}
@@ -261,7 +261,8 @@ static void add_function(const struct view_tables *tables, struct screen_lines *
 	if (code.bytes) {
 		add_blank(lines);
 		lines_add(lines, "code", LINE_TITLE);
-		add_text(lines, &code, LINE_PLAIN);
+		lines_add(lines, code.bytes, LINE_PLAIN);
+		free(code.bytes);
 	}
 	if (lines->nr == 1)
 		lines_add(lines, "# no samples of it are in these records", LINE_REMARK);
@@ -341,7 +342,7 @@ static void add_health(const struct view_tables *tables, struct screen_lines *li
 	heading_print(&tables->heading, &text);
 	if (!tables->heading.gaps && !json_array_size(tables->heading.warnings))
 		text_add(&text, "no record is missing, and there are no warnings\n");
-	add_text(lines, &text, LINE_PLAIN);
+	add_text(lines, &text, width, LINE_PLAIN);
 	add_accounts(tables, lines, width, wanted);
 }
 
@@ -350,7 +351,7 @@ void view_lines(const struct view_tables *tables, struct screen_lines *lines, in
 	enum top_view view = tables->wanted.view;
 
 	if (!tables->records) {
-		lines_add(lines, views[view].empty, LINE_PLAIN);
+		lines_add_words(lines, views[view].empty, width, LINE_PLAIN);
 		return;
 	}
 	if (view == VIEW_HEALTH) {
