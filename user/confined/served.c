@@ -238,12 +238,12 @@ static void put_symbols(struct reply *reply, const struct read_file *file)
 {
 	const struct symbols *symbols = &file->symbols, *objects = &file->objects;
 	const struct list lists[] = {{file->segments, file->nr_segments, sizeof(*file->segments)},
+				     {file->loaded, file->nr_loaded, sizeof(*file->loaded)},
+				     /* The others need no alignment. */
 				     {symbols->spans.list, symbols->spans.nr, sizeof(*symbols->spans.list)},
 				     {symbols->list, symbols->nr, sizeof(*symbols->list)},
-				     {file->loaded, file->nr_loaded, sizeof(*file->loaded)},
 				     {objects->spans.list, objects->spans.nr, sizeof(*objects->spans.list)},
 				     {objects->list, objects->nr, sizeof(*objects->list)},
-				     /* These need no alignment. */
 				     {symbols->strings, symbols->strings_size, 1},
 				     {objects->strings, objects->strings_size, 1}};
 

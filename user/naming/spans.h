@@ -18,8 +18,8 @@ struct span {
 struct spans {
 	struct piece {
 		__u64 low;
-		__u32 what; /* SPANS_NONE for a gap */
-	} * list;
+		__u32 what;		  /* SPANS_NONE for a gap */
+	} __attribute__((packed)) * list; /* a large library has 300,000 */
 	size_t nr;
 };
 

@@ -13,15 +13,17 @@ struct found_symbol {
 	__u64 address; /* the sort key, so it must be the first member */
 	__u64 end;     /* first address after it; equal to `address` if not known */
 	__u32 name;    /* offset in `strings`; "": the function has none */
-	__u32 order;   /* if two overlap, the higher order applies; if equal, the one that begins later */
-	bool weak, local, label;
-	bool indirect; /* the code chooses a function when the file is loaded */
+	/* If two overlap, the higher order applies; if equal, the one that begins later. A map of 64 MiB has
+	 * fewer than 2^28. */
+	__u32 order : 28;
+	__u32 weak : 1, local : 1, label : 1;
+	__u32 indirect : 1; /* the code chooses a function when the file is loaded */
 };
 
 struct symbol {
 	__u64 address;
 	__u32 name; /* offset in `strings` */
-};
+} __attribute__((packed));
 
 struct symbols {
 	struct spans spans; /* `what` is an index of `list` */

@@ -423,15 +423,19 @@ static void *take_list(const struct sealed *sealed, size_t *at, __u64 nr, size_t
 	return list;
 }
 
-/* Takes a list of segments, and what symbols have beside their strings. */
-static bool take_table(const struct sealed *sealed, size_t *at, const __u64 counts[3],
-		       struct segment **segments, struct symbols *found)
+static bool take_segments(const struct sealed *sealed, size_t *at, __u64 nr, struct segment **segments,
+			  size_t *nr_segments)
 {
-	found->spans.nr = counts[1];
-	found->nr = counts[2];
-	*segments = take_list(sealed, at, counts[0], sizeof(**segments));
-	found->spans.list =
-		*segments ? take_list(sealed, at, found->spans.nr, sizeof(*found->spans.list)) : NULL;
+	*nr_segments = nr;
+	return (*segments = take_list(sealed, at, nr, sizeof(**segments)));
+}
+
+/* Takes what symbols have beside their strings. */
+static bool take_table(const struct sealed *sealed, size_t *at, const __u64 counts[2], struct symbols *found)
+{
+	found->spans.nr = counts[0];
+	found->nr = counts[1];
+	found->spans.list = take_list(sealed, at, found->spans.nr, sizeof(*found->spans.list));
 	found->list = found->spans.list ? take_list(sealed, at, found->nr, sizeof(*found->list)) : NULL;
 	return found->list;
 }
@@ -456,13 +460,14 @@ bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct t
 	struct told_symbols found = {0};
 	size_t at = 0;
 
-	if (!sealed->memory || !take_table(sealed, &at, answer->counts, &found.segments, &found.functions) ||
-	    !take_table(sealed, &at, answer->counts + 3, &found.loaded, &found.objects) ||
+	if (!sealed->memory ||
+	    !take_segments(sealed, &at, answer->counts[0], &found.segments, &found.nr_segments) ||
+	    !take_segments(sealed, &at, answer->counts[1], &found.loaded, &found.nr_loaded) ||
+	    !take_table(sealed, &at, answer->counts + 2, &found.functions) ||
+	    !take_table(sealed, &at, answer->counts + 4, &found.objects) ||
 	    !take_strings(sealed, &at, answer->counts[6], &found.functions) ||
 	    !take_strings(sealed, &at, answer->counts[7], &found.objects))
 		return false;
-	found.nr_segments = answer->counts[0];
-	found.nr_loaded = answer->counts[3];
 	found.functions.mapped = sealed->memory;
 	found.functions.mapped_size = sealed->size;
 	*told = found;
