@@ -3,7 +3,8 @@
 
 CPU time is that of the worker process and of all of its descendants, so a guest or a session that
 several tests share is charged to those during which it runs. What a test's processes leave to init
-is missing. On a busy machine, waiting for a CPU counts as waiting.
+is missing, and so is a forked guest that ends while the test's function runs: its parent does not wait
+for it. On a busy machine, waiting for a CPU counts as waiting.
 """
 import collections
 import os
@@ -50,6 +51,7 @@ class Clock:
 
     def __init__(self):
         self.wall = self.cpu = None
+        self.taken = 0.0
 
     def pytest_runtest_logstart(self):
         if self.cpu is None:  # what was collected before is no test's
@@ -60,10 +62,12 @@ class Clock:
         report = (yield).get_result()
         if call.when == "setup":
             self.wall = time.monotonic() - call.duration
+        cpu = cpu_s()
+        self.taken += max(0, cpu - self.cpu)  # it gets less when a forked guest ends, whose time is nobody's then
+        self.cpu = cpu
         if call.when == "teardown":
-            cpu = cpu_s()
-            report.times = cpu - self.cpu, time.monotonic() - self.wall
-            self.cpu = cpu
+            report.times = self.taken, time.monotonic() - self.wall
+            self.taken = 0.0
 
 
 class Table:
