@@ -108,7 +108,6 @@ packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma
 late     := $(patsubst libcapstone,capstone,$(patsubst libncurses,ncursesw,$(taken:%=lib%)))
 soname    = $(shell readelf -d $$($(CC) -print-file-name=$1.so) | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) $(reproducible) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
-	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
 	    $(libperf_cflags) $(shell pkg-config --cflags $(packaged) $(late))
 libs      = $(libperf_libs) $(shell pkg-config --libs $(packaged)) -liberty -lm
 bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra $(reproducible) $(if $(CI),-Werror) -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
@@ -150,8 +149,10 @@ $(O)/man/made: user/manual/pages.py $(wildcard user/manual/*.md) $(O)/nhmtap
 	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) $< $(O)/nhmtap $(@D)
 	@touch $@
 
-# Additional flags of single sources, for every kind of compilation.
-own_of = $(own_flags_$(subst /,_,$(1)))
+# Additional flags of single sources, for every kind of compilation. Only what names the versions is made anew with them.
+versioned := $(shell grep -lE 'NHMTAP_VERSION|SCHEMA_VERSION' $(sources))
+own_of = $(own_flags_$(subst /,_,$(1))) \
+	 $(if $(filter $(1),$(versioned)),-DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"')
 own_flags_user_collection_libperf_fd.c = $(internal_cflags)
 # libperf from the kernel's source has no version of its own, so the source's is used.
 own_flags_user_command_versions.c = -DLIBPERF_VERSION='"$(libperf_version)"'
@@ -162,8 +163,7 @@ own_flags_user_top_screen.c      = -DLIBNCURSES_SONAME='"libncursesw.so.6"'
 own_flags_user_confined_disassemble.c = -DLIBCAPSTONE_SONAME='"$(call soname,libcapstone)"'
 own_flags_user_confined_filter.c = -DLIBSECCOMP_SONAME='"$(call soname,libseccomp)"'
 
-# The flags contain these versions.
-$(sources:%.c=$(O)/%.o): user/python/nhmtap/version.py schema/VERSION
+$(versioned:%.c=$(O)/%.o): user/python/nhmtap/version.py schema/VERSION
 $(O)/user/%.o: user/%.c | $(libperf_ready)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

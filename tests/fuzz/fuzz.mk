@@ -30,7 +30,6 @@ fuzz_measured        := $(sort $(foreach name,$(fuzzers),$(fuzz_parsers_$(name))
 
 fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
-		-DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
 		$(libperf_cflags) $(shell pkg-config --cflags $(packaged) $(late))
 # The whole program without main(). A target calls the functions that it tests.
 fuzz_objects := $(patsubst %.c,$(O)/fuzz/%.o,$(filter-out user/main.c,$(sources))) $(O)/fuzz/gen/known_events.o \

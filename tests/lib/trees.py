@@ -43,6 +43,9 @@ class Tree:
         os.utime(self.path / name)
 
     def sources_that_include(self, header):
+        return self.sources_with(f"#include {header}")
+
+    def sources_with(self, *texts):
         """Searches the text of the sources, not make's dependencies."""
         found = set()
         for top in ("user", "bpf"):
@@ -50,8 +53,9 @@ class Tree:
                 for name in names:
                     full = os.path.join(folder, name)
                     with open(full, encoding="utf-8") as file:
-                        if name.endswith(".c") and f"#include {header}" in file.read():
-                            found.add(os.path.relpath(full, self.path))
+                        said = file.read() if name.endswith(".c") else ""
+                    if any(text in said for text in texts):
+                        found.add(os.path.relpath(full, self.path))
         return found
 
     def programs(self):

@@ -63,7 +63,9 @@ def test_a_schema_is_taken_into_the_program(tree):
 @pytest.mark.parametrize("version", ["schema/VERSION", "user/python/nhmtap/version.py"])
 def test_another_version_is_taken_into_the_program(tree, version):
     tree.touch(version)
-    assert {"user/output/json.c", "user/activity/start.c"} <= compiled(tree.make("all"))
+    made = compiled(tree.make("all"))
+    assert made == tree.sources_with("NHMTAP_VERSION", "SCHEMA_VERSION")
+    assert {"user/output/json.c", "user/activity/start.c"} <= made
     assert tree.make("all") == set()
 
 
