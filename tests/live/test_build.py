@@ -118,16 +118,6 @@ def test_what_install_puts_there_uninstall_removes(tree, tmp_path):
     assert left == []
 
 
-@pytest.mark.timeout(1860)
-def test_the_fuzzers_can_be_built_and_run(tree):
-    # A moment instead of the default minute. This only shows that the fuzzers are built from the
-    # present program; they find nothing new in that time.
-    done = tree.run(f"-j{os.cpu_count()}", "fuzz", "FUZZ_LIMIT=-runs=2000 -seed=1", timeout=1800)
-    assert done.returncode == 0, done.stdout + done.stderr
-    targets = [name for name in os.listdir(os.path.join(ROOT, "tests", "fuzz")) if name.endswith(".c")]
-    assert len(targets) >= 14 and done.stderr.count("DONE") == len(targets)
-
-
 def test_what_the_benchmark_leans_on_is_still_there(tree):
     # This only shows that the benchmark measures; its bounds are not checked. Where Debian 12's
     # perf aborts, the benchmark says so and has no figures to compare with perf.
