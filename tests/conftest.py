@@ -45,13 +45,16 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before the tests are selected by their markers
 def pytest_collection_modifyitems(items):
-    rows = thorough.rows()
+    rows, long = thorough.rows(), set()
     for item in items:
         if f"{os.path.relpath(item.path, HERE)}::{item.name}".startswith(rows):
             item.add_marker(pytest.mark.thorough)
+            long.add(item)
         # The guests run the plain build.
         if os.path.join(HERE, "machine") in map(str, item.path.parents):
             item.add_marker(pytest.mark.plain)
+    # What is long first, and groups before all: one that started last would keep the other workers waiting at the end.
+    items.sort(key=lambda item: (item.get_closest_marker("xdist_group") is None, item not in long))
 
 
 @pytest.fixture

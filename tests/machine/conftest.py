@@ -212,5 +212,3 @@ def pytest_collection_modifyitems(items):
         kind += [k for k in (*KERNELS[1:], *WESTMERES, *XEONS, *PAIRS_OF_XEONS) if k in parameters]
         if kind:
             item.add_marker(pytest.mark.xdist_group("-".join(kind)))
-    # Groups first: a group that started last would keep the other workers waiting at the end.
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
