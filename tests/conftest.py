@@ -50,8 +50,8 @@ def pytest_collection_modifyitems(items):
         if f"{os.path.relpath(item.path, HERE)}::{item.name}".startswith(rows):
             item.add_marker(pytest.mark.thorough)
             long.add(item)
-        # The guests run the plain build.
-        if os.path.join(HERE, "machine") in map(str, item.path.parents):
+        # The guests run the plain build, and large consumers (pipelines/check_*.py) take its records.
+        if os.path.join(HERE, "machine") in map(str, item.path.parents) or item.path.name.startswith("check_"):
             item.add_marker(pytest.mark.plain)
     # What is long first, and groups before all: one that started last would keep the other workers waiting at the end.
     items.sort(key=lambda item: (item.get_closest_marker("xdist_group") is None, item not in long))
