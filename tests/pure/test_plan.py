@@ -574,7 +574,9 @@ def test_a_bad_option_is_refused_before_anything_is_written(nhmtap, arguments, w
 @pytest.mark.parametrize("arguments, remedy", [
     (["prfile"], "did you mean profile?"), (["record"], "use nhmtap profile"), (["banana"], "see nhmtap --help"),
     (["c2c"], "use nhmtap mem --shared"),
-    (["stat", "--duraton", "1"], "did you mean --duration?"), (["stat", "--sort=x"], "use --by"),
+    (["stat", "--duraton", "1"], "did you mean --duration?"), (["profile", "--sort=x"], "use --by"),
+    (["stat", "--timeout", "1"], "use --duration"), (["machine", "--timeout", "1"], "see nhmtap machine --help"),
+    (["list", "--all-cgroups"], "see nhmtap list --help"), (["stat", "--all-cgroups"], "use -a --per cgroup"),
     (["stat", "--banana"], "see nhmtap stat --help"), (["stat", "-I"], "see nhmtap stat --help"),
     (["stat", "--inter", "5"], "did you mean --interval, --interval-count?"),
     (["stat", "--live=3"], "leave the value out"),

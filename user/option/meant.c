@@ -2,6 +2,7 @@
 #include "option/meant.h"
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,13 +86,27 @@ int meant_command(const char *name, struct refusal *refusal)
 
 struct offered {
 	struct nearest nearest;
-	int begin_so; /* the number of options that begin with what was written */
+	const char *counterpart; /* of perf's option that was written */
+	bool has_counterpart;	 /* the command has the option that it begins with */
+	int begin_so;		 /* the number of options that begin with what was written */
 };
+
+/* Whether a counterpart begins with this option, as "-a --per cgroup" does with -a. */
+static bool begins_with(const char *counterpart, const struct option_row *row)
+{
+	size_t length = strcspn(counterpart, " ");
+
+	if (counterpart[0] != '-' || counterpart[1] != '-')
+		return counterpart[0] == '-' && counterpart[1] == row->letter;
+	return length - 2 == strlen(row->name) && !strncmp(counterpart + 2, row->name, length - 2);
+}
 
 static void offer(const struct option_row *row, void *context)
 {
 	struct offered *offered = context;
 
+	if (offered->counterpart && begins_with(offered->counterpart, row))
+		offered->has_counterpart = true;
 	if (!row->help)
 		return;
 	nearest_offer(&offered->nearest, row->name);
@@ -101,6 +116,7 @@ static void offer(const struct option_row *row, void *context)
 int meant_option(const struct command *command, const char *text, struct refusal *refusal)
 {
 	struct offered offered = {.begin_so = 0};
+	const char *counterpart;
 	char name[64], all[64];
 	bool is_long = !strncmp(text, "--", 2);
 
@@ -111,6 +127,7 @@ int meant_option(const struct command *command, const char *text, struct refusal
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "="), text);
 	nearest_begin(&offered.nearest, is_long ? name + 2 : "", 4);
+	offered.counterpart = counterpart = counterpart_find(options, ARRAY_SIZE(options), name);
 	command_each_option(command, offer, &offered);
 	/* getopt_long(3) takes the beginning of a name for the name if no other begins so. */
 	if (is_long && offered.begin_so > 1)
@@ -118,8 +135,9 @@ int meant_option(const struct command *command, const char *text, struct refusal
 	else
 		because(refusal, "nhmtap %s has no such option", command->name);
 	snprintf(all, sizeof(all), "nhmtap %s --help", command->name);
-	return propose(counterpart_find(options, ARRAY_SIZE(options), name), &offered.nearest, "--", all,
-		       refusal);
+	if (counterpart && counterpart[0] == '-' && !offered.has_counterpart)
+		counterpart = NULL;
+	return propose(counterpart, &offered.nearest, "--", all, refusal);
 }
 
 int meant_values(char *const *words, int at, struct refusal *refusal)
