@@ -54,6 +54,22 @@ def test_a_run_in_the_first_second_of_the_machine_is_told_as_whole_as_later_ones
     assert stat[-1]["duration_ns"] > 0 and {"samples", "names", "duration_ns"} <= set(mem[-1]) and mem[-1]["duration_ns"] > 0
 
 
+def test_each_run_has_an_id_of_its_own_though_its_counts_are_the_same(nhmtap, tmp_path):
+    """By it databases know rows that they have already; the machine's random numbers are the same in all runs."""
+    runs = []
+    for number in "12":
+        assert nhmtap("stat", "--machine", "-q", "-e", "instructions:u", "-o", number, "-o", f"otlp={number}.otlp",
+                      "--", "true", cwd=tmp_path).status == 0
+        runs.append([json.loads(line) for line in (tmp_path / number).read_text().splitlines()])
+    ids = [{record["run_id"] for record in records} for records in runs]
+    sources = [set(re.findall('"service.instance.id","value":{"stringValue":"([0-9a-f]*)"', (tmp_path / f"{number}.otlp").read_text()))
+               for number in "12"]
+    for one, other in (ids, sources):
+        assert len(one) == len(other) == 1 and one != other
+    first, second = ([record["value"] for record in records if record["type"] == "count"] for records in runs)
+    assert first and first == second
+
+
 def test_a_refused_run_has_its_own_status_and_words(nhmtap, tmp_path):
     result = nhmtap("stat", "--machine=westmere", "--format", "nosuch", "-o", "never", "--", "true", cwd=tmp_path)
     assert result.status == 1 and "'nosuch'" in result.err and "never" not in result.err

@@ -20,6 +20,7 @@ INPUT, END_OF_INPUT, SIGNAL, SIZE = 1, 2, 3, 4  # kinds of events
 WANT_INPUT, STOPPED, SIGNALLED = b"1", b"2", b"3"  # words of the guest
 FROM_NULL, FROM_FILE, FROM_STREAM = 0, 1, 2
 CHUNK = 1 << 16  # bytes of input at a time
+RUN_ID = 16  # bytes, of the host's random numbers: the guest's are the same in all runs
 FATAL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PASSED_ON = (*FATAL, signal.SIGUSR1, signal.SIGUSR2)
 PATIENCE = 30  # seconds in which the guest must have passed a signal on
@@ -348,9 +349,9 @@ def order(command, user, env, terminal, given, surroundings=Surroundings()):
     strings = b"".join(os.fsencode(s) + b"\0" for s in (os.getcwd(), *command, *variables))
     terminals = sum(1 << fd for fd in range(3) if given[fd] and (fd or kind == FROM_STREAM))
     fixed = struct.pack(
-        "<15I20s8I", uid, gid, len(groups), umask(), terminals, are_one_file(1, 2), kind,
+        f"<15I20s8I{RUN_ID}s", uid, gid, len(groups), umask(), terminals, are_one_file(1, 2), kind,
         offset & 0xFFFFFFFF, offset >> 32, rows, columns, iflag, oflag, cflag, lflag, control,
-        len(command), len(variables), len(strings), *surroundings.words(),
+        len(command), len(variables), len(strings), *surroundings.words(), os.urandom(RUN_ID),
     )  # fmt: skip
     return fixed + struct.pack(f"<{len(groups)}I", *groups) + strings
 

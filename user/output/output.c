@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "base/array.h"
@@ -13,6 +12,7 @@
 #include "base/hex.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/unique.h"
 #include "base/visible.h"
 #include "option/command.h"
 #include "output/address.h"
@@ -246,7 +246,7 @@ int stream_foresee(struct stream *stream, const struct place_of_output *place, s
 int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
 		struct refusal *refusal)
 {
-	unsigned char id[16];
+	unsigned char id[UNIQUE_BYTES];
 
 	*stream = made_for(place);
 	clock_gettime(CLOCK_REALTIME, &stream->since);
@@ -260,9 +260,7 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 	stream->sink.rows = stream->format->rows;
 	if (stream->format->bytes)
 		sink_take_bytes(&stream->sink);
-	/* GRND_INSECURE: the id must be unique, but not secret, and must not block early at boot. */
-	if (getrandom(id, sizeof(id), GRND_INSECURE) != sizeof(id))
-		memset(id, 0, sizeof(id));
+	unique_id(id);
 	hex_text(stream->run_id, id, sizeof(id));
 	return 0;
 }
