@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Targets that come and go: cgroups given by a pattern, and containers given by their ids."""
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -12,9 +11,8 @@ import pytest
 import containers
 from cgroups import inside, remove
 from puppet import Puppet, wait_asleep
-from records import Result
 from running import MISSED, OTHERS, Running, enter, missed, total
-from sessions import until
+from sessions import Session, until
 
 ID = "c0ffee" + "0123456789abcdef" * 3 + "0123456789"
 OTHER = ID[::-1]
@@ -427,17 +425,13 @@ def test_samples_of_cgroups_that_are_gone_before_anybody_looks_are_complete(nhmt
 
 def test_activities_of_a_configuration_see_such_cgroups_completely(nhmtap, tmp_path, cgroup, short):
     path, folder = cgroup
-    config, out = tmp_path / "config", tmp_path / "out"
     asked = {"event": "page-faults:u", "cgroup": f"{path}/*", "interval_ms": 60000}
     sampled = {"count": 1, "top": 100000, **asked}
-    config.write_text(json.dumps({"outputs": [{"path": str(out)}], "activities": [
-        {"name": "counts", "command": "stat", **asked},
-        {"name": "code", "command": "profile", "by": "pid", **sampled},
-        {"name": "data", "command": "mem", "by": "cgroup", **sampled}]}))
-    process = nhmtap.start("run", config)
-    until(lambda: out.exists() and '"start"' in out.read_text())
-    subprocess.run([short, folder, "1000"], check=True)
-    result = Result(nhmtap.interrupt(process).status, out.read_text(), "")
+    with Session(nhmtap, tmp_path, [{"name": "counts", "command": "stat", **asked},
+                                    {"name": "code", "command": "profile", "by": "pid", **sampled},
+                                    {"name": "data", "command": "mem", "by": "cgroup", **sampled}]) as session:
+        subprocess.run([short, folder, "1000"], check=True)
+        result = session.end()
     for activity in "counts", "code", "data":
         records = [r for r in result.records if r.get("activity") == activity]
         either = sum(r.get("value", 0) for r in records if r.get("cgroup"))

@@ -111,6 +111,23 @@ def test_it_has_no_rights_no_network_and_a_bound_of_memory(going):
         assert file.read() == "GLIBC_TUNABLES=glibc.malloc.hugetlb=1\0", "nothing of what nhmtap was given"
 
 
+EPOLL_WAIT, FUTEX, EPOLL_PWAIT, EPOLL_PWAIT2 = 232, 202, 281, 441
+
+
+def stopped_between_requests(worker):
+    """Stops nhmtap. Returns its pid if no thread of it waits for the worker, which may be reading a file as soon as the command
+    has begun: that file has no names if the worker ends."""
+    owner = int(status(worker)["PPid"])
+    os.kill(owner, signal.SIGSTOP)
+    threads = glob.glob(f"/proc/{owner}/task/*")
+    until(lambda: all(status(f"{owner}/task/{os.path.basename(thread)}")["State"][0] == "T" for thread in threads))
+    calls = {open(f"{thread}/syscall", encoding="ascii").read().split()[0] for thread in threads}
+    if calls <= set(map(str, (EPOLL_WAIT, EPOLL_PWAIT, EPOLL_PWAIT2, FUTEX))):
+        return owner
+    os.kill(owner, signal.SIGCONT)
+    return None
+
+
 def test_its_end_is_waited_for_and_the_session_goes_on(nhmtap, tmp_path):
     """The same holds if nhmtap is PID 1 of its namespace, which has to reap all orphans."""
     for before in [], ["unshare", "-pf", "--mount-proc"]:
@@ -119,15 +136,19 @@ def test_its_end_is_waited_for_and_the_session_goes_on(nhmtap, tmp_path):
         process = nhmtap.start("profile", *FAULTS, "-o", out, "--", "sh", "-c",
                                'read line < "$0"; "$1" here=200; exit 7', fifo, NAMES, before=before)
         worker = worker_of(process)
+        owner = until(stopped_between_requests, worker)
         os.kill(worker, signal.SIGKILL)
+        until(has_ended, worker)
+        os.kill(owner, signal.SIGCONT)
         until(is_gone, worker)
         with open_fifo(fifo, "w") as file:
             file.write("\n")
         result = nhmtap.finish(process)
         assert result.status == 7, result.err
         records = read(out)
+        names = records.one("end")["names"]
         assert sum(e["samples"] for e in records.entries() if e["code"].get("symbol") == "here") == 200
-        assert records.one("end")["names"]["unnamed"]["failed"] == 0
+        assert names["unnamed"]["failed"] == 0, names
         os.remove(fifo)
 
 

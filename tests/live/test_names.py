@@ -23,7 +23,7 @@ from naming import offset_of, symbols
 from puppet import Puppet
 from records import NHMTAP, Result, parse, program
 from running import Running
-from sessions import until
+from sessions import DAY, Control, until
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
 NAMES = program("names")
@@ -141,17 +141,18 @@ def test_a_program_that_was_replaced_goes_by_its_own_names(nhmtap, copy):
 def while_it_waits(nhmtap, tmp_path, script, wanted):
     """Profiles a script in which a program takes 200 page faults and then waits for "$0", a FIFO,
     until the records have 200 samples of `wanted`, (symbol, module). An interval may end between
-    the faults, and naming may take half an interval. Returns the number of samples and the output
-    of the program."""
+    the faults. Naming may take half an interval, so intervals of a day are ended early. Returns the
+    number of samples and the output of the program."""
     fifo, out = str(tmp_path / "fifo"), tmp_path / "out"
     os.mkfifo(fifo)
-    run = nhmtap.start("profile", *FAULTS, "--by", "symbol", "-I", "500", "-o", out, "--",
-                       "unshare", "-m", "sh", "-c", script, fifo)
     deadline = time.monotonic() + 60
     found = {}
-    with open(os.open(fifo, os.O_RDWR), "wb"):  # does not wait for the other end
+    with contextlib.closing(Control(tmp_path)) as control, open(os.open(fifo, os.O_RDWR), "wb"):  # does not wait for the other end
+        run = nhmtap.start("profile", *FAULTS, "--by", "symbol", "-I", DAY, control.option, "-o", out, "--",
+                           "unshare", "-m", "sh", "-c", script, fifo)
         while found.get(wanted, 0) < 200 and run.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
+            control.send("snapshot\n")
+            control.acknowledged(timeout=1)
             said = out.read_text(encoding="utf-8") if out.exists() else ""
             found = code(Records([json.loads(line) for line in said.splitlines(True) if line[-1] == "\n"]))
     return found.get(wanted), nhmtap.finish(run).out
