@@ -133,6 +133,11 @@ def test_a_metric_that_is_like_no_other_is_refused_all_the_same(refusal):
     assert status == 1 and "there is no metric of this name" in err and "nhmtap list" in err
 
 
+def test_a_pattern_is_refused_with_what_lists_those_that_fit(refusal):
+    status, err = refusal("ipc*")
+    assert status == 1 and "named one by one" in err and "nhmtap list 'ipc*'" in err
+
+
 def test_a_metric_of_another_cpu_says_whose_it_is(refusal):
     status, err = refusal("dtlb_walk_cycles_share")
     assert status == 2 and "westmere-ep" in err and "model 26" in err

@@ -46,6 +46,10 @@ static int refuse_unknown(const struct host *host, const char *name, struct refu
 	char near[400];
 
 	refuse(refusal, STATUS_USAGE, "metric '%s'", name);
+	if (strpbrk(name, "*?[")) {
+		because(refusal, "metrics are named one by one");
+		return instead(refusal, "nhmtap list '%.80s' shows those that a pattern fits", name);
+	}
 	because(refusal, "there is no metric of this name%s", host->events ? "" : " here");
 	if (metric_nearest(host, name, near, sizeof(near)))
 		return instead(refusal, "did you mean %s?", near);
