@@ -188,6 +188,7 @@ def test_patterns_beside_named_ones_are_measured_from_the_first_instruction_too(
     assert total(result) + lost(result) >= 200 * 50 + 300
     assert not result.of("warning", cause="pattern_unfit"), "they have gone, but they have fitted"
     assert not [r for r in result.records if "cgroups_late" in r] and not result.of("warning", cause="cgroups_late")
+    assert all(r["value_of_samples"] for kind in ("profile", "mem") for r in result.of(kind) if r.get("part", 1) == 1)
     if "--for-each-cgroup" in command:
         counts = {r["cgroup"]: r["value"] for r in result.of("count")}
         assert counts[f"{path}/a\\x2db"] >= 300 - counts.get(MISSED, 0)

@@ -999,6 +999,8 @@ static json_t *interval_record(const struct activity *activity, const struct sam
 	activity_put_interval(activity, record);
 	activity_put_missing(activity, record, NULL, -1);
 	json_object_set_new(record, "value", json_integer(count->value));
+	if (activity->plan.target.by_samples)
+		json_object_set_new(record, "value_of_samples", json_true());
 	json_object_set_new(record, "enabled_ns", json_integer(count->enabled_ns));
 	json_object_set_new(record, "running_ns", json_integer(count->running_ns));
 	why_put(activity, sampled->index, count, record);
