@@ -112,6 +112,17 @@ def test_live_without_an_interval_shows_one_every_second():
         seen.until(lambda screen: len(set(TIME.findall(screen))) == 1)
 
 
+@pytest.mark.parametrize("columns, together", [(80, True), (60, False)])
+def test_a_metric_stands_beside_its_count_where_there_is_room(columns, together):
+    with Terminal(NHMTAP, "stat", *command("faults=100", "exit=0"), columns=columns) as seen:
+        seen.end()
+        lines = seen.screen("-J").splitlines()
+    place, = [i for i, line in enumerate(lines) if " task-clock" in line]
+    assert re.fullmatch(r" +[\d,]+ ns +task-clock( +# \d+\.\d{3} CPUs utilized)?", lines[place].rstrip())
+    assert ("CPUs utilized" in lines[place]) == together and ("CPUs utilized" in lines[place + 1]) == (not together)
+    assert max(len(line) for line in lines[place:]) <= columns
+
+
 def test_names_are_shortened_to_the_width_of_the_terminal(tmp_path):
     """Module and function have names that are longer than the terminal is wide."""
     long = "f" + "o" * 60 + "_end"

@@ -255,14 +255,18 @@ void text_fit(struct text *text, int width)
 
 	text_add_visible(&shown, text->bytes);
 	for (char *line = shown.bytes, *end; line && *line; line = end) {
+		bool whole;
+
 		end = strchrnul(line, '\n');
-		if (*end)
+		whole = *end;
+		if (whole)
 			*end++ = '\0';
 		if (text_columns(line) > width)
 			add_broken(&fitting, line, width);
 		else
 			text_add(&fitting, "%s", line);
-		text_add(&fitting, "\n");
+		if (whole)
+			text_add(&fitting, "\n");
 	}
 	free(shown.bytes);
 	free(text->bytes);

@@ -62,6 +62,18 @@ static void add_bound(struct text *text, const json_t *record, double value)
 			 100 * fmax(json_number_value(high) - value, value - low) / fabs(value));
 }
 
+/* Columns of the longest metric that add_beside() adds: " # 123.456 K insn per cycle". */
+#define BESIDE_MOST 27
+
+/* Leaves the line open for the metric, or begins another one if a terminal has no room for it there. */
+static void make_room_beside(struct text *text)
+{
+	int used = text_columns(text->bytes), left = text->width - BESIDE_MOST;
+
+	if (text->width && used > left)
+		text_add(text, "\n%*s", left < 0 ? 0 : left < used ? left : used, "");
+}
+
 static void count_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const char *status = string(record, "status");
@@ -87,7 +99,9 @@ static void count_table(struct text *text, const struct stream *stream, const js
 		text_add(text, ")");
 	}
 	add_missing(text, record);
-	if (!explained)
+	if (explained)
+		make_room_beside(text);
+	else
 		text_add(text, "\n");
 }
 
