@@ -68,6 +68,12 @@ struct waiting {
 	struct streamed sample;
 };
 
+/* A code as samples show it. */
+struct shown_code {
+	json_t *value;	     /* NULL: not made yet */
+	struct compact text; /* the same as JSON; empty: not made yet */
+};
+
 struct streaming {
 	struct activity *activity;
 	bool address, latency, period, source, container, physical;
@@ -86,8 +92,8 @@ struct streaming {
 	char *keys;
 	size_t first, nr;
 
-	/* The values of codes by their numbers, as long as no code is forgotten; NULL: not made yet. */
-	json_t **codes;
+	/* Codes by their numbers, as long as none is forgotten. */
+	struct shown_code *codes;
 	size_t nr_codes;
 
 	struct compact registers_text; /* of the sample that is being written */
@@ -184,8 +190,10 @@ void streaming_add_trace(struct streaming *streaming, const struct event *event)
 
 static void forget_codes(struct streaming *streaming)
 {
-	for (size_t i = 0; i < streaming->nr_codes; i++)
-		json_decref(streaming->codes[i]);
+	for (size_t i = 0; i < streaming->nr_codes; i++) {
+		json_decref(streaming->codes[i].value);
+		free(streaming->codes[i].text.text);
+	}
 	free(streaming->codes);
 	streaming->codes = NULL;
 	streaming->nr_codes = 0;
@@ -213,17 +221,34 @@ static void add_time(const struct streaming *streaming, struct fields *fields, c
 	fields_time(fields, name, monotonic + streaming->realtime);
 }
 
-static json_t *code_of(struct streaming *streaming, __u32 number)
+static struct shown_code *shown_code(struct streaming *streaming, __u32 number)
 {
 	size_t before = streaming->nr_codes;
+	struct shown_code *code;
 
 	streaming->codes =
 		xfit(streaming->codes, number + 1, &streaming->nr_codes, sizeof(*streaming->codes));
 	memset(streaming->codes + before, 0, (streaming->nr_codes - before) * sizeof(*streaming->codes));
-	if (!streaming->codes[number])
-		streaming->codes[number] =
+	code = &streaming->codes[number];
+	if (!code->value)
+		code->value =
 			code_value(codes_at(reader_codes_early(streaming->activity->reader, 0), number));
-	return json_incref(streaming->codes[number]);
+	return code;
+}
+
+static json_t *code_of(struct streaming *streaming, __u32 number)
+{
+	return json_incref(shown_code(streaming, number)->value);
+}
+
+/* Adds the code of the sample itself, which is most of its text, and the same in many samples. */
+static void add_own_code(struct streaming *streaming, struct fields *fields, __u32 number)
+{
+	struct shown_code *code = shown_code(streaming, number);
+
+	if (!code->text.used)
+		compact_add_value(&code->text, code->value);
+	fields_known(fields, "code", json_incref(code->value), code->text.text, code->text.used);
 }
 
 static void add_owner(const struct streaming *streaming, struct fields *fields, const void *key)
@@ -348,7 +373,7 @@ static void add_codes(struct streaming *streaming, struct fields *fields, const 
 	struct stack stack;
 
 	if (streaming->code)
-		fields_value(fields, "code", code_of(streaming, *codes++));
+		add_own_code(streaming, fields, *codes++);
 	if (streaming->stack) {
 		add_stack(streaming, fields, key, codes);
 		codes += stack_of(streaming, key, &stack);

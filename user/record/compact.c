@@ -228,7 +228,10 @@ void compact_add_field(struct compact *compact, const struct field *field)
 		compact_add(compact, field->text, field->length);
 		break;
 	case FIELD_VALUE:
-		compact_add_value(compact, field->value);
+		if (field->compact)
+			compact_add(compact, field->compact, field->length);
+		else
+			compact_add_value(compact, field->value);
 		break;
 	case FIELD_HISTOGRAM:
 		add_histogram(compact, field);

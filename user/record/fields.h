@@ -33,6 +33,8 @@ struct field {
 		const __u64 *buckets; /* those that are 0 are left out */
 	};
 	size_t length; /* of a text in bytes, or the number of buckets */
+	const char
+		*compact; /* of a value: the same as compact JSON of `length` bytes; NULL: it is not known */
 };
 
 /* Starts with nr 0. Texts, buckets and names are borrowed; the list owns references to the values. */
@@ -88,6 +90,7 @@ static inline void field_set_value(struct field *field, json_t *value)
 {
 	field->kind = FIELD_VALUE;
 	field->value = value;
+	field->compact = NULL;
 }
 
 static inline void fields_number(struct fields *fields, const char *name, json_int_t number)
@@ -132,6 +135,17 @@ static inline void fields_value(struct fields *fields, const char *name, json_t 
 {
 	if (value)
 		field_set_value(fields_add(fields, name), value);
+}
+
+/* The same for a value that is written often, with its text, which is borrowed. */
+static inline void fields_known(struct fields *fields, const char *name, json_t *value, const char *compact,
+				size_t length)
+{
+	struct field *field = fields_add(fields, name);
+
+	field_set_value(field, value);
+	field->compact = compact;
+	field->length = length;
 }
 
 /* The field as a value, a new reference. */
