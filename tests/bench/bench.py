@@ -446,7 +446,7 @@ def measure_stream(figures, folder, options):
                         FAULTS, str(nr)]).cpu
         own = end["overhead"]["cpu_time_ns"] / samples
         least = writing_cpu(out, size := os.path.getsize(out) // samples, nr) * 1e9 / nr
-        figures.add("nhmtap's own CPU of a streamed sample / writing as many bytes", own / least, 6,
+        figures.add("nhmtap's own CPU of a streamed sample / writing as many bytes", own / least, None,
                     f"{own:.0f} / {least:.0f} ns, {size} bytes a line")
         for name, command in texts.items():
             if os.path.exists(command[-1]):
@@ -466,7 +466,7 @@ ROW_OUTPUTS = 4
 ROW_FIELDS = "time,pid,tid,cpu,ip"
 # {form: (its name as an output, the end of its file's name, bound of its CPU / that of writing as many bytes)}. One of so
 # few bytes as a compressed one has no such bound.
-ROW_FORMS = {"clickhouse": ("clickhouse", "", 8), "flat": ("flat", "", None), "json": ("json", "", 4),
+ROW_FORMS = {"clickhouse": ("clickhouse", "", 6), "flat": ("flat", "", 6), "json": ("json", "", 4),
              "json in a .zst": ("json", ".jsonl.zst", None)}
 
 

@@ -22,6 +22,8 @@ PRICES = {
         {"a branch of a stack of 16": 25},
     "a sample as a line of JSON, its function named, against `perf record` and `perf data convert`":
         {"a streamed sample / in perf record and perf data convert": 0.6},
+    "nhmtap's own part of that, against only writing as many bytes":
+        {"nhmtap's own CPU of a streamed sample / writing as many bytes": 6},
     "`nhmtap stat -- true`, against `perf stat true`":
         {"stat -- true / perf stat true": 1},
     "largest resident set of a profile over 60 s":
