@@ -3,7 +3,8 @@
 
     foreign.py FOLDER SUITE...                 gets, builds and runs suites in FOLDER, and says what differs from their tables
     foreign.py FOLDER SUITE --only WORD...     the cases whose names have one of these words
-    foreign.py FOLDER SUITE --print            prints what was seen, as rows of a table
+    foreign.py FOLDER SUITE --left             those that the table leaves out, and no others
+    foreign.py FOLDER SUITE --print            prints what was seen, as rows of a table, and the seconds that each took
 
 A table (SUITE.txt) has a row for each test: its name, what comes out, and unless that is "pass", whose rule it is and the
 reason with its source, with tabs between them. A difference in either direction is a failure: so is a test that passes
@@ -12,8 +13,11 @@ import argparse
 import concurrent.futures
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import typing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -22,7 +26,8 @@ OUTCOMES = ("pass", "skip", "fail", "left")
 # Whose rule it is that a test does not pass: the processor's (also a real one would), the kernel's, or the suite's own (a fault
 # of it, or a tool that it wants and Debian lacks). "time" is for those that are left out because they take too long.
 RULES = ("hardware", "kernel", "suite", "time", "ours")
-LONGEST = 900  # seconds, so that a test that hangs ends
+LONGEST = 300  # seconds of the emulator's CPU time, so that a busy host makes no difference
+STUCK = 3600  # seconds, so that one that waits for ever ends
 
 
 class Row(typing.NamedTuple):
@@ -56,47 +61,51 @@ def differences(rows, seen):
 
 
 def on_machine(command, options=()):
-    """The status and the output of a command of the shell on the machine, as its root."""
+    """The status and the output of a command of the shell on the machine, as its root, and the CPU time that it took here."""
     environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8",
                    **{k: v for k, v in os.environ.items() if k in ("NHM_BUILD", "NHMTAP_MACHINE", "XDG_CACHE_HOME")}}
-    words = [os.environ["NHMTAP"], "machine", "--root", *options, "--", "sh", "-c", command]
-    with subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as run:
-        try:
-            output, _ = run.communicate(timeout=LONGEST)
-            status = run.returncode
-        except subprocess.TimeoutExpired:
-            run.kill()  # no emulator outlives it
-            output, _ = run.communicate()
-            status = None
-    return status, output.decode(errors="replace")
+    words = ["prlimit", f"--cpu={LONGEST}", os.environ["NHMTAP"], "machine", "--root", *options, "--", "sh", "-c", command]
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT) as run:
+            timer = threading.Timer(STUCK, run.kill)  # no emulator outlives it
+            timer.start()
+            _, status, used = os.wait4(run.pid, 0)
+            timer.cancel()
+            run.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        output = said.read().decode(errors="replace")
+    took = used.ru_utime + used.ru_stime
+    # The emulator's own time is limited, and what it forks does not come into `took` if it is killed.
+    late = run.returncode == -signal.SIGKILL or run.returncode == 125 and took > 0.8 * LONGEST
+    return None if late else run.returncode, output, took
 
 
 def run_case(suite, case):
-    """{name: (outcome, output)} of a case, which may have several tests."""
-    status, output = on_machine(case.command, case.options)
-    if status is None:
-        return {case.name: ("out of time", output)}
-    return {name: (outcome, output) for name, outcome in suite.read(case, status, output).items()}
+    """{name: (outcome, output)} of a case, which may have several tests, and the CPU time that it took."""
+    status, output, took = on_machine(case.command, case.options)
+    found = {case.name: "out of time"} if status is None else suite.read(case, status, output)
+    return {name: (outcome, output) for name, outcome in found.items()}, took
 
 
 def run(suite, cases, jobs, tell):
     seen = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for done in concurrent.futures.as_completed([pool.submit(run_case, suite, case) for case in cases]):
-            seen |= done.result()
-            for name, (outcome, output) in done.result().items():
-                tell(name, outcome, output)
+            found, took = done.result()
+            seen |= found
+            for name, (outcome, output) in found.items():
+                tell(name, outcome, output, took)
     return seen
 
 
-def tell_row(name, outcome, output):
-    print(f"{name}\t{outcome}")
+def tell_row(name, outcome, output, took):
+    print(f"{name}\t{outcome}\n#    {took:.0f} s", flush=True)
     if outcome != "pass":
         print(re.sub("^", "#    ", output[-3000:], flags=re.M), flush=True)
 
 
-def tell_progress(name, outcome, _):
-    print(f"  {outcome:12} {name}", flush=True)
+def tell_progress(name, outcome, _, took):
+    print(f"  {outcome:12} {took:4.0f} s  {name}", flush=True)
 
 
 def main():
@@ -105,6 +114,7 @@ def main():
     options.add_argument("folder")
     options.add_argument("suite", nargs="+", choices=foreign_suites.SUITES)
     options.add_argument("--only", nargs="+", default=[])
+    options.add_argument("--left", action="store_true")
     options.add_argument("--print", action="store_true")
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     options = options.parse_args()
@@ -113,15 +123,16 @@ def main():
         suite = foreign_suites.SUITES[name]
         folder = os.path.abspath(f"{options.folder}/{name}")
         foreign_suites.build(name, folder)
-        rows = {} if options.print else table(name)
+        rows = table(name)
         left = {n for n, row in rows.items() if row.outcome == "left"}
-        cases = [c for c in suite.cases(folder) if c.name not in left and (not options.only or any(w in c.name for w in options.only))]
+        cases = [c for c in suite.cases(folder)
+                 if (c.name in left) == options.left and (not options.only or any(w in c.name for w in options.only))]
         print(f"# {name}: {len(cases)} commands")
         seen = run(suite, cases, options.jobs, tell_row if options.print else tell_progress)
         if options.print:
             continue
-        if options.only:
-            rows = {n: row for n, row in rows.items() if n in seen or any(w in n for w in options.only)}
+        if options.only or options.left:
+            rows = {n: row for n, row in rows.items() if n in seen or not options.left and any(w in n for w in options.only)}
         for text in differences(rows, seen):
             different = True
             print(text)

@@ -88,6 +88,44 @@ def test_make_runs_all_suites():
     ("perf_event_tests", "a/b", 1, "Error opening\n", {"a/b": "status 1"}),
     ("libpfm4", "syst_count", 0, "CPU0   G0  1 2 INST_RETIRED:ANY_P\n", {"syst_count": "pass"}),
     ("libpfm4", "syst_count", 1, "CPU0   G0  1 2 INST_RETIRED:ANY_P\n", {"syst_count": "fail"}),
+    # 330,006 instructions in periods of 10,000 are 33 samples, one less or more at each end, and another one for each interruption;
+    # at most 4 more, if the kernel's own part of a sample takes a tenth of a period.
+    ("bpftrace", "instructions:10000", 0, "@begun: 1\n@between: 1\n@n: 35\n", {"instructions:10000": "pass"}),
+    ("bpftrace", "instructions:10000", 0, "@between: 1\n@n: 31\n", {"instructions:10000": "fail"}),
+    ("bpftrace", "instructions:10000", 0, "@between: 1\n@n: 39\n", {"instructions:10000": "fail"}),
+    ("bpftrace", "instructions:10000", 0, "@n: 39\n@between: 9\n", {"instructions:10000": "pass"}),
+    ("bpftrace", "cpu-cycles:10000", 0, "", {"cpu-cycles:10000": "fail"}),
 ])
 def test_results_are_read_as_each_suite_says_them(suite, case, status, output, found):
     assert foreign_suites.SUITES[suite].read(foreign_suites.Case(case, ""), status, output) == found
+
+
+LIKWIDS_OWN = 6500  # instructions beside a program that executes none
+
+
+@pytest.mark.parametrize("more, verdict", [(0, "pass"), (60, "pass"), (-30, "pass"), (61, "fail"), (-31, "fail")])
+def test_a_count_of_likwid_may_be_off_by_what_differs_between_programs_that_only_wait(more, verdict):
+    """Beside these likwid itself takes 6500, 6530 and 6510."""
+    counts = {"empty": LIKWIDS_OWN + 3, "late": LIKWIDS_OWN + 7 + 30, "later": LIKWIDS_OWN + 7 + 10,
+              "count": LIKWIDS_OWN + foreign_suites.INSTRUCTIONS + more, "float": LIKWIDS_OWN}
+    output = "".join(f"program {name}\nINSTR_RETIRED_ANY,FIXC0,{count}\n" for name, count in counts.items())
+    assert foreign_suites.SUITES["likwid"].read(foreign_suites.Case("BRANCH", ""), 0, output) == {"BRANCH": verdict}
+
+
+def test_a_command_that_takes_too_much_cpu_time_is_out_of_time(monkeypatch):
+    monkeypatch.setattr(foreign, "LONGEST", 4)
+    found, _ = foreign.run_case(foreign_suites.SUITES["perf"], foreign_suites.Case("endless", "while :; do :; done"))
+    assert {name: outcome for name, (outcome, _) in found.items()} == {"endless": "out of time"}
+
+
+def test_a_suite_is_built_again_if_its_commands_are_others(monkeypatch, tmp_path):
+    def built(commands):
+        monkeypatch.setitem(foreign_suites.SUITES, "papi", foreign_suites.SUITES["papi"]._replace(build=commands))
+        foreign_suites.build("papi", str(tmp_path / "papi"))
+        return sorted(name.name for name in (tmp_path / "papi").iterdir() if name.suffix == ".made")
+
+    assert built("echo 1 > one.made") == ["one.made"]
+    (tmp_path / "papi/one.made").write_text("kept")
+    assert built("echo 1 > one.made") == ["one.made"]
+    assert (tmp_path / "papi/one.made").read_text() == "kept"
+    assert built("echo 2 > two.made") == ["two.made"]
