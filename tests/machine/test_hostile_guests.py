@@ -2,14 +2,21 @@
 """What a command can do to its machine with root's rights there: the host's side ends with a status, says what happened,
 stays as small as it was, and leaves nothing."""
 import os
+import re
 import subprocess
 
 import pytest
 
+import here
 from test_here import Command, nehalem, wait_for
 
 # Not caught by anything: no interrupt comes any more.
 SPIN = "_start: mov $172, %eax; mov $3, %edi; syscall; cli; 1: jmp 1b"
+SEND = """
+_start: mov $172, %eax; mov $3, %edi; syscall
+1: mov $bytes, %esi; mov $4096, %ecx; mov $0xCE2, %edx; rep outsb; mov $0xCE4, %edx; outb %al, %dx; jmp 1b
+.lcomm bytes, 4096
+"""
 SOON = 4  # seconds
 
 
@@ -23,8 +30,11 @@ def small():
 def run(small, tmp_path):
     """Runs a command as the machine's root, and sees that its folder is empty in the end."""
 
-    def ended(*command, **options):
-        done = Command(small, *command, user="root", folder=tmp_path, env={"TMPDIR": str(tmp_path)}, **options).end()
+    def ended(*command, meanwhile=None, **options):
+        started = Command(small, *command, user="root", folder=tmp_path, env={"TMPDIR": str(tmp_path)}, **options)
+        if meanwhile:
+            wait_for(lambda: meanwhile() or os.waitid(os.P_PID, started.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT))
+        done = started.end()
         assert not list(tmp_path.glob("nehalem.*"))
         return done
 
@@ -52,6 +62,30 @@ def test_a_full_disk_is_the_commands_own_trouble(run, tmp_path):
     status, out, err = run("sh", "-c", "cat /dev/zero > large; rm large; echo goes on > small; cat small")
     assert (status, out) == (0, "goes on\n") and "No space left on device" in err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_console_that_is_written_to_for_ever_takes_little_room_and_its_end_is_shown(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(here, "GLANCE", 0.1)
+    monkeypatch.setattr(here, "MOST_HELD", 64 << 10)
+    seen = []
+
+    def look():
+        seen.extend(path.stat() for path in tmp_path.glob("nehalem.*/console"))
+
+    script = "n=0; while [ $n -lt 2000 ]; do echo $n: a line of a hundred characters and what else there is to say, of a hundred characters; n=$((n + 1)); done"
+    status, _, err = run("sh", "-c", f"({script}) > /dev/console; echo c > /proc/sysrq-trigger", meanwhile=look)
+    assert status == 123 and re.search(r"\n1[0-9]{3}: a line", err) and "sysrq triggered crash" in err and "\n10: a line" not in err
+    assert seen[-1].st_size > 150000 and seen[-1].st_blocks * 512 < seen[-1].st_size - (60 << 10)
+
+
+def test_files_that_nobody_asked_for_are_not_kept(run, tmp_path, monkeypatch):
+    """Written to the port of the stream by which --out gets them."""
+    monkeypatch.setattr(here, "GLANCE", 0.1)
+    monkeypatch.setattr(here, "MOST_HELD", 1 << 20)
+    (tmp_path / "send.s").write_text(f".globl _start\n{SEND}")
+    subprocess.run(["gcc", "-static", "-nostdlib", "-o", "send", "send.s"], cwd=tmp_path, check=True)
+    status, _, err = run("./send")
+    assert status == 125 and "files that nobody asked for" in err
 
 
 def test_a_terabyte_of_output_is_not_kept_by_anybody(small):

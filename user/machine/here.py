@@ -24,6 +24,8 @@ RUN_ID = 16  # bytes, of the host's random numbers: the guest's are the same in 
 FATAL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PASSED_ON = (*FATAL, signal.SIGUSR1, signal.SIGUSR2)
 PATIENCE = 30  # seconds in which the guest must have passed a signal on
+GLANCE = 2  # seconds between two looks at what the guest's root may write without end
+MOST_HELD = 16 << 20  # bytes of it that take room on the disk
 NULL = os.makedev(1, 3)
 OWN = ("/proc", "/sys", "/dev", "/run")  # the guest's own
 # Variables that name what the guest cannot reach: sockets, and descriptors that are not passed on.
@@ -224,6 +226,7 @@ class Carrier:
         self.status = None
         self.pending = []  # signals that the guest has not passed on yet, and when they came
         self.urgent = 0
+        self.looked = time.monotonic()
 
     def send(self, settings, data=b""):
         first = nehalem.padded(settings)
@@ -239,6 +242,7 @@ class Carrier:
                 reads.append(0)
             writes = [self.guest.requests] if self.outgoing else []
             ready, writable, _ = select.select(reads, writes, [], self._left())
+            self._look()
             if writable:
                 self._write()
             if signals.reader in ready:
@@ -259,8 +263,25 @@ class Carrier:
             number = self.pending[0][0]
             raise Ended(number, f"{signal.Signals(number).name}: the guest did not take it within "
                                 f"{PATIENCE} seconds; the machine was ended")  # fmt: skip
-        ends = [self.deadline, self.pending[0][1] + PATIENCE if self.pending else None]
-        return min((end - now for end in ends if end is not None), default=None)
+        ends = [self.deadline, self.pending[0][1] + PATIENCE if self.pending else None, self.looked + GLANCE]
+        return max(0, min(end - now for end in ends if end is not None))
+
+    def _look(self):
+        """Empties the files of the console and the emulator's log when they are large: only their ends are ever shown. What
+        is written next goes on behind, so there is a hole then. What --out wants is not sent before the command has ended."""
+        if time.monotonic() < self.looked + GLANCE:
+            return
+        self.looked = time.monotonic()
+        for name in ("console", "stdout"):
+            if self._held(name) > MOST_HELD:
+                os.truncate(f"{self.guest.folder}/{name}", 0)
+        if self._held("files") > MOST_HELD:
+            raise nehalem.Trouble("the guest sends files that nobody asked for; the machine was ended")
+
+    def _held(self, name):
+        with contextlib.suppress(FileNotFoundError):
+            return os.stat(f"{self.guest.folder}/{name}").st_blocks * 512
+        return 0
 
     def _write(self):
         try:

@@ -42,6 +42,7 @@ MODELS = table_of_models()
 GIGAHERTZ = {name: gigahertz(rest) for name, rest in MODELS.items()}
 USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
+TAIL = 1 << 16  # bytes of the end of a console or a log
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
 TREE = 16 << 30  # where the guest finds the host's files, beyond all memory
 RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
@@ -478,8 +479,10 @@ class Guest:
 
     def _tail(self, name, lines=60):
         try:
-            with open(f"{self.folder}/{name}", errors="replace") as f:
-                return f.readlines()[-lines:]
+            with open(f"{self.folder}/{name}", "rb") as f:  # it may be of any size, and begin with a hole
+                f.seek(max(0, os.fstat(f.fileno()).st_size - TAIL))
+                text = f.read(TAIL).lstrip(b"\0").decode(errors="replace")
+            return text.splitlines(keepends=True)[-lines:]
         except OSError:
             return []
 
