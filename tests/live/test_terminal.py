@@ -123,6 +123,23 @@ def test_a_metric_stands_beside_its_count_where_there_is_room(columns, together)
     assert max(len(line) for line in lines[place:]) <= columns
 
 
+def test_with_times_a_metric_has_room_beside_its_count_in_80_columns():
+    with Terminal(NHMTAP, "stat", "-I", "20", *command("spin=30", "exit=0"), columns=80, rows=50) as seen:
+        seen.end()
+        lines = seen.screen("-J").splitlines()
+    clocks = [line for line in lines if "task-clock" in line]
+    assert clocks and all(TIME.match(line) and "CPUs utilized" in line and len(line) <= 80 for line in clocks)
+
+
+def test_counts_without_a_value_leave_no_empty_lines():
+    """Nothing runs in a pattern's cgroups as long as there are none."""
+    with Terminal(NHMTAP, "stat", "-G", "/nosuch*", "-a", "--duration", "0.1", columns=80) as seen:
+        seen.end()
+        lines = seen.screen("-J").splitlines()
+    places = [i for i, line in enumerate(lines) if "not counted" in line]
+    assert len(places) == 4 and places == list(range(places[0], places[0] + 4))
+
+
 def test_names_are_shortened_to_the_width_of_the_terminal(tmp_path):
     """Module and function have names that are longer than the terminal is wide."""
     long = "f" + "o" * 60 + "_end"

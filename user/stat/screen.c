@@ -74,6 +74,13 @@ static void make_room_beside(struct text *text)
 		text_add(text, "\n%*s", left < 0 ? 0 : left < used ? left : used, "");
 }
 
+/* The width of a number's column. Behind a time or a row's name it is narrower where a terminal is so narrow
+ * that a metric would find no room beside the count. */
+static int number_width(const struct text *text)
+{
+	return text->used && text->width && text->width < 90 ? 13 : 24;
+}
+
 static void count_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const char *status = string(record, "status");
@@ -89,7 +96,7 @@ static void count_table(struct text *text, const struct stream *stream, const js
 	else if (strcmp(status, "not_counted"))
 		row_grouped(integer(record, "scaled"), number, sizeof(number));
 	row_cell(json_object_get(record, "event"), event, sizeof(event));
-	text_add(text, explained ? "%24s %-6s %-17s" : "%24s %-6s %s", number, unit, event);
+	text_add(text, explained ? "%*s %-6s %-17s" : "%*s %-6s %s", number_width(text), number, unit, event);
 	if (*string(record, "why"))
 		text_add(text, "  (%s)", string(record, "why"));
 	if (!strcmp(status, "multiplexed")) {
@@ -99,9 +106,10 @@ static void count_table(struct text *text, const struct stream *stream, const js
 		text_add(text, ")");
 	}
 	add_missing(text, record);
-	if (explained)
+	/* Without a count there is no metric to make room for. */
+	if (explained && strcmp(status, "not_counted"))
 		make_room_beside(text);
-	else
+	else if (!explained)
 		text_add(text, "\n");
 }
 
@@ -137,10 +145,10 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 		row_grouped((json_int_t)(mean + 0.5), number, sizeof(number));
 	add_row_name(text, record);
 	if (derived)
-		text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"),
+		text_add(text, "%*s %-6s %s, %s", number_width(text), number, "", string(record, "metric"),
 			 string(record, "unit"));
 	else
-		text_add(text, "%24s %-6s %s", number, string(record, "unit"), event);
+		text_add(text, "%*s %-6s %s", number_width(text), number, string(record, "unit"), event);
 	add_spread(text, record);
 }
 
@@ -200,7 +208,8 @@ static void metric_table(struct text *text, const struct stream *stream, const j
 		shown_real(json_number_value(value), number, sizeof(number));
 	row_time(text, stream, record);
 	add_row_name(text, record);
-	text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"), string(record, "unit"));
+	text_add(text, "%*s %-6s %s, %s", number_width(text), number, "", string(record, "metric"),
+		 string(record, "unit"));
 	if (!value) {
 		text_add(text, ": %s", string(record, "why"));
 	} else if (share_run < 1) {
