@@ -64,7 +64,7 @@ static int open_itself(bool ours, const char *path)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	static const struct place place = {.path = "/nonexistent/file"};
+	static const struct file_place place = {.path = "/nonexistent/file"};
 	static const struct debug_folders folders = {&place, {"/nonexistent", "/nonexistent"}, open_itself};
 	char *copy = malloc(size + 1);
 	struct read_file file;

@@ -119,7 +119,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	input = data;
 	input_end = data + size;
 	while (sideband_next(sideband, ~0ULL, &told)) {
-		if (told.build_id_size > BUILD_ID_MAX || (told.kind == SIDEBAND_MAPPED && !told.path))
+		if (told.build_id_size > MAPPED_BUILD_ID_MAX || (told.kind == SIDEBAND_MAPPED && !told.path))
 			abort();
 		if (told.kind == SIDEBAND_KSYMBOL) {
 			ksymbols_take(&ksymbols, &told);

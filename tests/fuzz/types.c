@@ -67,7 +67,7 @@ static void ask(const struct read_file *file)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	static const struct place place = {.path = "/nonexistent/file"};
+	static const struct file_place place = {.path = "/nonexistent/file"};
 	static const struct debug_folders folders = {&place, {"/nonexistent", "/nonexistent"}, open_none};
 	char *copy = malloc(size + 1);
 	struct read_file file;

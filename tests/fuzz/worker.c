@@ -60,7 +60,7 @@ int __wrap_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 long __wrap_syscall(long number, ...);
 bool __wrap_packet_send(int socket, struct iovec *parts, size_t nr, int fd);
 size_t __wrap_packet_receive(int socket, void *bytes, size_t most, int *fd);
-int __wrap_place_open_debug(const struct place *place, bool ours, const char *path, uid_t owner,
+int __wrap_place_open_debug(const struct file_place *place, bool ours, const char *path, uid_t owner,
 			    const char *debug_dir);
 
 int __wrap_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -85,7 +85,7 @@ bool __wrap_packet_send(int socket, struct iovec *parts, size_t nr, int fd)
 	return take_byte() < 250;
 }
 
-int __wrap_place_open_debug(const struct place *place, bool ours, const char *path, uid_t owner,
+int __wrap_place_open_debug(const struct file_place *place, bool ours, const char *path, uid_t owner,
 			    const char *debug_dir)
 {
 	return strlen(path) % 2 ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -189,9 +189,9 @@ static void check_name(const struct name *name)
 	}
 }
 
-static void ask_names(struct source *source, bool map)
+static void ask_names(struct named_source *source, bool map)
 {
-	static const struct place place = {.path = "[vdso]"};
+	static const struct file_place place = {.path = "[vdso]"};
 	static const struct naming_settings settings = {
 		.lines = true, .memory = 1 << 20, .debug_dir = "/nonexistent"};
 
@@ -223,7 +223,7 @@ static void ask_table(struct worker *worker)
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	struct worker *worker = worker_new(MEMORY);
-	struct source source = {.worker = worker};
+	struct named_source source = {.worker = worker};
 
 	at = data;
 	left = size;

@@ -77,7 +77,7 @@ struct sampled_event {
 	size_t left;		       /* keys that the last early naming left unnamed */
 };
 
-struct state {
+struct sampling_run {
 	const struct sampling *sampling;
 	size_t nr;			   /* events */
 	struct aggregation **aggregations; /* per event, since with inherit only the program tells them apart;
@@ -156,7 +156,7 @@ size_t sampling_tables_most(const struct activity *activity)
 
 int sampling_check(struct activity *activity, struct refusal *refusal)
 {
-	struct state *state = xcalloc(1, sizeof(*state));
+	struct sampling_run *state = xcalloc(1, sizeof(*state));
 	struct where condition = {.nr = 0};
 
 	activity->state = state;
@@ -208,7 +208,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 
 int sampling_attach_at(struct activity *activity, size_t place, struct refusal *refusal)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 
 	for (size_t i = 0; i < state->nr; i++)
 		if (state->aggregations[i] &&
@@ -222,14 +222,14 @@ int sampling_attach_at(struct activity *activity, size_t place, struct refusal *
 
 const struct sampled_part *sampling_part(const struct activity *activity)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 
 	return pacing_part(state->pacing);
 }
 
 void sampling_detach_at(struct activity *activity, size_t place)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 
 	for (size_t i = 0; i < state->nr; i++)
 		aggregation_detach(state->aggregations[i], counters_fd(activity->counters, i, place));
@@ -258,7 +258,7 @@ static bool any_user_stacks(const struct activity *activity)
 /* Has stacks walked by unwind tables, if the options and the machine allow it. */
 static int begin_unwinding(struct activity *activity, struct refusal *refusal)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 	const struct options *options = activity->options;
 	const struct limits *limits = &activity->session->limits;
 	bool tables;
@@ -321,7 +321,7 @@ static int open_again(struct activity *activity, struct refusal *refusal)
 
 static int attach_before_forks(struct activity *activity, struct refusal *refusal)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 
 	for (int left = OPENINGS;; left--) {
 		if (attach_everywhere(activity, refusal))
@@ -342,7 +342,7 @@ static bool wants_cgroup(void *activity, __u64 id)
 int sampling_attach(struct activity *activity, struct refusal *refusal)
 {
 	const struct host *host = &activity->session->host;
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 
 	if (begin_unwinding(activity, refusal))
 		return -1;
@@ -380,12 +380,12 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 
 bool sampling_unwinds(const struct activity *activity)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 
 	return state->unwinding;
 }
 
-static json_t *unwind_value(const struct state *state)
+static json_t *unwind_value(const struct sampling_run *state)
 {
 	json_t *value = json_pack("{s:s}", "by", state->unwinding ? UNWIND_TABLES : UNWIND_FP);
 	struct unwinding_account account;
@@ -405,7 +405,7 @@ static json_t *unwind_value(const struct state *state)
 
 void sampling_describe(struct activity *activity, json_t *start)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	size_t sampled = 0;
 
 	while (!state->aggregations[sampled])
@@ -459,7 +459,7 @@ void sampling_want_entries(const struct activity *activity, struct limits *limit
 
 void sampling_want(const struct activity *activity, struct limits *limits)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	const struct options *options = activity->options;
 
 	for (size_t i = 0; i < state->nr; i++)
@@ -567,7 +567,7 @@ static void put_list(const struct activity *activity, json_t *record, const stru
 }
 
 /* The index of the event whose aggregation has this layout. */
-static size_t event_of(const struct state *state, const struct layout *layout)
+static size_t event_of(const struct sampling_run *state, const struct layout *layout)
 {
 	size_t i = 0;
 
@@ -670,7 +670,7 @@ static bool names_early(const struct activity *activity)
 
 void *sampling_gathered(const struct activity *activity, const struct layout *layout)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 	struct codes *codes = reader_codes(activity->reader);
 	void **at = &state->gathered[event_of(state, layout)], *gathered = *at;
 
@@ -724,7 +724,7 @@ static bool take_early(void *context, const struct entry *entry)
 
 static size_t count_gathered(const struct activity *activity, size_t i)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 
 	return state->gathered[i] ? gathering_of(activity)->count(state->gathered[i]) : 0;
 }
@@ -741,7 +741,7 @@ static bool has_room_for_stacks(const struct activity *activity, size_t i)
 /* Returns whether all keys of the event have names by now. */
 static bool name_event(struct activity *activity, size_t i, __u64 until)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 	struct early early = {.gathering = gathering_of(activity), .until = until};
 	struct aggregation *aggregation = state->aggregations[i];
 	struct codes *codes;
@@ -801,7 +801,7 @@ void gathering_trim(const struct gathering *gathering, void *const *gathered, si
  */
 static void name_early(struct activity *activity, __u64 most)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 	__u64 now = clock_ns(CLOCK_MONOTONIC), half = (now - state->named_ns) / 2;
 	__u64 until = now + (half < most ? half : most);
 	bool all = true;
@@ -828,7 +828,7 @@ static void on_due(void *context)
 /* Whether an event has many keys, and many more than the last naming left: each naming looks at all. */
 static bool has_many(const struct activity *activity, size_t i)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	size_t most = sampling_most_keys(activity), kept = aggregation_kept(state->aggregations[i]);
 
 	return kept >= most / 2 && kept >= state->events[i].left + most / 4;
@@ -836,7 +836,7 @@ static bool has_many(const struct activity *activity, size_t i)
 
 static bool should_name_early(const struct activity *activity)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	bool many = false;
 
 	if (!names_early(activity))
@@ -848,7 +848,7 @@ static bool should_name_early(const struct activity *activity)
 
 static void release_gathered(struct activity *activity)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 
 	for (size_t i = 0; i < state->nr; i++) {
 		if (state->gathered[i])
@@ -867,7 +867,7 @@ static void release_gathered(struct activity *activity)
 /* Empties tables before they are full. */
 static void drain_tables(struct activity *activity)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 
 	__u64 now = clock_ns(CLOCK_MONOTONIC), before = state->drained_ns;
 
@@ -884,14 +884,14 @@ static void drain_tables(struct activity *activity)
 
 int sampling_wake_fd(const struct activity *activity)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 
 	return wakes_fd(&state->wakes);
 }
 
 int sampling_drain(struct activity *activity)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	__u64 before = clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
 
 	drain_tables(activity);
@@ -900,7 +900,7 @@ int sampling_drain(struct activity *activity)
 
 void sampling_so_far(struct activity *activity, struct so_far *sum)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 
 	sum->sampled = true;
 	for (size_t i = 0; i < state->nr; i++)
@@ -923,7 +923,7 @@ static bool collides(const struct events *events, const struct event *event)
  * noted. */
 static __u64 forks_since(const struct activity *activity)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	__u64 most = proc_forks() - state->forks, noted;
 
 	if (activity->reader && reader_forks(activity->reader, &noted) && noted - state->noted < most)
@@ -957,7 +957,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 					const struct event_read *of, __u64 by_group)
 {
 	const struct reading *reading = &of->reading;
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	const struct perf_event_attr *attr = &event->attr;
 	struct paced paced = {.period = attr->freq ? 0 : event_distance(event) - event->beyond};
 	__u64 contexts = counters_opened(activity->counters) + (attr->inherit ? forks_since(activity) : 0);
@@ -991,7 +991,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 
 static json_t *interval_record(const struct activity *activity, const struct sampled *sampled)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	json_t *record = json_pack("{s:s}", "type", state->sampling->command);
 	const struct count *count = sampled->count;
 
@@ -1011,7 +1011,7 @@ static json_t *interval_record(const struct activity *activity, const struct sam
 static void read_event(struct activity *activity, size_t i, struct event_read *read)
 {
 	const struct event *event = &activity->plan.events.list[i];
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 
 	/* Read the count first. Then all samples to be expected by it are in the tables. */
 	counters_read(activity->counters, i, &read->count);
@@ -1030,7 +1030,7 @@ static void account_event(struct activity *activity, size_t i, struct event_read
 {
 	const struct event *event = &activity->plan.events.list[i];
 	__u64 by_group = stopped_by_group(activity, i, all);
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 	struct samples before = state->events[i].account;
 	struct count *count = &all[i].count;
 	struct samples_read read;
@@ -1049,7 +1049,7 @@ static void account_event(struct activity *activity, size_t i, struct event_read
 	}
 }
 
-static json_t *account_value(const struct state *state, size_t i, const struct samples *before)
+static json_t *account_value(const struct sampling_run *state, size_t i, const struct samples *before)
 {
 	struct samples since = samples_since(&state->events[i].account, before);
 	json_t *value = samples_value(&since, state->events[i].cause);
@@ -1086,7 +1086,7 @@ static void say_not_counted(const struct activity *activity, size_t i, const str
 static struct silence silence_of(const struct activity *activity, size_t i, const struct count *count,
 				 const struct samples *samples)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 
 	return (struct silence){activity, &activity->plan.events.list[i], count, samples,
 				state->events[i].cause};
@@ -1104,7 +1104,7 @@ static void put_silence(const struct silence *silence, json_t *record)
 /* Says in the record why its samples brought nothing, and after the last one if none of the run did. */
 static void put_emptiness(const struct activity *activity, size_t i, __u64 samples, json_t *record, bool last)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	const struct sampling *sampling = state->sampling;
 	char text[SILENCE_SIZE];
 	const char *why = sampling->empty ? sampling->empty(activity, record, text) : NULL;
@@ -1122,7 +1122,7 @@ static void put_emptiness(const struct activity *activity, size_t i, __u64 sampl
 /* Says at the end why there was not a single sample. */
 static void say_silence(const struct activity *activity, size_t i, const struct count *count)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	struct silence silence = silence_of(activity, i, count, &state->events[i].account);
 	char why[SILENCE_SIZE];
 
@@ -1135,7 +1135,7 @@ static void say_silence(const struct activity *activity, size_t i, const struct 
 /* The code that was asked for, by the entries of a record; NULL: none was. */
 static json_t *annotations_of(struct activity *activity, json_t *record)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 
 	if (!activity->options->annotate)
 		return NULL;
@@ -1160,7 +1160,7 @@ static int write_annotations(struct activity *activity, const json_t *annotation
 static int report_event(struct activity *activity, size_t i, bool last, struct event_read *read,
 			struct count *found, struct sampled *sampled)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 	const struct sampling *sampling = state->sampling;
 	put_fn put = sampling->put ? sampling->put : put_entries;
 	struct samples before = state->events[i].account, since;
@@ -1224,7 +1224,7 @@ static int doubt_sampled(struct activity *activity, const struct count *found, c
 
 int sampling_report(struct activity *activity, bool last)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	__u64 now = clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
 	struct event_read *read = xcalloc(activity->plan.events.nr, sizeof(*read));
 	struct count *found = xcalloc(activity->plan.events.nr, sizeof(*found));
@@ -1258,7 +1258,7 @@ int sampling_report(struct activity *activity, bool last)
 /* Adds the account of the whole run, summed over all events. */
 int sampling_finish(struct activity *activity, json_t *end)
 {
-	const struct state *state = activity->state;
+	const struct sampling_run *state = activity->state;
 	struct samples sum = {0};
 	json_t *value, *lost;
 
@@ -1308,7 +1308,7 @@ int sampling_finish(struct activity *activity, json_t *end)
 
 void sampling_release(struct activity *activity)
 {
-	struct state *state = activity->state;
+	struct sampling_run *state = activity->state;
 
 	if (!state)
 		return;

@@ -74,7 +74,7 @@ static bool read_all(struct source_file *file, int fd, size_t size)
  * program's owner. */
 static void read_source(struct source_file *file, const char *module)
 {
-	static struct place place;
+	static struct file_place place;
 	struct stat program = {0}, source;
 	int fd;
 

@@ -34,7 +34,7 @@ struct thread {
 	__u64 records, broken;
 };
 
-struct state {
+struct tracing_run {
 	struct activity *activity;
 	struct aggregation *aggregation; /* only for its layout: it is not loaded */
 	const struct layout *layout;
@@ -64,7 +64,7 @@ static bool has(const struct layout *layout, const char *name)
 	return false;
 }
 
-static void read_layout(struct state *state)
+static void read_layout(struct tracing_run *state)
 {
 	const struct layout *layout = aggregation_layout(state->aggregation);
 
@@ -79,7 +79,7 @@ static void read_layout(struct state *state)
 	interned_init(&state->keys, layout->key_size);
 }
 
-static void add_key(struct state *state, const void *key, __u64 count)
+static void add_key(struct tracing_run *state, const void *key, __u64 count)
 {
 	__u32 number = interned_number(&state->keys, key);
 
@@ -93,7 +93,7 @@ static void add_key(struct state *state, const void *key, __u64 count)
 	state->counts[number] += count;
 }
 
-static void add(struct state *state, const struct thread *thread, __u32 kind, __u64 from, __u64 to,
+static void add(struct tracing_run *state, const struct thread *thread, __u32 kind, __u64 from, __u64 to,
 		__u64 count)
 {
 	__u64 key[state->layout->key_size / sizeof(__u64)];
@@ -112,7 +112,7 @@ static void add(struct state *state, const struct thread *thread, __u32 kind, __
 }
 
 /* Adds what a thread has counted to the state's counts, under the thread's present name. */
-static void settle(struct state *state, struct thread *thread)
+static void settle(struct tracing_run *state, struct thread *thread)
 {
 	/* Records count branches in terms of samples. In a trace each branch is a sample of its own. */
 	add(state, thread, BRANCH_STACK, 1, 0, thread->records);
@@ -150,7 +150,7 @@ static void add_range(struct thread *thread, __u64 begin, __u64 end)
 		thread->broken++;
 }
 
-static void count(const struct state *state, struct thread *thread, const struct traced *traced)
+static void count(const struct tracing_run *state, struct thread *thread, const struct traced *traced)
 {
 	for (size_t i = 0; i < traced->nr; i++) {
 		const struct trace_record *record = &traced->records[i];
@@ -165,7 +165,7 @@ static void count(const struct state *state, struct thread *thread, const struct
 }
 
 /* A thread's name may change at each exec. After its end it keeps the last name. */
-static void read_comm(struct state *state, struct thread *thread)
+static void read_comm(struct tracing_run *state, struct thread *thread)
 {
 	char path[64], comm[sizeof(thread->comm)] = "";
 	FILE *file;
@@ -186,7 +186,7 @@ static void read_comm(struct state *state, struct thread *thread)
 
 static void take(void *context, const struct traced *traced)
 {
-	struct state *state = context;
+	struct tracing_run *state = context;
 	struct thread *thread = &state->threads[traced->place];
 
 	thread->pid = traced->pid;
@@ -202,13 +202,13 @@ static void take(void *context, const struct traced *traced)
 	thread->number += traced->nr;
 }
 
-static void settle_all(struct state *state)
+static void settle_all(struct tracing_run *state)
 {
 	for (size_t i = 0; i < counters_places(state->activity->counters)->nr; i++)
 		settle(state, &state->threads[i]);
 }
 
-static size_t count_keys(const struct state *state)
+static size_t count_keys(const struct tracing_run *state)
 {
 	size_t nr = state->keys.nr;
 
@@ -229,10 +229,10 @@ static void release_entries(struct reading *reading)
 	free(reading->entries);
 }
 
-static void read_counts(struct state *state, struct reading *reading);
+static void read_counts(struct tracing_run *state, struct reading *reading);
 
 /* Keys that have no names yet stay. Returns whether there are none. */
-static bool name_keys(struct state *state, const struct gathering *gathering)
+static bool name_keys(struct tracing_run *state, const struct gathering *gathering)
 {
 	struct reading reading;
 	struct interned before;
@@ -255,7 +255,7 @@ static bool name_keys(struct state *state, const struct gathering *gathering)
 }
 
 /* Names what was traced so far, and keeps the larger part of it if it is too much. */
-static void name_early(struct state *state)
+static void name_early(struct tracing_run *state)
 {
 	const struct activity *activity = state->activity;
 	const struct gathering *gathering = ((const struct tracing *)activity->details)->gathering;
@@ -277,7 +277,7 @@ static void name_early(struct state *state)
 static void on_due(void *context)
 {
 	struct activity *activity = context;
-	struct state *state = activity->state;
+	struct tracing_run *state = activity->state;
 
 	if (!state->trace)
 		return;
@@ -289,7 +289,7 @@ static void on_due(void *context)
 void *tracing_gathered(const struct activity *activity, const struct layout *layout)
 {
 	const struct tracing *tracing = activity->details;
-	struct state *state = activity->state;
+	struct tracing_run *state = activity->state;
 	struct codes *codes = reader_codes(activity->reader);
 	void *gathered = state->gathered ?: tracing->gathering->begin(activity, codes, layout);
 
@@ -299,7 +299,7 @@ void *tracing_gathered(const struct activity *activity, const struct layout *lay
 
 static int tracing_drain(struct activity *activity)
 {
-	struct state *state = activity->state;
+	struct tracing_run *state = activity->state;
 
 	if (activity->streams)
 		reader_take(activity->reader, true);
@@ -315,7 +315,7 @@ static int tracing_drain(struct activity *activity)
 /* --- giving out ------------------------------------------------------------------------------- */
 
 /* Gives what has been counted since the last record, in the form of an aggregation's reading. */
-static void read_counts(struct state *state, struct reading *reading)
+static void read_counts(struct tracing_run *state, struct reading *reading)
 {
 	*reading = (struct reading){.entries = xcalloc(state->keys.nr + 1, sizeof(*reading->entries))};
 	for (size_t number = 0; number < state->keys.nr; number++) {
@@ -355,7 +355,7 @@ static json_t *account_value(__u64 records, const struct trace_loss *loss, __u64
 static int tracing_report(struct activity *activity, bool last)
 {
 	const struct tracing *tracing = activity->details;
-	struct state *state = activity->state;
+	struct tracing_run *state = activity->state;
 	struct trace_loss loss, lost;
 	struct count now[2], trace, clock;
 	struct reading reading;
@@ -397,7 +397,7 @@ static int tracing_report(struct activity *activity, bool last)
 
 static int tracing_finish(struct activity *activity, json_t *end)
 {
-	const struct state *state = activity->state;
+	const struct tracing_run *state = activity->state;
 
 	if (!state || !timespec_is_set(&activity->began))
 		return 0;
@@ -413,7 +413,7 @@ static int tracing_finish(struct activity *activity, json_t *end)
 
 static int tracing_check(struct activity *activity, struct refusal *refusal)
 {
-	struct state *state = xcalloc(1, sizeof(*state));
+	struct tracing_run *state = xcalloc(1, sizeof(*state));
 
 	activity->state = state;
 	state->activity = activity;
@@ -432,7 +432,7 @@ static int tracing_check(struct activity *activity, struct refusal *refusal)
 
 static int tracing_attach(struct activity *activity, struct refusal *refusal)
 {
-	struct state *state = activity->state;
+	struct tracing_run *state = activity->state;
 	int err;
 
 	if (names_read(&activity->reader, activity->session->names, &activity->plan.target,
@@ -449,7 +449,7 @@ static int tracing_attach(struct activity *activity, struct refusal *refusal)
 
 static void tracing_describe(struct activity *activity, json_t *start)
 {
-	const struct state *state = activity->state;
+	const struct tracing_run *state = activity->state;
 
 	json_object_set_new(start, "by", keys_value(&activity->keys, state->layout));
 	json_object_set_new(start, "trace_buffer_bytes", json_integer(trace_buffer_size(state->trace)));
@@ -457,13 +457,13 @@ static void tracing_describe(struct activity *activity, json_t *start)
 
 static int tracing_wake_fd(const struct activity *activity)
 {
-	return trace_descriptor(((const struct state *)activity->state)->trace);
+	return trace_descriptor(((const struct tracing_run *)activity->state)->trace);
 }
 
 /* Closes the buffers, because their descriptors are about to be closed. */
 static void tracing_detach(struct activity *activity)
 {
-	struct state *state = activity->state;
+	struct tracing_run *state = activity->state;
 
 	trace_close(state->trace);
 	state->trace = NULL;
@@ -477,7 +477,7 @@ static void tracing_detach(struct activity *activity)
 
 static void tracing_release(struct activity *activity)
 {
-	struct state *state = activity->state;
+	struct tracing_run *state = activity->state;
 
 	if (!state)
 		return;

@@ -433,7 +433,7 @@ static void mapped(const union perf_event *event, struct sideband_note *note)
 		note->inode = mmap2->ino;
 		return;
 	}
-	if (mmap2->build_id_size > BUILD_ID_MAX)
+	if (mmap2->build_id_size > MAPPED_BUILD_ID_MAX)
 		return;
 	note->build_id_size = mmap2->build_id_size;
 	memcpy(note->build_id, mmap2->build_id, note->build_id_size);

@@ -13,7 +13,7 @@
 #include "host/host.h"
 #include "plan/target.h"
 
-#define BUILD_ID_MAX 20
+#define MAPPED_BUILD_ID_MAX 20 /* bytes: BUILD_ID_SIZE_MAX in the kernel, of PERF_RECORD_MMAP2 */
 
 enum sideband_kind {
 	SIDEBAND_MAPPED,   /* PERF_RECORD_MMAP2: executable mappings; on request, all */
@@ -40,7 +40,7 @@ struct sideband_note {
 	/* MAPPED: */
 	__u64 offset;	  /* of `begin`, in the file */
 	const char *path; /* as the process sees it; "[vdso]", "//anon" */
-	__u8 build_id[BUILD_ID_MAX];
+	__u8 build_id[MAPPED_BUILD_ID_MAX];
 	size_t build_id_size; /* bytes; 0: the kernel could not read it from memory, or is older than 5.12 */
 	__u64 cgroup;	      /* CGROUP: its id; `path` is its path from the root of the hierarchy */
 	const char *symbol;   /* KSYMBOL: its name */

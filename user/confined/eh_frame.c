@@ -19,12 +19,12 @@ enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
 
 /* --- reading bytes ---------------------------------------------------------------------------- */
 
-struct reader {
+struct byte_reader {
 	const unsigned char *at, *end;
 	bool broken; /* a read went beyond the end; it returned 0 */
 };
 
-static __u64 take(struct reader *reader, size_t size)
+static __u64 take(struct byte_reader *reader, size_t size)
 {
 	__u64 value = 0;
 
@@ -38,7 +38,7 @@ static __u64 take(struct reader *reader, size_t size)
 	return value;
 }
 
-static __s64 take_signed(struct reader *reader, size_t size)
+static __s64 take_signed(struct byte_reader *reader, size_t size)
 {
 	unsigned int unused = 64 - 8 * size;
 
@@ -46,7 +46,7 @@ static __s64 take_signed(struct reader *reader, size_t size)
 }
 
 /* Reads a LEB128 number: seven bits per byte, lowest first; a signed one is sign-extended. */
-static __u64 take_leb(struct reader *reader, bool has_sign)
+static __u64 take_leb(struct byte_reader *reader, bool has_sign)
 {
 	__u64 value = 0, byte;
 	unsigned int shift = 0;
@@ -62,21 +62,21 @@ static __u64 take_leb(struct reader *reader, bool has_sign)
 	return value;
 }
 
-static __u64 take_uleb(struct reader *reader)
+static __u64 take_uleb(struct byte_reader *reader)
 {
 	return take_leb(reader, false);
 }
 
-static __s64 take_sleb(struct reader *reader)
+static __s64 take_sleb(struct byte_reader *reader)
 {
 	return take_leb(reader, true);
 }
 
 /* Reads a length and returns a reader of the bytes that follow. */
-static struct reader take_block(struct reader *reader)
+static struct byte_reader take_block(struct byte_reader *reader)
 {
 	__u64 size = take_uleb(reader);
-	struct reader block = {reader->at, reader->at, false};
+	struct byte_reader block = {reader->at, reader->at, false};
 
 	if (size > (size_t)(reader->end - reader->at)) {
 		reader->broken = true;
@@ -95,7 +95,7 @@ struct expression {
 	__s64 offset;
 };
 
-struct state {
+struct frame_state {
 	struct expression frame;
 	struct saved {
 		enum { SAME, UNDEFINED, AT_FRAME, AT_EXPRESSION, ELSEWHERE } how;
@@ -111,7 +111,7 @@ struct cie {
 	__u8 pointers; /* DW_EH_PE_… */
 	bool augmented, signal;
 	bool usable;
-	struct state initial;
+	struct frame_state initial;
 };
 
 struct parser {
@@ -119,14 +119,14 @@ struct parser {
 	struct cie *cies;
 	size_t nr_cies, room_cies;
 	struct unwind_rows *rows; /* NULL: only the functions' ranges are wanted */
-	struct run *run;
+	struct frame_run *run;
 	void (*visit)(void *of, __u64 begin, __u64 end);
 	void *of;
 };
 
 /* --- expressions ------------------------------------------------------------------------------ */
 
-static bool take_base(struct reader *reader, struct expression *expression)
+static bool take_base(struct byte_reader *reader, struct expression *expression)
 {
 	__u64 op = take(reader, 1);
 
@@ -139,7 +139,7 @@ static bool take_base(struct reader *reader, struct expression *expression)
 
 /* Parses "rsp + 8 + (((rip & 15) >= k) << 3)", which ld writes for the procedure linkage table:
  * elf_x86_64_eh_frame_plt in binutils' bfd/elf64-x86-64.c. */
-static bool take_plt(struct reader *reader, struct expression *expression)
+static bool take_plt(struct byte_reader *reader, struct expression *expression)
 {
 	struct expression ip;
 	__u64 least;
@@ -155,10 +155,10 @@ static bool take_plt(struct reader *reader, struct expression *expression)
 	return true;
 }
 
-static struct expression expression_of(struct reader block)
+static struct expression expression_of(struct byte_reader block)
 {
 	struct expression expression = {0};
-	struct reader rest;
+	struct byte_reader rest;
 
 	if (!take_base(&block, &expression))
 		return (struct expression){0};
@@ -187,7 +187,7 @@ static const struct unwind_rule other = {.frame = FRAME_OTHER};
  * the gregs begin at 40, and rsp is the 16th of them. */
 #define SIGNAL_RSP 160
 
-static struct unwind_rule frame_of(const struct state *state, bool signal)
+static struct unwind_rule frame_of(const struct frame_state *state, bool signal)
 {
 	const struct expression *frame = &state->frame;
 	struct unwind_rule rule = {.offset = frame->offset};
@@ -239,7 +239,7 @@ static void put_bx(struct unwind_rule *rule, const struct saved *bx)
 		rule->bx = BX_LOST;
 }
 
-static struct unwind_rule rule_of(const struct state *state, const struct cie *cie)
+static struct unwind_rule rule_of(const struct frame_state *state, const struct cie *cie)
 {
 	struct unwind_rule rule;
 
@@ -260,24 +260,24 @@ static struct unwind_rule rule_of(const struct state *state, const struct cie *c
 /* The most states that a function may remember at a time; compilers use one or two. */
 #define REMEMBERED_MOST 16
 
-struct run {
+struct frame_run {
 	struct parser *parser;
 	const struct cie *cie;
-	struct reader reader;
-	struct state state;
-	struct state remembered[REMEMBERED_MOST];
+	struct byte_reader reader;
+	struct frame_state state;
+	struct frame_state remembered[REMEMBERED_MOST];
 	size_t nr_remembered;
 	__u64 address; /* the address from which the current state applies */
 	__u64 end;
 	bool rows; /* rows are made: these are a function's instructions, not a CIE's */
 };
 
-static struct saved *saved_of(struct state *state, __u64 which)
+static struct saved *saved_of(struct frame_state *state, __u64 which)
 {
 	return which == RBX ? &state->bx : which == RBP ? &state->bp : which == RIP ? &state->ip : NULL;
 }
 
-static void set_saved(struct run *run, __u64 which, struct saved value)
+static void set_saved(struct frame_run *run, __u64 which, struct saved value)
 {
 	struct saved *saved = saved_of(&run->state, which);
 
@@ -285,16 +285,16 @@ static void set_saved(struct run *run, __u64 which, struct saved value)
 		*saved = value;
 }
 
-static void restore(struct run *run, __u64 which)
+static void restore(struct frame_run *run, __u64 which)
 {
-	struct state initial = run->cie->initial;
+	struct frame_state initial = run->cie->initial;
 	const struct saved *saved = saved_of(&initial, which);
 
 	if (saved)
 		set_saved(run, which, *saved);
 }
 
-static void add_row(struct run *run)
+static void add_row(struct frame_run *run)
 {
 	struct unwind_rule rule = rule_of(&run->state, run->cie);
 
@@ -303,7 +303,7 @@ static void add_row(struct run *run)
 
 /* Advances the address. Returns false if that is not allowed (in a CIE), or if the end of the function is
  * reached or exceeded. */
-static bool advance(struct run *run, __u64 by)
+static bool advance(struct frame_run *run, __u64 by)
 {
 	if (!run->rows ||
 	    by > (run->end - run->address) / (run->cie->code_factor ? run->cie->code_factor : 1))
@@ -313,7 +313,7 @@ static bool advance(struct run *run, __u64 by)
 	return run->address < run->end;
 }
 
-static __s64 factored(const struct run *run, __s64 value)
+static __s64 factored(const struct frame_run *run, __s64 value)
 {
 	return (__u64)value * (__u64)run->cie->data_factor;
 }
@@ -323,13 +323,13 @@ static struct saved at_frame(__s64 offset)
 	return (struct saved){.how = AT_FRAME, .offset = offset};
 }
 
-static void set_frame(struct run *run, __u64 base, __s64 offset)
+static void set_frame(struct frame_run *run, __u64 base, __s64 offset)
 {
 	run->state.frame = (struct expression){EXPRESSION_SUM, base, offset};
 }
 
 /* Executes an instruction with its operand in the low bits. Returns false to stop. */
-static bool do_packed(struct run *run, __u64 op)
+static bool do_packed(struct frame_run *run, __u64 op)
 {
 	__u64 operand = op & 0x3f;
 
@@ -345,7 +345,7 @@ static bool do_packed(struct run *run, __u64 op)
 	}
 }
 
-static bool remember(struct run *run)
+static bool remember(struct frame_run *run)
 {
 	if (run->nr_remembered == REMEMBERED_MOST)
 		return false;
@@ -353,7 +353,7 @@ static bool remember(struct run *run)
 	return true;
 }
 
-static bool recall(struct run *run)
+static bool recall(struct frame_run *run)
 {
 	if (!run->nr_remembered)
 		return false;
@@ -361,9 +361,9 @@ static bool recall(struct run *run)
 	return true;
 }
 
-static bool do_extended(struct run *run, __u64 op)
+static bool do_extended(struct frame_run *run, __u64 op)
 {
-	struct reader *reader = &run->reader;
+	struct byte_reader *reader = &run->reader;
 	__u64 which;
 
 	switch (op) {
@@ -452,7 +452,7 @@ static bool do_extended(struct run *run, __u64 op)
 
 /* Executes all instructions. Returns false if one was not understood; nothing is known from
  * that address on. */
-static bool run_all(struct run *run)
+static bool run_all(struct frame_run *run)
 {
 	while (run->reader.at < run->reader.end) {
 		__u64 op = take(&run->reader, 1);
@@ -468,7 +468,7 @@ static bool run_all(struct run *run)
 
 /* Reads an address in this encoding. Indirect addresses, and those relative to anything but their own place,
  * are not supported: compilers for x86-64 do not write them here. */
-static bool take_address(struct parser *parser, struct reader *reader, __u8 encoding, bool relative,
+static bool take_address(struct parser *parser, struct byte_reader *reader, __u8 encoding, bool relative,
 			 __u64 *address)
 {
 	__u64 own = parser->section->address + (reader->at - parser->section->bytes);
@@ -507,10 +507,10 @@ static bool take_address(struct parser *parser, struct reader *reader, __u8 enco
 }
 
 /* Reads the augmentation data that `letters` ("zPLR") describe. */
-static bool take_augmentation(struct parser *parser, struct cie *cie, struct reader *reader,
+static bool take_augmentation(struct parser *parser, struct cie *cie, struct byte_reader *reader,
 			      const char *letters)
 {
-	struct reader data;
+	struct byte_reader data;
 	__u64 unused;
 
 	cie->pointers = DW_EH_PE_absptr;
@@ -546,13 +546,13 @@ static bool take_augmentation(struct parser *parser, struct cie *cie, struct rea
 	return !data.broken;
 }
 
-static void read_cie(struct parser *parser, struct reader reader, size_t offset)
+static void read_cie(struct parser *parser, struct byte_reader reader, size_t offset)
 {
 	struct cie cie = {.offset = offset};
 	__u8 version = take(&reader, 1);
 	const char *letters = (const char *)reader.at;
 	__u64 return_register;
-	struct run *run;
+	struct frame_run *run;
 
 	while (take(&reader, 1))
 		;
@@ -568,7 +568,7 @@ static void read_cie(struct parser *parser, struct reader reader, size_t offset)
 	parser->cies = xroom(parser->cies, parser->nr_cies, &parser->room_cies, sizeof(*parser->cies));
 	if (cie.usable && parser->rows) {
 		run = xcalloc(1, sizeof(*run));
-		*run = (struct run){.parser = parser, .cie = &cie, .reader = reader};
+		*run = (struct frame_run){.parser = parser, .cie = &cie, .reader = reader};
 		cie.usable = run_all(run);
 		cie.initial = run->state;
 		free(run);
@@ -593,10 +593,10 @@ static const struct cie *find_cie(const struct parser *parser, size_t offset)
 	return NULL;
 }
 
-static void read_fde(struct parser *parser, struct reader reader, size_t cie_offset)
+static void read_fde(struct parser *parser, struct byte_reader reader, size_t cie_offset)
 {
 	const struct cie *cie = find_cie(parser, cie_offset);
-	struct run *run = parser->run;
+	struct frame_run *run = parser->run;
 	__u64 begin, size;
 	bool understood;
 
@@ -641,13 +641,13 @@ static bool find_cie_of(const struct frame_section *section, size_t id_at, __u64
 static void read_entries(struct parser *parser)
 {
 	const struct frame_section *section = parser->section;
-	struct reader reader = {section->bytes, section->bytes + section->size, false};
+	struct byte_reader reader = {section->bytes, section->bytes + section->size, false};
 
 	while (reader.end - reader.at >= 4) {
 		size_t offset = reader.at - section->bytes, id_at, cie;
 		__u64 length = take(&reader, 4), id;
 		bool wide = length == 0xffffffff;
-		struct reader entry;
+		struct byte_reader entry;
 
 		if (wide)
 			length = take(&reader, 8);
@@ -655,7 +655,7 @@ static void read_entries(struct parser *parser)
 			continue;
 		if (reader.broken || length > (size_t)(reader.end - reader.at))
 			break;
-		entry = (struct reader){reader.at, reader.at + length, false};
+		entry = (struct byte_reader){reader.at, reader.at + length, false};
 		reader.at += length;
 		id_at = entry.at - section->bytes;
 		id = take(&entry, wide && section->debug ? 8 : 4);
@@ -671,7 +671,7 @@ static void read_entries(struct parser *parser)
 
 void eh_frame_read(struct unwind_rows *rows, const struct frame_section *section)
 {
-	struct run *run = xcalloc(1, sizeof(*run));
+	struct frame_run *run = xcalloc(1, sizeof(*run));
 
 	read_entries(&(struct parser){.section = section, .rows = rows, .run = run});
 	free(run);

@@ -12,7 +12,7 @@
 #include "confined/unwind_rows.h"
 
 /* The parts of the format that differ. Places of numbers are in bytes. Go 1.27 still writes that of 1.20. */
-static const struct layout {
+static const struct pclntab_layout {
 	__u32 magic;
 	bool relative; /* an address is a word of 4 bytes, from the beginning of the code; else one of 8 bytes
 			*/
@@ -75,7 +75,7 @@ static const struct {
 struct go_parser {
 	struct unwind_rows *rows;
 	const struct gopclntab *table;
-	const struct layout *layout;
+	const struct pclntab_layout *layout;
 	size_t names, units, files, lists, functions; /* offsets in the section */
 	size_t nr;				      /* of functions */
 };
@@ -102,7 +102,7 @@ static __u64 number(const struct gopclntab *table, size_t at, size_t size)
 	return value;
 }
 
-static const struct layout *layout_of(const unsigned char *bytes, size_t size)
+static const struct pclntab_layout *layout_of(const unsigned char *bytes, size_t size)
 {
 	__u32 magic;
 
@@ -123,7 +123,7 @@ size_t gopclntab_find(const unsigned char *bytes, size_t size)
 	struct gopclntab table;
 
 	for (size_t at = 0; at < size; at += ALIGNED) {
-		const struct layout *layout = layout_of(bytes + at, size - at);
+		const struct pclntab_layout *layout = layout_of(bytes + at, size - at);
 
 		table = (struct gopclntab){.bytes = bytes + at, .size = size - at};
 		if (layout && number(&table, layout->names, 8) <= number(&table, layout->lists, 8) &&
@@ -136,7 +136,7 @@ size_t gopclntab_find(const unsigned char *bytes, size_t size)
 
 size_t gopclntab_text_at(const unsigned char *bytes, size_t size)
 {
-	const struct layout *layout = layout_of(bytes, size);
+	const struct pclntab_layout *layout = layout_of(bytes, size);
 
 	return layout ? layout->text : 0;
 }
@@ -395,7 +395,7 @@ static void read_function(struct go_parser *parser, size_t i)
 /* Reads the header. Returns whether it leads into the section. */
 static bool begin_parser(struct go_parser *parser, const struct gopclntab *table)
 {
-	const struct layout *layout = layout_of(table->bytes, table->size);
+	const struct pclntab_layout *layout = layout_of(table->bytes, table->size);
 
 	*parser = (struct go_parser){.table = table, .layout = layout};
 	if (!layout)

@@ -317,7 +317,7 @@ static void keep(struct reply *reply, const struct known *found)
 static void answer_load(struct reply *reply, int fd)
 {
 	const struct ask ask = asked.ask;
-	static struct place place;
+	static struct file_place place;
 	char debug_dir[PATH_MAX], fetched_dir[PATH_MAX];
 	struct read_file file;
 

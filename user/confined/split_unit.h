@@ -24,7 +24,7 @@ struct split_unit {
 
 /* Where files with such units are searched. */
 struct split_place {
-	struct place place; /* of the program */
+	struct file_place place; /* of the program */
 	open_debug_fn open;
 	bool looked; /* for the .dwp file */
 	bool has_package;

@@ -8,7 +8,7 @@
 #include "confined/relocations.h"
 #include "naming/image.h"
 
-struct reader {
+struct slots_reader {
 	struct thread_slots *slots;
 	size_t room;
 	const struct image *image;
@@ -18,7 +18,7 @@ struct reader {
 };
 
 /* The word that the file has at an address. */
-static bool word_at(const struct reader *reader, __u64 address, __u64 *word)
+static bool word_at(const struct slots_reader *reader, __u64 address, __u64 *word)
 {
 	for (size_t i = 0; i < reader->nr_loaded; i++) {
 		const struct segment *segment = &reader->loaded[i];
@@ -31,7 +31,7 @@ static bool word_at(const struct reader *reader, __u64 address, __u64 *word)
 }
 
 /* The place of what a relocation refers to by its symbol, if that is this file's own. */
-static bool by_symbol(const struct reader *reader, const struct relocation *relocation, __u64 *at)
+static bool by_symbol(const struct slots_reader *reader, const struct relocation *relocation, __u64 *at)
 {
 	GElf_Sym symbol;
 
@@ -43,7 +43,7 @@ static bool by_symbol(const struct reader *reader, const struct relocation *relo
 
 /* The second word of an argument of __tls_get_addr() is the place. It is in the file, or filled by another
  * relocation for the same symbol. */
-static bool place_of(const struct reader *reader, const struct relocation *relocation, __u64 *at)
+static bool place_of(const struct slots_reader *reader, const struct relocation *relocation, __u64 *at)
 {
 	if (relocation->symbol)
 		return by_symbol(reader, relocation, at);
@@ -55,7 +55,7 @@ static bool place_of(const struct reader *reader, const struct relocation *reloc
 
 static void take(void *context, const struct relocation *relocation)
 {
-	struct reader *reader = context;
+	struct slots_reader *reader = context;
 	struct thread_slot slot = {.address = relocation->slot};
 
 	switch (relocation->type) {
@@ -87,7 +87,7 @@ static int by_address(const void *a, const void *b)
 
 void thread_slots_read(struct thread_slots *slots, const struct image *image, size_t most)
 {
-	struct reader reader = {.slots = slots, .image = image};
+	struct slots_reader reader = {.slots = slots, .image = image};
 
 	*slots = (struct thread_slots){0};
 	if (gelf_getclass(image->elf) != ELFCLASS64)

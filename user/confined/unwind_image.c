@@ -40,7 +40,7 @@ static void read_frames(struct unwind_rows *rows, const struct image *image, con
 
 /* --- Go ----------------------------------------------------------------------------------------- */
 
-struct code {
+struct mapped_code {
 	const struct image *image;
 	struct segment *segments;
 	size_t nr;
@@ -48,7 +48,7 @@ struct code {
 
 static size_t read_code(const void *context, __u64 address, unsigned char *bytes, size_t size)
 {
-	const struct code *code = context;
+	const struct mapped_code *code = context;
 
 	for (size_t i = 0; i < code->nr; i++) {
 		const struct segment *segment = &code->segments[i];
@@ -62,7 +62,7 @@ static size_t read_code(const void *context, __u64 address, unsigned char *bytes
 
 struct go_reader {
 	struct unwind_rows *rows;
-	const struct code *code;
+	const struct mapped_code *code;
 };
 
 static bool read_go_table(void *context, struct gopclntab *table)
@@ -78,7 +78,7 @@ static bool read_go_table(void *context, struct gopclntab *table)
 }
 
 /* Returns whether the file has Go's functions. */
-static bool read_go(struct unwind_rows *rows, const struct code *code)
+static bool read_go(struct unwind_rows *rows, const struct mapped_code *code)
 {
 	struct go_reader reader = {rows, code};
 
@@ -87,7 +87,7 @@ static bool read_go(struct unwind_rows *rows, const struct code *code)
 
 /* --- all of it ---------------------------------------------------------------------------------- */
 
-static void find_range(const struct code *code, __u64 *low, __u64 *high)
+static void find_range(const struct mapped_code *code, __u64 *low, __u64 *high)
 {
 	*low = *high = 0;
 	for (size_t i = 0; i < code->nr; i++) {
@@ -103,7 +103,7 @@ static void find_range(const struct code *code, __u64 *low, __u64 *high)
 
 const char *unwind_table_of_image(struct unwind_table *table, const struct image *image)
 {
-	struct code code = {.image = image};
+	struct mapped_code code = {.image = image};
 	struct unwind_rows rows;
 	__u64 low, high;
 	GElf_Ehdr file;

@@ -31,7 +31,7 @@ static const struct other_name {
 
 #define MOST_FIELDS 32
 
-struct reader {
+struct term_reader {
 	const struct known_unit *unit;
 	const struct unit_kind *kind;
 	char *terms;
@@ -41,7 +41,7 @@ struct reader {
 	bool sided, user, kernel;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct reader *reader, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct term_reader *reader, const char *format, ...)
 {
 	va_list args;
 
@@ -78,7 +78,7 @@ static bool take_bit(const struct unit_field *field, const char *name, __u64 *bi
 	return (*bits |= 1ULL << bit);
 }
 
-static bool take_mask(struct reader *reader, const char *name)
+static bool take_mask(struct term_reader *reader, const char *name)
 {
 	for (size_t i = 0; i < reader->kind->nr_fields && i < MOST_FIELDS; i++)
 		if (take_bit(&reader->kind->fields[i], name, &reader->masks[i]))
@@ -91,7 +91,7 @@ static bool take_mask(struct reader *reader, const char *name)
 }
 
 /* A modifier with a value, "u=0", or without one. */
-static bool take_modifier(struct reader *reader, const char *piece)
+static bool take_modifier(struct term_reader *reader, const char *piece)
 {
 	bool on = strcmp(piece + strcspn(piece, "="), "=0") != 0;
 	size_t name = strcspn(piece, "=");
@@ -117,7 +117,7 @@ static bool take_modifier(struct reader *reader, const char *piece)
 	return false;
 }
 
-static void take_piece(struct reader *reader, const char *piece)
+static void take_piece(struct term_reader *reader, const char *piece)
 {
 	const char *name = our_name(reader->kind->name, piece);
 
@@ -125,7 +125,7 @@ static void take_piece(struct reader *reader, const char *piece)
 		add(reader, ",%s", name);
 }
 
-static bool add_fields(struct reader *reader, const struct unit_field *fields, const __u64 *values)
+static bool add_fields(struct term_reader *reader, const struct unit_field *fields, const __u64 *values)
 {
 	bool any = false;
 
@@ -138,7 +138,7 @@ static bool add_fields(struct reader *reader, const struct unit_field *fields, c
 }
 
 /* libpfm4 takes the only mask where none is named. */
-static void add_masks(struct reader *reader)
+static void add_masks(struct term_reader *reader)
 {
 	if (!add_fields(reader, reader->kind->fields, reader->masks) && reader->kind->nr_fields == 1)
 		add(reader, ",%s", reader->kind->fields[0].name);
@@ -146,7 +146,7 @@ static void add_masks(struct reader *reader)
 }
 
 /* A level that is named leaves out the other one. */
-static void add_levels(struct reader *reader, bool two_threads)
+static void add_levels(struct term_reader *reader, bool two_threads)
 {
 	const char *levels = reader->user && reader->kernel ? "all"
 			     : reader->user		    ? "usr"
@@ -170,7 +170,7 @@ static const struct unit_kind *kind_named(const struct known_unit *unit, const c
 bool escr_spelled(const struct known_unit *unit, bool two_threads, const char *text, size_t length,
 		  char *terms, size_t size)
 {
-	struct reader reader = {.unit = unit, .terms = terms, .size = size};
+	struct term_reader reader = {.unit = unit, .terms = terms, .size = size};
 	char copy[160], *rest = copy, *piece;
 
 	if (length >= sizeof(copy))

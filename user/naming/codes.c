@@ -31,7 +31,7 @@ struct question {
 
 /* The key of an answer. A place in a file has the same answer for each process that has it mapped, and a
  * kernel address for all processes. Code made at run time belongs to one process. */
-struct place {
+struct answer_key {
 	struct mapped_file
 		*file; /* NULL: not known, or the kernel; referenced, so that its address is not reused */
 	__u64 address; /* offset if `file` is a regular file or the vdso */
@@ -51,7 +51,7 @@ struct codes {
 	struct code_account *account;
 	__u64 since, deadline, waiting;
 	struct code_texts texts;
-	struct interned places;	     /* struct place */
+	struct interned places;	     /* struct answer_key */
 	struct code_answer *answers; /* by the place's number */
 	size_t room;
 	struct interned codes; /* struct code */
@@ -90,7 +90,7 @@ struct codes *codes_new(struct mappings *mappings, struct mappings *data, const 
 	codes->since = since;
 	codes->deadline = deadline;
 	codes->waiting = waiting;
-	interned_init(&codes->places, sizeof(struct place));
+	interned_init(&codes->places, sizeof(struct answer_key));
 	interned_init(&codes->codes, sizeof(struct code));
 	interned_init(&codes->files, sizeof(const struct mapped_file *));
 	return codes;
@@ -111,7 +111,7 @@ void codes_release(struct codes *codes)
 		free(codes->paths[i]);
 	free(codes->paths);
 	for (size_t i = 0; i < codes->places.nr; i++)
-		mapped_file_put(((const struct place *)interned_at(&codes->places, i))->file);
+		mapped_file_put(((const struct answer_key *)interned_at(&codes->places, i))->file);
 	interned_release(&codes->files);
 	interned_release(&codes->places);
 	interned_release(&codes->codes);
@@ -425,14 +425,14 @@ static struct code_answer answer(struct codes *codes, const struct question *que
 	return answer;
 }
 
-static struct place place_of(const struct question *question, const struct spot *spot)
+static struct answer_key place_of(const struct question *question, const struct spot *spot)
 {
 	bool in_file = spot->file && spot->file->kind != FILE_ANONYMOUS;
 
-	return (struct place){.file = spot->file,
-			      .address = in_file ? spot->offset : question->address,
-			      .pid = in_file ? 0 : question->pid,
-			      .detail = question->detail};
+	return (struct answer_key){.file = spot->file,
+				   .address = in_file ? spot->offset : question->address,
+				   .pid = in_file ? 0 : question->pid,
+				   .detail = question->detail};
 }
 
 /* Answers a question; the result is valid until the next one. */
@@ -440,7 +440,7 @@ static struct code_answer *find_answer(struct codes *codes, const struct questio
 				       struct spot *spot)
 {
 	size_t known = codes->places.nr;
-	struct place place;
+	struct answer_key place;
 	struct code_answer *found;
 	__u32 number;
 
@@ -689,9 +689,9 @@ size_t codes_text_bytes(const struct codes *codes)
 static void forget_places(struct codes *codes)
 {
 	for (size_t i = 0; i < codes->places.nr; i++)
-		mapped_file_put(((const struct place *)interned_at(&codes->places, i))->file);
+		mapped_file_put(((const struct answer_key *)interned_at(&codes->places, i))->file);
 	interned_release(&codes->places);
-	interned_init(&codes->places, sizeof(struct place));
+	interned_init(&codes->places, sizeof(struct answer_key));
 	free(codes->answers);
 	codes->answers = NULL;
 	codes->room = 0;

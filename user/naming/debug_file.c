@@ -15,7 +15,7 @@
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-void place_of_path(struct place *place, const char *path, const char *root)
+void place_of_path(struct file_place *place, const char *path, const char *root)
 {
 	int pid = 0, at = 0;
 	ssize_t length;
@@ -66,7 +66,7 @@ static int open_below(const char *root, const char *path, const struct guard *gu
 		       : open_in(NULL, path, 0, guard, stat);
 }
 
-int place_open(const struct place *place, struct stat *stat)
+int place_open(const struct file_place *place, struct stat *stat)
 {
 	static const struct guard image = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST};
 
@@ -74,7 +74,7 @@ int place_open(const struct place *place, struct stat *stat)
 				: open_below(place->root, place->path, &image, stat);
 }
 
-int place_open_map(const struct place *place, uid_t owner, __u64 most, struct stat *stat)
+int place_open_map(const struct file_place *place, uid_t owner, __u64 most, struct stat *stat)
 {
 	const struct guard map = {.whose = GUARD_OWN_OR_SYSTEMS, .owner = owner, .most = most};
 	const char *name = strrchr(place->path, '/');
@@ -94,7 +94,7 @@ static bool is_below(const char *folder, size_t length, const char *path)
 	return length && !strncmp(path, folder, length) && path[length] == '/' && !strstr(path, "/../");
 }
 
-int place_open_debug(const struct place *place, bool ours, const char *path, uid_t owner,
+int place_open_debug(const struct file_place *place, bool ours, const char *path, uid_t owner,
 		     const char *debug_dir)
 {
 	const char *name = strrchr(place->path, '/');
@@ -126,8 +126,8 @@ static bool has_build_id(const struct image *image, const char *build_id)
 
 /* Opens the image at a path in the file's own system or, if `anywhere`, in ours. Returns whether it is the
  * one with the build-id. */
-static bool open_right(struct image *image, const char *path, const char *build_id, const struct place *place,
-		       bool anywhere, open_debug_fn open)
+static bool open_right(struct image *image, const char *path, const char *build_id,
+		       const struct file_place *place, bool anywhere, open_debug_fn open)
 {
 	for (int ours = !place->root[0]; ours <= (anywhere || !place->root[0]); ours++) {
 		if (!open_image(image, open, ours, path))
@@ -158,7 +158,7 @@ static bool open_fetched(struct image *debug, const char *build_id, const char *
 }
 
 /* Tries debug_dir/.build-id/ab/cdef….debug, in the file's own system and then in ours. */
-static bool open_by_build_id(struct image *debug, const char *build_id, const struct place *place,
+static bool open_by_build_id(struct image *debug, const char *build_id, const struct file_place *place,
 			     const struct debug_dirs *dirs, open_debug_fn open)
 {
 	char path[2 * PATH_MAX];
@@ -208,7 +208,7 @@ static char *debug_link(const struct image *of, __u32 *checksum)
 }
 
 static bool open_by_link(struct image *debug, const struct image *of, const char *build_id,
-			 const struct place *place, const struct debug_dirs *dirs, open_debug_fn open)
+			 const struct file_place *place, const struct debug_dirs *dirs, open_debug_fn open)
 {
 	int length = strrchr(place->path, '/') ? strrchr(place->path, '/') - place->path : 0;
 	char paths[3][3 * PATH_MAX];
@@ -233,7 +233,7 @@ static bool open_by_link(struct image *debug, const struct image *of, const char
 	return false;
 }
 
-bool debug_file_open(struct image *debug, const struct image *of, const struct place *place,
+bool debug_file_open(struct image *debug, const struct image *of, const struct file_place *place,
 		     const struct debug_dirs *dirs, open_debug_fn open)
 {
 	char build_id[2 * BUILD_ID_MAX + 1];
@@ -244,7 +244,7 @@ bool debug_file_open(struct image *debug, const struct image *of, const struct p
 }
 
 bool alternate_open(struct image *alternate, const char *name, const char *build_id,
-		    const struct place *place, const struct debug_dirs *dirs, open_debug_fn open)
+		    const struct file_place *place, const struct debug_dirs *dirs, open_debug_fn open)
 {
 	const char *slash = strrchr(place->path, '/'), *at = name;
 	char path[3 * PATH_MAX];

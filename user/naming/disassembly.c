@@ -44,7 +44,7 @@ static bool is_valid(const struct disassembly *disassembly, __u64 nr)
 
 void disassembly_read(struct disassembly *disassembly, struct worker *worker, const char *path, __u64 offset)
 {
-	static struct place place;
+	static struct file_place place;
 	struct question_of_worker question = {.ask = {.kind = ASK_CODE, .address = offset, .most = CODE_MOST},
 					      .sealed = &disassembly->sealed};
 	const struct answer *answer;

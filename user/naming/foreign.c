@@ -27,7 +27,7 @@
 #define TEXT_MOST (2 * (64 + PATH_MAX))
 
 /* What is sent to a helper. A helper has the same program, so the layouts agree. */
-struct asked {
+struct open_request {
 	enum foreign_want want;
 	__u64 resolve;
 	struct guard guard;
@@ -132,7 +132,7 @@ static int copy(int socket, int from)
 }
 
 /* Replaces the number of the caller's descriptor in "/proc/self/fd/N" by that of the helper's. */
-static const char *own(const struct asked *asked, const char *path, int fd, char text[TEXT_MOST])
+static const char *own(const struct open_request *asked, const char *path, int fd, char text[TEXT_MOST])
 {
 	int number, at = 0;
 
@@ -151,7 +151,7 @@ static pid_t process_of(const char *path)
 }
 
 /* Returns the descriptor to be sent; -1 with told->error on failure. */
-static int handle_found(int socket, const struct asked *asked, struct told *told, int found)
+static int handle_found(int socket, const struct open_request *asked, struct told *told, int found)
 {
 	char link[64];
 	ssize_t length;
@@ -177,7 +177,7 @@ static int handle_found(int socket, const struct asked *asked, struct told *told
 	return copied;
 }
 
-static void answer(int socket, const struct asked *asked, int passed)
+static void answer(int socket, const struct open_request *asked, int passed)
 {
 	char folder_text[TEXT_MOST], path_text[TEXT_MOST];
 	const char *path = asked->text + (asked->has_folder ? strlen(asked->text) + 1 : 0);
@@ -204,7 +204,7 @@ static void answer(int socket, const struct asked *asked, int passed)
 
 static void serve(int socket, const void *unused __attribute__((unused)))
 {
-	static struct asked asked;
+	static struct open_request asked;
 	int passed;
 
 	while (packet_receive(socket, &asked, sizeof(asked), &passed) == sizeof(asked))
@@ -429,7 +429,7 @@ static int converse(struct helper *helper, const struct foreign_question *questi
 		    int *fd)
 {
 	const char *folder = question->folder;
-	struct asked *asked = xcalloc(1, sizeof(*asked));
+	struct open_request *asked = xcalloc(1, sizeof(*asked));
 	unsigned int wait_ms = question->wait_ms < may_wait_ms() ? question->wait_ms : may_wait_ms();
 	size_t length = 0;
 	int number = number_in(folder) >= 0 ? number_in(folder) : number_in(question->path), err;

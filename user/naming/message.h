@@ -14,7 +14,7 @@
 
 #define MESSAGE_MOST  (1 << 16) /* bytes */
 #define WHY_MOST      120
-#define ASK_TEXT_MOST (3 * (64 + PATH_MAX)) /* texts after a question: see struct place */
+#define ASK_TEXT_MOST (3 * (64 + PATH_MAX)) /* texts after a question: see struct file_place */
 
 /* The worker executes this program again under this name. Its socket has this descriptor number. */
 #define WORKER_NAME "nhmtap-worker"
@@ -24,7 +24,7 @@
 
 enum ask_kind {
 	ASK_OPEN,   /* build-id of the file whose descriptor is passed; of the vdso if there is none */
-	ASK_LOAD,   /* its symbols and lines; texts: struct place and struct debug_dirs */
+	ASK_LOAD,   /* its symbols and lines; texts: struct file_place and struct debug_dirs */
 	ASK_MAP,    /* symbols of the perf-PID.map whose descriptor is passed */
 	ASK_NAME,   /* source lines of an address, and its symbol by an index */
 	ASK_TABLE,  /* unwind table of the file whose descriptor is passed; of the vdso if there is none */

@@ -62,7 +62,7 @@ static const char *constant(const char *why)
 
 /* Sets why the source can't be read by the worker's answer (NULL: the request failed). Returns the answer, or
  * NULL if it can't be read. */
-static const struct answer *answered(struct source *source, const struct answer *answer)
+static const struct answer *answered(struct named_source *source, const struct answer *answer)
 {
 	source->failed = !answer;
 	source->no_room = answer && answer->no_room;
@@ -70,7 +70,7 @@ static const struct answer *answered(struct source *source, const struct answer 
 	return source->why ? NULL : answer;
 }
 
-bool source_open(struct source *source, const struct place *place)
+bool source_open(struct named_source *source, const struct file_place *place)
 {
 	bool vdso = !strcmp(place->path, "[vdso]");
 	struct stat stat = {0};
@@ -93,7 +93,7 @@ bool source_open(struct source *source, const struct place *place)
 
 /* Takes over the symbols of an answer. Invalid symbols are an error: only a worker that an attacker has taken
  * over sends them. */
-static void take_symbols(struct source *source, struct sealed *sealed, const struct answer *answer)
+static void take_symbols(struct named_source *source, struct sealed *sealed, const struct answer *answer)
 {
 	struct told_symbols told;
 
@@ -155,7 +155,7 @@ static const char *const limited_whys[NR_LINES_LACK] = {
 	[LINES_SHARED_LARGE] = SHARED_LARGE RAISED,
 };
 
-static const char *lines_why_of(const struct source *source, const struct answer *answer)
+static const char *lines_why_of(const struct named_source *source, const struct answer *answer)
 {
 	__u32 lack = answer->lines_lack;
 
@@ -165,7 +165,7 @@ static const char *lines_why_of(const struct source *source, const struct answer
 }
 
 /* Files of split DWARF are opened when they are needed. */
-static void keep_place(struct source *source, const struct place *place, const char *debug_dir)
+static void keep_place(struct named_source *source, const struct file_place *place, const char *debug_dir)
 {
 	source->place = xmalloc(sizeof(*source->place));
 	*source->place = *place;
@@ -173,7 +173,7 @@ static void keep_place(struct source *source, const struct place *place, const c
 }
 
 /* Notes under which number the worker keeps what it has not sent. */
-static void take_kept(struct source *source, const struct question_of_worker *question,
+static void take_kept(struct named_source *source, const struct question_of_worker *question,
 		      const struct answer *answer)
 {
 	source->id = question->ask.id;
@@ -184,8 +184,8 @@ static void take_kept(struct source *source, const struct question_of_worker *qu
 	source->kept_bytes = answer->kept_bytes;
 }
 
-void source_load(struct source *source, const struct place *place, const struct naming_settings *settings,
-		 size_t most)
+void source_load(struct named_source *source, const struct file_place *place,
+		 const struct naming_settings *settings, size_t most)
 {
 	char text[sizeof(place->root) + sizeof(place->path) + 2 * PATH_MAX], fetched[PATH_MAX];
 	struct sealed sealed = {0};
@@ -226,7 +226,7 @@ void source_load(struct source *source, const struct place *place, const struct 
 	take_symbols(source, &sealed, answer);
 }
 
-void source_load_map(struct source *source, int fd, size_t most, bool lines)
+void source_load_map(struct named_source *source, int fd, size_t most, bool lines)
 {
 	struct sealed sealed = {0};
 	struct question_of_worker question = {
@@ -241,24 +241,24 @@ void source_load_map(struct source *source, int fd, size_t most, bool lines)
 	take_symbols(source, &sealed, answer);
 }
 
-bool source_is_for_later(const struct source *source)
+bool source_is_for_later(const struct named_source *source)
 {
 	return source->failed &&
 	       (!strcmp(source->why, WORKER_RESTS) || !strcmp(source->why, WORKER_UNSTARTED) ||
 		!strcmp(source->why, FOREIGN_STUCK));
 }
 
-bool source_is_stale(const struct source *source)
+bool source_is_stale(const struct named_source *source)
 {
 	return source->kept && source->generation != worker_generation(source->worker);
 }
 
-bool source_has_only_lines_kept(const struct source *source)
+bool source_has_only_lines_kept(const struct named_source *source)
 {
 	return source->kept && source->only_lines;
 }
 
-void source_drop_lines(struct source *source)
+void source_drop_lines(struct named_source *source)
 {
 	if (!source_is_stale(source))
 		worker_forget(source->worker, source->id);
@@ -269,13 +269,13 @@ void source_drop_lines(struct source *source)
 	source->read_at = clock_seconds();
 }
 
-void source_forget_names(struct source *source)
+void source_forget_names(struct named_source *source)
 {
 	map_release(&source->names);
 	pool_release(&source->pool);
 }
 
-void source_empty(struct source *source)
+void source_empty(struct named_source *source)
 {
 	source->segments = NULL;
 	source->loaded = NULL;
@@ -295,7 +295,7 @@ void source_empty(struct source *source)
 	pool_release(&source->texts);
 }
 
-size_t source_bytes(const struct source *source)
+size_t source_bytes(const struct named_source *source)
 {
 	return sizeof(*source) + source->alias_bytes + symbols_bytes(&source->symbols) +
 	       symbols_bytes(&source->objects) + source->pool.bytes + source->texts.bytes +
@@ -307,7 +307,7 @@ size_t source_bytes(const struct source *source)
 /* --- names ------------------------------------------------------------------------------------ */
 
 /* Returns the stored copy of a text that the worker sent; each text is stored once. NULL stays NULL. */
-static const char *kept(struct source *source, const char *text)
+static const char *kept(struct named_source *source, const char *text)
 {
 	__u64 key = text ? map_key(text, 0) : 0;
 	char *known = text ? map_find(&source->told, key) : NULL;
@@ -322,7 +322,7 @@ static const char *kept(struct source *source, const char *text)
 
 /* Returns a symbol in its shown form (demangled), which is made once. `symbol` must live as long as the
  * source's texts. */
-static const char *shown(struct source *source, const char *symbol)
+static const char *shown(struct named_source *source, const char *symbol)
 {
 	char text[NAMING_SYMBOL_MAX + 1];
 	const char *known = symbol ? map_find(&source->shown, (uintptr_t)symbol) : NULL;
@@ -339,7 +339,7 @@ static const char *shown(struct source *source, const char *symbol)
 
 /* Asks the worker for the source lines, or the type, of an address. Returns NULL if it failed; then only the
  * symbol table is used. */
-static const struct answer *ask_kept(struct source *source, enum ask_kind kind, __u64 address)
+static const struct answer *ask_kept(struct named_source *source, enum ask_kind kind, __u64 address)
 {
 	struct question_of_worker question = {.ask = {.kind = kind, .id = source->id, .address = address},
 					      .fd = -1,
@@ -357,7 +357,7 @@ static const struct answer *ask_kept(struct source *source, enum ask_kind kind, 
 }
 
 /* Returns a symbol without its version if it is one of an ELF file. */
-static const char *plain_name(struct source *source, const char *name)
+static const char *plain_name(struct named_source *source, const char *name)
 {
 	size_t length = source->elf ? unversioned(name) : strlen(name);
 	const char *known;
@@ -374,7 +374,7 @@ static const char *plain_name(struct source *source, const char *name)
 
 /* Sets the function of a frame. `name` is mangled if it is a name of C++ or Rust. An empty one, as any file
  * may have, is none. */
-static void set_function(struct source *source, struct frame *frame, const char *name)
+static void set_function(struct named_source *source, struct frame *frame, const char *name)
 {
 	const char *symbol = shown(source, name);
 
@@ -382,7 +382,8 @@ static void set_function(struct source *source, struct frame *frame, const char 
 	frame->linkage = frame->symbol && symbol != name ? name : NULL;
 }
 
-static void set_frames(struct source *source, struct name *name, const struct answer *answer, __u64 address)
+static void set_frames(struct named_source *source, struct name *name, const struct answer *answer,
+		       __u64 address)
 {
 	struct frame *frames = pool_take(&source->pool, answer->nr_frames * sizeof(*frames));
 	const struct told_frame *last = answer_frame(answer, answer->nr_frames - 1);
@@ -409,8 +410,8 @@ struct named_symbol {
 
 /* Of the symbols that were sent and those in an index, the one that begins last is the innermost; any name
  * comes before none. */
-static struct named_symbol symbol_of(struct source *source, const struct symbols *symbols, __u64 address,
-				     const struct answer *answer)
+static struct named_symbol symbol_of(struct named_source *source, const struct symbols *symbols,
+				     __u64 address, const struct answer *answer)
 {
 	const struct symbol *symbol = symbols_find(symbols, address);
 	const char *indexed = answer ? answer_text(answer, answer->symbol) : NULL;
@@ -424,7 +425,7 @@ static struct named_symbol symbol_of(struct source *source, const struct symbols
 
 /* Sets the name of the function by the symbol table, because other tools show it too: "f.cold",
  * "f.part.0". */
-static void set_symbol(struct source *source, struct name *name, const struct named_symbol *symbol,
+static void set_symbol(struct named_source *source, struct name *name, const struct named_symbol *symbol,
 		       __u64 address)
 {
 	struct frame *frames = (struct frame *)name->frames;
@@ -437,7 +438,7 @@ static void set_symbol(struct source *source, struct name *name, const struct na
 	frames[name->nr - 1].offset = address - symbol->begin;
 }
 
-struct name *source_name_at(struct source *source, __u64 address)
+struct name *source_name_at(struct named_source *source, __u64 address)
 {
 	const struct answer *answer = source->kept ? ask_kept(source, ASK_NAME, address) : NULL;
 	const struct named_symbol symbol = symbol_of(source, &source->symbols, address, answer);
@@ -462,7 +463,7 @@ struct name *source_name_at(struct source *source, __u64 address)
 }
 
 /* Returns the answer. */
-static const struct answer *set_type(struct source *source, struct name *name, enum ask_kind kind,
+static const struct answer *set_type(struct named_source *source, struct name *name, enum ask_kind kind,
 				     __u64 address)
 {
 	const struct answer *answer = source->kept ? ask_kept(source, kind, address) : NULL;
@@ -480,7 +481,7 @@ static const struct answer *set_type(struct source *source, struct name *name, e
 	return answer;
 }
 
-struct name *source_datum_at(struct source *source, __u64 address)
+struct name *source_datum_at(struct named_source *source, __u64 address)
 {
 	const struct answer *answer =
 		source->kept && source->indexed ? ask_kept(source, ASK_DATUM, address) : NULL;
@@ -504,7 +505,7 @@ struct name *source_datum_at(struct source *source, __u64 address)
 	return name;
 }
 
-struct name *source_access_at(struct source *source, __u64 address)
+struct name *source_access_at(struct named_source *source, __u64 address)
 {
 	struct name *name = pool_take(&source->pool, sizeof(*name));
 	const struct answer *answer = set_type(source, name, ASK_ACCESS, address);

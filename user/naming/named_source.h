@@ -21,10 +21,10 @@ struct identity {
 };
 
 /* A source of symbols, and the names that were made from it. */
-struct source {
-	struct source *newer, *older; /* list in the order of the last use */
-	size_t bytes;		      /* memory in use, as last counted */
-	struct alias *aliases;	      /* used by naming.c, newest first */
+struct named_source {
+	struct named_source *newer, *older; /* list in the order of the last use */
+	size_t bytes;			    /* memory in use, as last counted */
+	struct alias *aliases;		    /* used by naming.c, newest first */
 	size_t alias_bytes;
 	char *path; /* of a perf-PID.map; NULL: the source is something else */
 	struct identity identity;
@@ -46,23 +46,23 @@ struct source {
 	struct symbols objects;
 	struct segment *loaded;
 	size_t nr_loaded;
-	struct worker *worker; /* the worker that keeps its lines and indexes, under `id` … */
-	__u32 id, generation;  /* … as long as the worker's generation is this one */
-	bool kept;	       /* it keeps any … */
-	bool only_lines;       /* … and no indexes */
-	bool indexed;	       /* the symbols of data are in an index */
-	bool types;	       /* names of data have types */
-	bool limited;	       /* a larger --memory gives more room for its lines */
-	const char *lines_why; /* see struct name */
-	size_t kept_bytes;     /* in the worker */
-	struct place *place;   /* where the files of its split DWARF are searched; NULL: it has none */
-	const char *debug_dir; /* … and in this folder */
-	struct map names;      /* struct name by place */
-	struct pool pool;      /* memory of `names` */
-	struct map shown;      /* symbols as they are shown (demangled), by the address of the symbol's name;
-				  and without their version, by that with it */
-	struct map told;       /* texts that the worker sent, by their hash */
-	struct pool texts;     /* memory of `shown` and `told` */
+	struct worker *worker;	  /* the worker that keeps its lines and indexes, under `id` … */
+	__u32 id, generation;	  /* … as long as the worker's generation is this one */
+	bool kept;		  /* it keeps any … */
+	bool only_lines;	  /* … and no indexes */
+	bool indexed;		  /* the symbols of data are in an index */
+	bool types;		  /* names of data have types */
+	bool limited;		  /* a larger --memory gives more room for its lines */
+	const char *lines_why;	  /* see struct name */
+	size_t kept_bytes;	  /* in the worker */
+	struct file_place *place; /* where the files of its split DWARF are searched; NULL: it has none */
+	const char *debug_dir;	  /* … and in this folder */
+	struct map names;	  /* struct name by place */
+	struct pool pool;	  /* memory of `names` */
+	struct map shown;  /* symbols as they are shown (demangled), by the address of the symbol's name;
+			      and without their version, by that with it */
+	struct map told;   /* texts that the worker sent, by their hash */
+	struct pool texts; /* memory of `shown` and `told` */
 };
 
 /* Why a source without room has no symbols. */
@@ -74,39 +74,39 @@ bool source_failed(int error);
 
 /* Opens the file, or "[vdso]", and has the worker tell its build-id. Returns whether that succeeded;
  * otherwise `why` of the source is set. */
-bool source_open(struct source *source, const struct place *place);
+bool source_open(struct named_source *source, const struct file_place *place);
 
 /* Has the worker read symbols, and lines if the settings ask for them and they take at most `most` bytes,
  * from the file opened by source_open() and its debug file. */
-void source_load(struct source *source, const struct place *place, const struct naming_settings *settings,
-		 size_t most);
+void source_load(struct named_source *source, const struct file_place *place,
+		 const struct naming_settings *settings, size_t most);
 
 /* Has the worker read the symbols of a perf-PID.map or a jitdump file, of at most `most` bytes, and with
  * `lines` those that the latter has. The descriptor is closed. */
-void source_load_map(struct source *source, int fd, size_t most, bool lines);
+void source_load_map(struct named_source *source, int fd, size_t most, bool lines);
 
 /* Whether there was no worker to read it, but there may be one later. */
-bool source_is_for_later(const struct source *source);
+bool source_is_for_later(const struct named_source *source);
 
 /* Whether the worker that kept its lines has ended. */
-bool source_is_stale(const struct source *source);
+bool source_is_stale(const struct named_source *source);
 
 /* Whether what the worker keeps of it are lines alone, and its symbols are here. */
-bool source_has_only_lines_kept(const struct source *source);
+bool source_has_only_lines_kept(const struct named_source *source);
 /* Frees these lines; names that were made with them stay. */
-void source_drop_lines(struct source *source);
+void source_drop_lines(struct named_source *source);
 
 /* Frees the names. */
-void source_forget_names(struct source *source);
+void source_forget_names(struct named_source *source);
 /* Frees the symbols, lines and names. */
-void source_empty(struct source *source);
-size_t source_bytes(const struct source *source);
+void source_empty(struct named_source *source);
+size_t source_bytes(const struct named_source *source);
 
 /* Makes the name of an address. It is valid until source_forget_names(). */
-struct name *source_name_at(struct source *source, __u64 address);
+struct name *source_name_at(struct named_source *source, __u64 address);
 
 /* The same for an address of data. */
-struct name *source_datum_at(struct source *source, __u64 address);
+struct name *source_datum_at(struct named_source *source, __u64 address);
 
 /* The same for what the instruction at an address accesses: only its type. */
-struct name *source_access_at(struct source *source, __u64 address);
+struct name *source_access_at(struct named_source *source, __u64 address);

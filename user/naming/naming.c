@@ -21,7 +21,7 @@
 /* A path or build-id by which a file was asked for before. */
 struct alias {
 	struct alias *older; /* list of its source */
-	struct source *source;
+	struct named_source *source;
 	__u64 hash;
 	struct identity identity; /* all zero: `text` is a build-id, not a path */
 	char text[];
@@ -32,8 +32,8 @@ struct alias {
 
 struct naming {
 	struct naming_settings settings;
-	struct source *newest, *oldest;
-	struct source *kernel;
+	struct named_source *newest, *oldest;
+	struct named_source *kernel;
 	__u64 modules_version; /* of the modules when the kernel's symbols were read */
 	time_t modules_checked;
 	struct worker *worker;
@@ -48,21 +48,21 @@ struct naming {
 
 /* --- sources, in the order in which they were asked for ---------------------------------------- */
 
-static void unlink_source(struct naming *naming, struct source *source)
+static void unlink_source(struct naming *naming, struct named_source *source)
 {
 	*(source->newer ? &source->newer->older : &naming->newest) = source->older;
 	*(source->older ? &source->older->newer : &naming->oldest) = source->newer;
 	source->newer = source->older = NULL;
 }
 
-static void put_first(struct naming *naming, struct source *source)
+static void put_first(struct naming *naming, struct named_source *source)
 {
 	source->older = naming->newest;
 	*(naming->newest ? &naming->newest->newer : &naming->oldest) = source;
 	naming->newest = source;
 }
 
-static void use(struct naming *naming, struct source *source)
+static void use(struct naming *naming, struct named_source *source)
 {
 	source->used_at = clock_seconds();
 	if (naming->newest == source)
@@ -71,9 +71,9 @@ static void use(struct naming *naming, struct source *source)
 	put_first(naming, source);
 }
 
-static struct source *new_source(struct naming *naming)
+static struct named_source *new_source(struct naming *naming)
 {
-	struct source *source = xcalloc(1, sizeof(*source));
+	struct named_source *source = xcalloc(1, sizeof(*source));
 
 	source->worker = naming->worker;
 	put_first(naming, source);
@@ -81,7 +81,7 @@ static struct source *new_source(struct naming *naming)
 }
 
 /* Updates the memory in use after the source has changed. */
-static void weigh(struct naming *naming, struct source *source)
+static void weigh(struct naming *naming, struct named_source *source)
 {
 	naming->bytes -= source->bytes;
 	source->bytes = source_bytes(source);
@@ -105,7 +105,7 @@ static void forget_alias(struct naming *naming, struct alias **of_source)
 	free(alias);
 }
 
-static void forget(struct naming *naming, struct source *source)
+static void forget(struct naming *naming, struct named_source *source)
 {
 	unlink_source(naming, source);
 	naming->bytes -= source->bytes;
@@ -124,7 +124,7 @@ size_t naming_memory(const struct naming *naming)
 }
 
 /* Whether a source can be dropped to make room, or its lines while its symbols stay. The kernel's stay. */
-static bool can_be_dropped(const struct naming *naming, const struct source *source, bool lines)
+static bool can_be_dropped(const struct naming *naming, const struct named_source *source, bool lines)
 {
 	if (lines)
 		return source_has_only_lines_kept(source);
@@ -133,11 +133,12 @@ static bool can_be_dropped(const struct naming *naming, const struct source *sou
 
 /* The source that makes room: the least recently used one if it was unused for LEFT_OUT_S, otherwise the one
  * that was read last. */
-static struct source *expendable(const struct naming *naming, const struct source *used, bool lines)
+static struct named_source *expendable(const struct naming *naming, const struct named_source *used,
+				       bool lines)
 {
-	struct source *last = NULL;
+	struct named_source *last = NULL;
 
-	for (struct source *source = naming->oldest; source; source = source->newer) {
+	for (struct named_source *source = naming->oldest; source; source = source->newer) {
 		if (source == used || !can_be_dropped(naming, source, lines))
 			continue;
 		if (clock_seconds() - source->used_at >= LEFT_OUT_S)
@@ -157,9 +158,9 @@ static size_t counted(const struct naming *naming)
 
 /* Makes room for `few_lines`. Files that are named by turns would otherwise be read at each turn. One whose
  * lines have grown beyond the whole limit is left to be read again: it then has room for lines elsewhere. */
-static void leave_out_lines(struct naming *naming, const struct source *used)
+static void leave_out_lines(struct naming *naming, const struct named_source *used)
 {
-	struct source *source;
+	struct named_source *source;
 
 	if (!used && naming->newest && naming->newest->bytes > naming->settings.memory)
 		used = naming->newest;
@@ -170,9 +171,9 @@ static void leave_out_lines(struct naming *naming, const struct source *used)
 }
 
 /* Makes room for `sparing`: see struct naming_settings. Dropped sources are not read again for a while. */
-static void leave_out(struct naming *naming, const struct source *used)
+static void leave_out(struct naming *naming, const struct named_source *used)
 {
-	struct source *source;
+	struct named_source *source;
 
 	while (naming_memory(naming) > naming->settings.memory &&
 	       (source = expendable(naming, used, false))) {
@@ -185,9 +186,9 @@ static void leave_out(struct naming *naming, const struct source *used)
 }
 
 /* Drops the least recently used sources; the kernel's symbols only if they count. */
-static void forget_oldest(struct naming *naming, const struct source *used)
+static void forget_oldest(struct naming *naming, const struct named_source *used)
 {
-	for (struct source *source = naming->oldest, *newer;
+	for (struct named_source *source = naming->oldest, *newer;
 	     source && source != used && counted(naming) > naming->settings.memory; source = newer) {
 		newer = source->newer;
 		if (source != naming->kernel || !naming->settings.few_lines)
@@ -197,7 +198,7 @@ static void forget_oldest(struct naming *naming, const struct source *used)
 
 /* Makes room while the limit is exceeded, but keeps `used`, to which the name to be returned belongs; NULL:
  * the caller does not need the last name any more. */
-static void keep_limit(struct naming *naming, const struct source *used)
+static void keep_limit(struct naming *naming, const struct named_source *used)
 {
 	if (naming->settings.few_lines)
 		leave_out_lines(naming, used);
@@ -214,7 +215,7 @@ void naming_forget(struct naming *naming, __u64 since)
 	if (second <= naming->forgotten)
 		return;
 	naming->forgotten = second;
-	for (struct source *source = naming->oldest, *newer; source; source = newer) {
+	for (struct named_source *source = naming->oldest, *newer; source; source = newer) {
 		newer = source->newer;
 		if (source->used_at < second && source != naming->kernel) {
 			forget(naming, source);
@@ -273,7 +274,7 @@ static const struct name *unknown(struct naming *naming, const char *why)
 	return &naming->unknown;
 }
 
-static const struct name *unknown_of(struct naming *naming, const struct source *source)
+static const struct name *unknown_of(struct naming *naming, const struct named_source *source)
 {
 	naming->unknown = (struct name){.why = source->why,
 					.refused = source->refused,
@@ -290,7 +291,8 @@ static const struct name *not_opened(struct naming *naming, int error)
 }
 
 /* Stores a name under `key`. */
-static struct name *keep_name(struct naming *naming, struct source *source, __u64 key, struct name *name)
+static struct name *keep_name(struct naming *naming, struct named_source *source, __u64 key,
+			      struct name *name)
 {
 	if (!source->names.nr)
 		source->named_at = clock_seconds();
@@ -301,7 +303,7 @@ static struct name *keep_name(struct naming *naming, struct source *source, __u6
 }
 
 /* Makes the name of an address and stores it under `key`. */
-static struct name *name_at(struct naming *naming, struct source *source, __u64 key, __u64 address)
+static struct name *name_at(struct naming *naming, struct named_source *source, __u64 key, __u64 address)
 {
 	return keep_name(naming, source, key, source_name_at(source, address));
 }
@@ -326,7 +328,8 @@ static __u64 hash(const char *text, const struct identity *identity)
 	return map_key(text, identity->ino ^ (__u64)identity->changed.tv_nsec << 32);
 }
 
-static struct source *find_alias(struct naming *naming, const char *text, const struct identity *identity)
+static struct named_source *find_alias(struct naming *naming, const char *text,
+				       const struct identity *identity)
 {
 	__u64 wanted = hash(text, identity);
 	const struct alias *alias;
@@ -338,7 +341,7 @@ static struct source *find_alias(struct naming *naming, const char *text, const 
 }
 
 static void add_alias(struct naming *naming, const char *text, const struct identity *identity,
-		      struct source *source)
+		      struct named_source *source)
 {
 	struct alias *alias = xmalloc(alias_size(text)), **oldest = NULL;
 	size_t paths = 0;
@@ -362,7 +365,7 @@ static void add_alias(struct naming *naming, const char *text, const struct iden
 }
 
 /* Finds the current identity of the file. Returns false if there is no such file. */
-static bool identify(const struct place *place, struct identity *identity, unsigned int wait_ms)
+static bool identify(const struct file_place *place, struct identity *identity, unsigned int wait_ms)
 {
 	char whole[sizeof(place->root) + sizeof(place->path)];
 	struct stat now;
@@ -404,10 +407,10 @@ static size_t room_for_lines(const struct naming *naming)
 	return counted(naming) < most ? most - counted(naming) : 0;
 }
 
-static struct source *open_source(struct naming *naming, const struct place *place,
-				  const struct identity *identity)
+static struct named_source *open_source(struct naming *naming, const struct file_place *place,
+					const struct identity *identity)
 {
-	struct source *source = new_source(naming), *same = NULL;
+	struct named_source *source = new_source(naming), *same = NULL;
 	const char *build_id = source->build_id;
 	bool open = source_open(source, place);
 
@@ -436,7 +439,7 @@ struct wanted_place {
 };
 
 /* Finds the address of code before relocation. Returns false if the file has no code at the offset. */
-static bool address_of(const struct source *source, __u64 offset, __u64 *address)
+static bool address_of(const struct named_source *source, __u64 offset, __u64 *address)
 {
 	for (size_t i = 0; i < source->nr_segments; i++) {
 		const struct segment *segment = &source->segments[i];
@@ -452,7 +455,7 @@ static bool address_of(const struct source *source, __u64 offset, __u64 *address
 #define KEY_OF_DATA   (1ULL << 63)
 #define KEY_OF_ACCESS (1ULL << 62)
 
-static const struct name *datum_in_file(struct naming *naming, struct source *source, __u64 address)
+static const struct name *datum_in_file(struct naming *naming, struct named_source *source, __u64 address)
 {
 	const struct name *name = map_find(&source->names, address | KEY_OF_DATA);
 
@@ -467,7 +470,7 @@ static const struct name *datum_in_file(struct naming *naming, struct source *so
 	return &naming->unknown;
 }
 
-static const struct name *access_in_file(struct naming *naming, struct source *source, __u64 address)
+static const struct name *access_in_file(struct naming *naming, struct named_source *source, __u64 address)
 {
 	const struct name *name = map_find(&source->names, address | KEY_OF_ACCESS);
 
@@ -475,7 +478,7 @@ static const struct name *access_in_file(struct naming *naming, struct source *s
 		    : keep_name(naming, source, address | KEY_OF_ACCESS, source_access_at(source, address));
 }
 
-static const struct name *name_in_file(struct naming *naming, struct source *source,
+static const struct name *name_in_file(struct naming *naming, struct named_source *source,
 				       const struct wanted_place *place)
 {
 	const struct name *name =
@@ -517,10 +520,10 @@ static bool agrees(const char *build_id, const char *wanted)
 /* A file that is asked for, and what is known of it. */
 struct wanted_file {
 	char build_id[2 * BUILD_ID_MAX + 1]; /* "": not given */
-	struct place place;
+	struct file_place place;
 	struct identity identity;
-	bool missing;	       /* there is no such file; see errno */
-	struct source *source; /* NULL: not read yet */
+	bool missing;		     /* there is no such file; see errno */
+	struct named_source *source; /* NULL: not read yet */
 };
 
 static void find_wanted(struct naming *naming, struct wanted_file *wanted, const char *path,
@@ -540,7 +543,7 @@ static void find_wanted(struct naming *naming, struct wanted_file *wanted, const
 		wanted->source = find_alias(naming, path, &wanted->identity);
 }
 
-static bool is_for_another_reading(const struct source *source)
+static bool is_for_another_reading(const struct named_source *source)
 {
 	return source_is_stale(source) || ((source->left_out || source->lines_left_out) &&
 					   clock_seconds() - source->read_at >= LEFT_OUT_S);
@@ -551,7 +554,7 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 {
 	struct wanted_file wanted;
 	const struct name *name;
-	struct source *source;
+	struct named_source *source;
 
 	keep_limit(naming, NULL);
 	find_wanted(naming, &wanted, path, build_id, may_read ? FOREIGN_PATIENT_MS : FOREIGN_SOON_MS);
@@ -617,7 +620,7 @@ const struct name *naming_known_access(struct naming *naming, const char *path, 
 const struct name *naming_known_build_id(struct naming *naming, const char *build_id, __u64 offset)
 {
 	char plain[2 * BUILD_ID_MAX + 1];
-	struct source *source =
+	struct named_source *source =
 		plain_build_id(build_id, plain) ? find_alias(naming, plain, &no_identity) : NULL;
 
 	if (!source || is_for_another_reading(source))
@@ -642,7 +645,7 @@ static __u64 modules_version(const struct naming *naming)
  * outside of the kernel itself, at most once a second. */
 static bool kernel_is_stale(struct naming *naming, __u64 address)
 {
-	const struct source *kernel = naming->kernel;
+	const struct named_source *kernel = naming->kernel;
 	const struct symbol *symbol = symbols_find(&kernel->symbols, address);
 	const char *name = symbol ? symbol_name(&kernel->symbols, symbol) : NULL;
 
@@ -656,9 +659,9 @@ static bool kernel_is_stale(struct naming *naming, __u64 address)
 	return false;
 }
 
-static struct source *read_kernel(struct naming *naming)
+static struct named_source *read_kernel(struct naming *naming)
 {
-	struct source *kernel = new_source(naming);
+	struct named_source *kernel = new_source(naming);
 
 	/* The modules first: if some come meanwhile, the symbols are read again. */
 	naming->modules_version = modules_version(naming);
@@ -676,7 +679,7 @@ const struct name *naming_known_kernel(struct naming *naming, __u64 address)
 const struct name *naming_kernel(struct naming *naming, __u64 address)
 {
 	const struct symbol *symbol;
-	struct source *source;
+	struct named_source *source;
 	struct name *name;
 
 	keep_limit(naming, NULL);
@@ -705,9 +708,9 @@ const struct name *naming_kernel(struct naming *naming, __u64 address)
 
 /* --- run-time compilers --------------------------------------------------------------------------- */
 
-static struct source *find_jit(struct naming *naming, const char *map)
+static struct named_source *find_jit(struct naming *naming, const char *map)
 {
-	for (struct source *source = naming->newest; source; source = source->older)
+	for (struct named_source *source = naming->newest; source; source = source->older)
 		if (source->path && !strcmp(source->path, map))
 			return source;
 	return NULL;
@@ -715,7 +718,8 @@ static struct source *find_jit(struct naming *naming, const char *map)
 
 #define DUMP_MOST (4ULL << 30)
 
-static void read_jit(struct naming *naming, struct source *source, const struct place *place, uid_t owner)
+static void read_jit(struct naming *naming, struct named_source *source, const struct file_place *place,
+		     uid_t owner)
 {
 	/* Most of a dump is code, which is skipped. */
 	__u64 most = jitdump_is_named(place->path) ? DUMP_MOST : naming->settings.memory / 4;
@@ -741,8 +745,8 @@ static void read_jit(struct naming *naming, struct source *source, const struct 
 const struct name *naming_jit(struct naming *naming, const char *map, uid_t owner, __u64 address)
 {
 	struct identity identity;
-	struct source *source;
-	struct place place;
+	struct named_source *source;
+	struct file_place place;
 	bool changed;
 
 	keep_limit(naming, NULL);

@@ -62,10 +62,10 @@ struct question_of_worker {
 	int fd; /* passed to the worker and closed; -1: none */
 	const char *text;
 	size_t size;
-	const struct place *place; /* if not NULL, the worker may ask for debug files of this place … */
-	uid_t owner;		   /* … that may belong to this user … */
-	const char *debug_dir;	   /* … or are in this folder */
-	struct sealed *sealed;	   /* gets the memory that comes back; NULL: none is expected */
+	const struct file_place *place; /* if not NULL, the worker may ask for debug files of this place … */
+	uid_t owner;			/* … that may belong to this user … */
+	const char *debug_dir;		/* … or are in this folder */
+	struct sealed *sealed;		/* gets the memory that comes back; NULL: none is expected */
 	bool unsent; /* set if the request failed because the worker had already ended before it */
 };
 
