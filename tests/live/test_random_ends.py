@@ -10,7 +10,7 @@ from records import check_stream, parse
 
 # `make search` tries other moments, and more of them.
 SEED = int(os.environ.get("NHMTAP_SEED", "2009"))
-RUNS = int(os.environ.get("NHMTAP_RUNS", "60"))
+RUNS = int(os.environ.get("NHMTAP_RUNS", "24"))
 TARGETS = (
     ["-a"],
     ["--", "sleep", "60"],
