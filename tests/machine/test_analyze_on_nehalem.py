@@ -210,6 +210,18 @@ def test_cpus_are_analyzed_by_interval_while_groups_take_turns(guest):
     assert share["low"] <= share["share"] <= share["high"]
 
 
+def test_who_holds_the_counters_of_an_analysis_in_a_session_is_named(guest):
+    """The kernel schedules the events of CPUs before those of a program, so a group that needs the fixed counter of cycles
+    never gets it while another activity counts cycles on all CPUs."""
+    config = {"activities": [{"name": "where", "command": "analyze", "interval_ms": 1000},
+                             {"name": "whole", "command": "stat", "event": "cycles,instructions", "all_cpus": True}]}
+    said = guest.say(f"echo '{json.dumps(config)}' > c && nhmtap run c -- chase memory")
+    records = parse("".join(f"{line}\n" for line in said.splitlines() if line.startswith("{")))
+    shares = merged([record for record in records if record["activity"] == "where"])["shares"]
+    assert shares["retiring"]["why"] == "CPU_CLK_UNHALTED.THREAD was not counted: it never got a counter: this session's " \
+                                        "whole, or others, hold the counters that it can use"
+
+
 def test_shares_are_rows_and_gauges(guest):
     """In each format the numbers are those of the record."""
     said = guest.say("cd /tmp && nhmtap analyze -q --no-where -o json=j -o flat=f -o openmetrics=m -- chase llc && cat j f m")

@@ -33,7 +33,7 @@ struct measured_share {
 	bool none; /* it is not there, but takes nothing: the emulated machine does without */
 	double value, low, high;
 	struct cost_range cost; /* used instead of the table's */
-	char why[200];		/* it is not there */
+	char why[400];		/* it is not there */
 };
 
 struct accounted_share {
@@ -43,7 +43,7 @@ struct accounted_share {
 	double most;		 /* the count times the highest cost */
 	double serial;		 /* the count times the usual cost: the share, if nothing overlapped */
 	struct cost_range cost;	 /* the table's, if it was not measured */
-	char why[200];		 /* it is not there */
+	char why[400];		 /* it is not there */
 };
 
 struct account {

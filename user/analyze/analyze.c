@@ -575,8 +575,10 @@ static int analyze_report(struct activity *activity, bool last)
 	activity->drain_ns = tally_pace(&analysis->tally, activity->drain_ns, activity->options->interval_ms);
 	for (size_t r = 0; r < analysis->tally.nr && !err; r++) {
 		const struct tally_row *row = &analysis->tally.rows[r];
-		struct measured_run counted = {
-			.tree = &analysis->tree, .counts = row->since, .turns = &row->interval_turns};
+		struct measured_run counted = {.tree = &analysis->tree,
+					       .counts = row->since,
+					       .turns = &row->interval_turns,
+					       .activity = activity};
 
 		add_halted(activity, &row->cpus, row->since, &counted.halted);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity/why.h"
 #include "base/array.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -144,6 +145,28 @@ static void measure_halted(const struct measured_run *counted, struct measured_s
 	measured->high = (halted->time + halted->doubt) / halted->elapsed;
 }
 
+/* Says which event was not counted, and who may have held the counters in the only run. */
+static void say_uncounted(const struct measured_run *counted, const struct counted_formula *formula,
+			  struct measured_share *measured)
+{
+	size_t input = formula->formula.nr_inputs - 1;
+	const char *why = NULL;
+	char text[WHY_SIZE];
+
+	for (size_t i = 0; counted->counts && i < formula->formula.nr_inputs && !why; i++) {
+		size_t place = formula->places[i];
+
+		why = why_not_counted(counted->activity, place, &counted->counts[place], text);
+		input = why ? i : input;
+	}
+	snprintf(measured->why, sizeof(measured->why), "%s was not counted%s %.300s",
+		 formula->formula.inputs[input], why ? ":" : "",
+		 why		      ? why
+		 : counted->uncounted ? counted->uncounted
+		 : counted->partial   ? "before a signal ended the run"
+				    : "all the time: no counter was free for it, or the target did not run");
+}
+
 void measure_share(const struct measured_run *counted, size_t share, struct measured_share *measured)
 {
 	const struct tree *tree = counted->tree;
@@ -164,12 +187,7 @@ void measure_share(const struct measured_run *counted, size_t share, struct meas
 	measured->low = fmax(bound.low, fmin(measured->value, 0));
 	measured->high = bound.high;
 	if (!measured->there)
-		snprintf(measured->why, sizeof(measured->why), "%s was not counted %s",
-			 formula->formula.inputs[formula->formula.nr_inputs - 1],
-			 counted->uncounted ? counted->uncounted
-			 : counted->partial
-				 ? "before a signal ended the run"
-				 : "all the time: no counter was free for it, or the target did not run");
+		say_uncounted(counted, formula, measured);
 }
 
 enum agreement measure_identity(const struct measured_run *counted, size_t identity, double *left,

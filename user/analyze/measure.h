@@ -3,6 +3,7 @@
  * counts one group of events from beginning to end, or by turns within one run. */
 #pragma once
 
+#include "activity/activity.h"
 #include "analyze/account.h"
 #include "analyze/tree.h"
 #include "metric/bound.h"
@@ -26,9 +27,10 @@ struct measured_run {
 	const struct count *counts;	    /* per event, of one run */
 	const struct turns *turns;	    /* the readings that they are the sums of */
 	bool partial;			    /* a signal ended the run before all executions */
-	const char *uncounted; /* why an event may not be there; NULL: as in a run of this process */
-	struct halted halted;  /* of that run, or of all executions */
-	double whole;	       /* the whole of a run, or of an execution on average; 0: not known */
+	const char *uncounted; /* why an event may not be there; NULL: as in a run of `activity` */
+	const struct activity *activity;
+	struct halted halted; /* of that run, or of all executions */
+	double whole;	      /* the whole of a run, or of an execution on average; 0: not known */
 };
 
 /* Adds what an execution has counted: `counts` of all events, those of other groups with no time. */
