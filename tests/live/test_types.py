@@ -69,6 +69,20 @@ def test_variables_have_the_types_and_fields_of_their_declarations(nhmtap, tmp_p
     assert account["typed"] + sum(account["untyped"].values()) == account["named"] + sum(account["unnamed"].values())
 
 
+def test_variables_are_found_among_many_files_of_split_dwarf(nhmtap, tmp_path):
+    """Only those files are opened that may have a variable: a request opens 16 at most, and there may be thousands."""
+    names = [f"own_{i}" for i in range(40)]
+    for name in names:
+        (tmp_path / f"{name}.c").write_text(f"struct of_{name} {{ char pad[4096], last; }} {name}[2] __attribute__((aligned(4096)));\n"
+                                            f"void store_{name}(long i) {{ {name}[i].last = 1; }}\n")
+    (tmp_path / "main.c").write_text("".join(f"void store_{name}(long i);\n" for name in names) + "int main(int argc, char **argv)\n{\n" +
+                                     "".join(f"\tstore_{name}(argc);\n" for name in names) + "\treturn 0;\n}\n")
+    subprocess.run("gcc -O1 -g -gsplit-dwarf -c *.c && gcc -o many *.o", shell=True, check=True, cwd=tmp_path)
+    entries, _ = faults(nhmtap, tmp_path, tmp_path / "many", *(f"store_{name}" for name in names), by="symbol,variable,type")
+    assert sorted((e["variable"], e.get("data_type"), e.get("field")) for e in entries) == [
+        (name, f"struct of_{name}", "last") for name in sorted(names)]
+
+
 # A type whose parts are described at both ends of half a megabyte.
 FAR = """
 struct inner { long first, second; };

@@ -610,6 +610,7 @@ static const char *find(struct body *body, const struct code_bytes *code, __u64 
 	const char *why = TYPE_NO_CODE;
 	__u64 low, high;
 	const __u8 *bytes;
+	size_t steps;
 
 	if (!lines_function(body->lines, address, &body->function) ||
 	    !range_of(&body->function, address, &low, &high))
@@ -619,10 +620,12 @@ static const char *find(struct body *body, const struct code_bytes *code, __u64 
 		return TYPE_NO_CODE;
 	instructions_read(bytes, high - low, low, &body->list, &body->nr);
 	mark_targets(body);
+	steps = body->lines->steps;
 	body->lines->steps = ACCESS_STEPS;
 	for (size_t i = 0; i < body->nr; i++)
 		if (body->list[i].address == address)
 			why = look_at(body, i, typed);
+	body->lines->steps = steps;
 	free(body->list);
 	return why;
 }
@@ -631,9 +634,6 @@ const char *type_of_access(struct lines *lines, const struct code_bytes *code, _
 			   struct typed *typed)
 {
 	struct body body = {.lines = lines, .code = code};
-	size_t steps = lines->steps;
-	const char *why = find(&body, code, address, typed);
 
-	lines->steps = steps;
-	return why;
+	return find(&body, code, address, typed);
 }

@@ -220,6 +220,8 @@ static void release_unit(struct unit *unit)
 	spans_release(&unit->nested);
 	if (unit->has_split)
 		split_unit_close(&unit->split);
+	for (int i = 0; i < 2; i++)
+		spans_release(&unit->variable_spans[i]);
 }
 
 void lines_close(struct lines *lines)
@@ -230,6 +232,7 @@ void lines_close(struct lines *lines)
 		release_unit(&lines->units[i]);
 	free(lines->units);
 	free(lines->variables);
+	free(lines->split_addresses);
 	spans_release(&lines->variable_spans[0]);
 	spans_release(&lines->variable_spans[1]);
 	spans_release(&lines->spans);
@@ -390,7 +393,6 @@ void lines_open_unit(struct lines *lines, struct unit *unit)
 	unit->inside = unit->split.die;
 	unit->base = dwarf_lowpc(&unit->die, &base) ? 0 : base;
 	lines->bytes += unit->split.bytes + UNIT_BYTES;
-	lines->steps += 4 * unit->split.bytes;
 }
 
 static void look_at_unit(struct lines *lines, struct unit *unit)
@@ -400,6 +402,7 @@ static void look_at_unit(struct lines *lines, struct unit *unit)
 
 	unit->looked = true;
 	lines_open_unit(lines, unit);
+	lines->steps += unit->has_split ? 4 * unit->split.bytes : 0;
 	if (bearable(lines, &unit->die))
 		unit->rows = !dwarf_getsrclines(&unit->die, &rows, &nr_rows);
 	else

@@ -33,6 +33,9 @@ struct unit {
 	bool opened;		  /* that was tried */
 	enum lines_lack lack;	  /* see lines_lack() */
 	struct split_unit split;
+	/* For types.c: the variables of the unit in `split`, see variable_spans of struct lines. */
+	bool looked_for_variables;
+	struct spans variable_spans[2];
 	__u64 base;	    /* that ranges in `split` begin at if they do not say so; 0: they do */
 	bool looked, rows;  /* the members below are set; it has a line table */
 	bool looked_inside; /* `nested` is set */
@@ -42,6 +45,12 @@ struct unit {
 	struct spans nested; /* of functions within functions: the same */
 	struct inlined_function *functions;
 	size_t nr, room;
+};
+
+/* An address in the program's table that a unit in another file refers to. */
+struct split_address {
+	__u64 address;
+	__u32 unit;
 };
 
 struct lines {
@@ -61,6 +70,8 @@ struct lines {
 	struct spans variable_spans[2]; /* `what` is an index of `variables` */
 	Dwarf_Die *variables;
 	size_t nr_variables, room_variables;
+	struct split_address *split_addresses; /* in their order */
+	size_t nr_split_addresses;
 	size_t all_steps; /* what `steps` began with */
 };
 

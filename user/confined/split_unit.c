@@ -119,13 +119,20 @@ static bool number_of(Dwarf_Die *die, unsigned int name, unsigned int gnu_name, 
 	return true;
 }
 
+__u64 split_addresses(Dwarf_Die *skeleton)
+{
+	__u64 addresses = 0;
+
+	number_of(skeleton, DW_AT_addr_base, DW_AT_GNU_addr_base, &addresses);
+	return addresses;
+}
+
 /* The program's addresses and, before DWARF 5, ranges: what the unit's numbers count from is where its part
  * begins. */
 static void add_own_parts(struct slice list[NR_PARTS], const struct image *of, Dwarf_Die *skeleton)
 {
-	__u64 addresses = 0, ranges = 0, size = TO_THE_END;
+	__u64 addresses = split_addresses(skeleton), ranges = 0, size = TO_THE_END;
 
-	number_of(skeleton, DW_AT_addr_base, DW_AT_GNU_addr_base, &addresses);
 	list[ADDRESSES] = section_of(of, ".debug_addr");
 	/* DWARF 5 has a header with the part's size, which counts what follows the size itself. */
 	if (addresses >= 8 && dwarf_hasattr(skeleton, DW_AT_addr_base))

@@ -44,3 +44,8 @@ bool split_unit_open(struct split_unit *unit, const struct image *of, Dwarf_Die 
 void split_unit_close(struct split_unit *unit);
 
 void split_place_release(struct split_place *where);
+
+/* Where the skeleton's addresses begin in the program's table of them, which is image_section()'s
+ * .debug_addr.
+ */
+__u64 split_addresses(Dwarf_Die *skeleton);

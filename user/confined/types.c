@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "confined/lines_inside.h"
 #include "naming/message.h"
@@ -587,27 +588,150 @@ static void find_variables(struct lines *lines, struct found_variables found[2],
 	} while (lines_next(lines, &die) && lines->bytes < lines->most);
 }
 
+static void make_spans(struct lines *lines, struct found_variables found[2], struct spans spans[2])
+{
+	for (int i = 0; i < 2; i++) {
+		spans_make(&spans[i], found[i].list, found[i].nr);
+		lines->bytes += spans_bytes(&spans[i]);
+		free(found[i].list);
+	}
+}
+
+/* Looks for the variables of all units that are in the file itself. */
 static void look_for_variables(struct lines *lines)
 {
 	struct found_variables found[2] = {0};
-	size_t begin = lines->steps, steps;
+	size_t steps = lines->steps;
 
-	lines->looked_for_variables = true;
-	for (size_t i = 0; i < lines->nr; i++)
-		lines_open_unit(lines, &lines->units[i]);
-	steps = lines->steps;
-	lines->steps = lines->all_steps + (steps - begin);
+	lines->steps = lines->all_steps;
 	for (size_t i = 0; i < lines->nr; i++) {
+		if (lines->units[i].skeleton)
+			continue;
 		lines->furthest = dwarf_dieoffset(&lines->units[i].inside);
 		find_variables(lines, found, &lines->units[i].inside, 0);
 	}
 	lines->steps = steps;
 	lines->bytes += lines->room_variables * sizeof(*lines->variables);
-	for (int i = 0; i < 2; i++) {
-		spans_make(&lines->variable_spans[i], found[i].list, found[i].nr);
-		lines->bytes += spans_bytes(&lines->variable_spans[i]);
-		free(found[i].list);
+	make_spans(lines, found, lines->variable_spans);
+}
+
+/* --- variables in split DWARF ------------------------------------------------------------------ */
+
+/* A program may have thousands of files with units, so those are opened that may have the variable: they
+ * refer to its address by the program's table. */
+
+#define OPENED_MOST 4	/* for a variable: each is asked for by up to three paths */
+#define NEAR_MOST   256 /* addresses that are looked at for a variable */
+
+struct table_part {
+	__u64 begin;
+	__u32 unit;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct table_part *x = a, *y = b;
+
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct split_address *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Units may share a part. */
+static void add_addresses(struct lines *lines, const Elf_Data *table, const struct table_part *parts,
+			  size_t nr)
+{
+	size_t room = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		size_t next = i;
+		__u64 end = table->d_size;
+
+		while (next < nr && parts[next].begin == parts[i].begin)
+			next++;
+		if (next < nr)
+			end = parts[next].begin < end ? parts[next].begin : end;
+		for (__u64 at = parts[i].begin;
+		     at + sizeof(__u64) <= end && at < end &&
+		     lines->nr_split_addresses < table->d_size / sizeof(__u64) + nr;
+		     at += sizeof(__u64)) {
+			struct split_address own = {.unit = parts[i].unit};
+
+			memcpy(&own.address, (const char *)table->d_buf + at, sizeof(__u64));
+			lines->split_addresses = xroom(lines->split_addresses, lines->nr_split_addresses,
+						       &room, sizeof(*lines->split_addresses));
+			lines->split_addresses[lines->nr_split_addresses++] = own;
+		}
 	}
+	lines->bytes += room * sizeof(*lines->split_addresses);
+	if (lines->nr_split_addresses)
+		qsort(lines->split_addresses, lines->nr_split_addresses, sizeof(*lines->split_addresses),
+		      by_address);
+}
+
+static void index_addresses(struct lines *lines)
+{
+	struct table_part *parts = xcalloc(lines->nr + 1, sizeof(*parts));
+	size_t nr = 0, left = lines->bytes < lines->most ? lines->most - lines->bytes : 0;
+	GElf_Shdr header;
+	Elf_Scn *section = image_section(&lines->image, ".debug_addr", &header);
+	Elf_Data *data;
+
+	if (section && header.sh_flags & SHF_COMPRESSED)
+		elf_compress(section, 0, 0);
+	data = section ? elf_getdata(section, NULL) : NULL;
+	for (size_t i = 0; i < lines->nr; i++)
+		if (lines->units[i].skeleton)
+			parts[nr++] = (struct table_part){split_addresses(&lines->units[i].die), i};
+	if (nr && data && data->d_buf && data->d_size < left / sizeof(struct split_address)) {
+		qsort(parts, nr, sizeof(*parts), by_begin);
+		add_addresses(lines, data, parts, nr);
+	}
+	free(parts);
+}
+
+/* Looks for the variables of a unit in a file of its own. */
+static void look_in_split(struct lines *lines, struct unit *unit)
+{
+	struct found_variables found[2] = {0};
+	size_t steps = lines->steps, room = lines->room_variables;
+
+	unit->looked_for_variables = true;
+	lines_open_unit(lines, unit);
+	if (!unit->has_split)
+		return;
+	lines->steps = 4 * unit->split.bytes;
+	lines->furthest = dwarf_dieoffset(&unit->inside);
+	find_variables(lines, found, &unit->inside, 0);
+	lines->steps = steps;
+	lines->bytes += (lines->room_variables - room) * sizeof(*lines->variables);
+	make_spans(lines, found, unit->variable_spans);
+}
+
+/* Returns the number of the variable at the address, or SPANS_NONE. */
+static __u32 find_in_split(struct lines *lines, bool thread, __u64 address)
+{
+	const struct split_address *list = lines->split_addresses;
+	size_t at = FIRST_NOT(lines->nr_split_addresses, i, list[i].address <= address), opened = 0;
+
+	for (size_t i = 0; i < NEAR_MOST && at > i; i++) {
+		struct unit *unit = &lines->units[list[at - 1 - i].unit];
+		__u32 number;
+
+		if (!unit->looked_for_variables && opened++ == OPENED_MOST)
+			break;
+		if (!unit->looked_for_variables)
+			look_in_split(lines, unit);
+		number = spans_find(&unit->variable_spans[thread], address);
+		if (number != SPANS_NONE)
+			return number;
+	}
+	return SPANS_NONE;
 }
 
 static const char *variable_of(struct lines *lines, bool thread, __u64 address, struct in_variable *found)
@@ -615,9 +739,14 @@ static const char *variable_of(struct lines *lines, bool thread, __u64 address, 
 	__u64 begin = 0;
 	__u32 number;
 
-	if (!lines->looked_for_variables)
+	if (!lines->looked_for_variables) {
+		lines->looked_for_variables = true;
 		look_for_variables(lines);
+		index_addresses(lines);
+	}
 	number = spans_find(&lines->variable_spans[thread], address);
+	if (number == SPANS_NONE)
+		number = find_in_split(lines, thread, address);
 	if (number == SPANS_NONE)
 		return TYPE_UNDESCRIBED;
 	*found = (struct in_variable){.die = lines->variables[number], .type = lines->variables[number]};
