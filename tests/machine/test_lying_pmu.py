@@ -37,6 +37,14 @@ def test_a_profile_of_an_event_that_stands_still_says_so(lying):
     assert [warning["cause"] for warning in warnings] == ["implausible"] and "can't be true" in said
 
 
+@pytest.mark.parametrize("options", [("-r", "2"), ("--once",)])
+def test_an_analysis_of_cycles_that_can_not_be_true_says_so_once(lying, options):
+    """The groups of its events each count cycles."""
+    warnings, said = lying(1e6, "analyze", "--no-where", *options, command=LONG.replace("100", "10") if "-r" in options else LONG)
+    assert [(warning["event"], warning["cause"]) for warning in warnings] == [("CPU_CLK_UNHALTED.THREAD", "implausible")]
+    assert said.count("it can't be true") == 1
+
+
 def test_counters_of_busy_cpus_that_are_switched_off_are_found_within_an_interval(guest):
     """Something else writes to IA32_FIXED_CTR_CTRL. CPUs may be halted, but the kernel says that these were not idle."""
     turns = "i=0; while [ $i -lt 120 ]; do chase memory; i=$((i + 1)); done"
@@ -54,7 +62,8 @@ def test_counters_of_idle_cpus_may_be_switched_off(guest):
 
 
 @pytest.mark.parametrize("options", [("stat", "-e", "cycles,instructions,cycles:u,instructions:k"), ("stat", "-I", "50"),
-                                     ("stat", "-a", "-I", "50"), ("profile", "-I", "100")])
+                                     ("stat", "-a", "-I", "50"), ("profile", "-I", "100"), ("analyze", "--no-where", "--once"),
+                                     ("analyze", "--no-where", "-a", "-I", "300")])
 def test_the_machines_own_counts_are_believed(lying, options):
     warnings, said = lying(1, *options, command="sh -c 'sleep 0.3; chase memory; sleep 0.3; chase l2; chase memory; sleep 0.3'")
     assert not warnings and "can't be true" not in said

@@ -14,8 +14,8 @@
 #include "host/idle.h"
 
 struct doubts {
-	size_t nr_events, nr_rows;
-	struct count *counts; /* of the stretch that is not judged yet: nr_events of each row */
+	size_t nr_rows;
+	struct count *counts; /* of the stretch that is not judged yet: those of all events of each row */
 	bool *told;	      /* per event */
 	struct idle idle;     /* of the CPUs, when that stretch began */
 };
@@ -35,6 +35,8 @@ static struct count *counts_of_row(struct activity *activity, size_t row)
 	size_t nr = activity->plan.events.nr;
 	struct doubts *doubts = activity->doubts;
 
+	if (!doubts->told)
+		doubts->told = xcalloc(nr, sizeof(*doubts->told));
 	if (row >= doubts->nr_rows) {
 		doubts->counts = xrealloc(doubts->counts, (row + 1) * nr * sizeof(*doubts->counts));
 		memset(doubts->counts + doubts->nr_rows * nr, 0,
@@ -139,13 +141,8 @@ static void begin_stretch(struct activity *activity)
 
 void doubt_begin(struct activity *activity)
 {
-	struct doubts *doubts = activity->doubts;
-
-	if (!doubts) {
-		doubts = activity->doubts = xcalloc(1, sizeof(*doubts));
-		doubts->nr_events = activity->plan.events.nr;
-		doubts->told = xcalloc(doubts->nr_events + 1, sizeof(*doubts->told));
-	}
+	if (!activity->doubts)
+		activity->doubts = xcalloc(1, sizeof(*activity->doubts));
 	begin_stretch(activity);
 }
 

@@ -12,8 +12,8 @@ struct doubts;
 /* Must be called when counting begins, of each execution. */
 void doubt_begin(struct activity *activity);
 
-/* Looks at what the events of a row have counted since the last call. `last`: no more will come. Warns once
- * of an event. Returns 0 or -errno of the sink. */
+/* Looks at what the events of a row, always as many, have counted since the last call. `last`: no more will
+ * come. Warns once of an event. Returns 0 or -errno of the sink. */
 int doubt_counts(struct activity *activity, size_t row, const struct count *since, bool last);
 
 void doubts_release(struct doubts *doubts);

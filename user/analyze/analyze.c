@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "activity/activity.h"
+#include "activity/doubt.h"
 #include "activity/missing.h"
 #include "activity/start.h"
 #include "activity/tally.h"
@@ -536,15 +537,54 @@ static void add_halted(const struct activity *activity, const struct cpus *cpus,
 	halted->elapsed += elapsed;
 }
 
+/* What was counted by several groups, some of them at the same time, as one of them would have counted it. */
+static void as_one(struct count *sum)
+{
+	if (sum->running_ns > sum->enabled_ns) {
+		sum->value *= (double)sum->enabled_ns / sum->running_ns;
+		sum->running_ns = sum->enabled_ns;
+	}
+	sum->enabled_ns = sum->running_ns;
+}
+
+/* Looks at the counts of all groups, of which an execution has one. What several groups count, in turns, is
+ * looked at as one count. */
+static int doubt_groups(struct activity *activity, size_t row, const struct count *counts, bool last)
+{
+	const struct analysis *analysis = activity->state;
+	const struct events own = activity->plan.events, *all = &analysis->all;
+	struct count *sums = xcalloc(all->nr + 1, sizeof(*sums));
+	int err;
+
+	for (size_t i = 0; i < all->nr; i++) {
+		size_t first = 0;
+
+		while (strcmp(all->list[first].name, all->list[i].name))
+			first++;
+		sums[first].value += counts[i].value;
+		sums[first].running_ns += counts[i].running_ns;
+		if (counts[i].enabled_ns > sums[first].enabled_ns)
+			sums[first].enabled_ns = counts[i].enabled_ns;
+	}
+	for (size_t i = 0; i < all->nr; i++)
+		as_one(&sums[i]);
+	activity->plan.events = *all;
+	err = doubt_counts(activity, row, sums, last);
+	activity->plan.events = own;
+	free(sums);
+	return err;
+}
+
 /* Adds an execution's counts to those of the others. The counts of the other groups have no time. */
-static void add_execution(struct activity *activity)
+static int add_execution(struct activity *activity)
 {
 	struct analysis *analysis = activity->state;
 	struct count *counts;
 	double whole;
+	int err;
 
 	if (activity->session->repeat <= WARMING || activity_partial(activity))
-		return;
+		return 0;
 	counts = xcalloc(analysis->all.nr + 1, sizeof(*counts));
 	moments_add(&analysis->duration, activity_interval_ns(activity));
 	if (analysis->tally.nr)
@@ -556,7 +596,9 @@ static void add_execution(struct activity *activity)
 			   &analysis->halted);
 	if (!tree_whole(&analysis->tree, analysis->group, counts, false, &whole))
 		moments_add(&analysis->whole, whole);
+	err = doubt_groups(activity, 0, counts, activity->session->repeat == activity->options->repeats);
 	free(counts);
+	return err;
 }
 
 static int analyze_report(struct activity *activity, bool last)
@@ -568,10 +610,10 @@ static int analyze_report(struct activity *activity, bool last)
 	tally_read(&analysis->tally, activity->counters, last);
 	if (activity_cut(activity))
 		tally_void(&analysis->tally);
-	if (is_repeated(activity)) {
-		add_execution(activity);
-		return 0;
-	}
+	if (is_repeated(activity))
+		return add_execution(activity);
+	for (size_t r = 0; r < analysis->tally.nr && !err && !activity_cut(activity); r++)
+		err = doubt_groups(activity, r, analysis->tally.rows[r].since, last);
 	activity->drain_ns = tally_pace(&analysis->tally, activity->drain_ns, activity->options->interval_ms);
 	for (size_t r = 0; r < analysis->tally.nr && !err; r++) {
 		const struct tally_row *row = &analysis->tally.rows[r];
