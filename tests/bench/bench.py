@@ -821,7 +821,9 @@ SIDECAR = [
 
 def measure_idle(figures, folder, options):
     """The CPU time and memory of a running session in which little happens. It also looks at the
-    programs that others start, so their number is shown."""
+    programs that others start, so their number is shown; and it keeps the symbols of each file that a
+    sample of the last minute is in, which are shared memory. On a machine where compilers run they are
+    more than all else."""
     config, seconds = configure(folder, SIDECAR, interval_ms=10_000), 20
     with subprocess.Popen([NHMTAP, "run", config], stdout=subprocess.DEVNULL) as sidecar:
         time.sleep(12)
@@ -832,8 +834,10 @@ def measure_idle(figures, folder, options):
             woken = status_of(sidecar.pid, "voluntary_ctxt_switches") - woken
             figures.add("an idle sidecar: share of a CPU", 100 * used / seconds, None,
                         f"woken {woken / seconds:.1f} times a second, beside {(forks() - made) / seconds:.1f} forks", "%")
-            figures.add("its resident set", status_of(sidecar.pid, "VmRSS") / 1024, 32,
-                        f"at most {status_of(sidecar.pid, 'VmHWM') / 1024:.1f} MiB", "MiB")
+            whole, symbols = status_of(sidecar.pid, "VmRSS"), status_of(sidecar.pid, "RssShmem")
+            figures.add("its resident set", whole / 1024, 32, f"at most {status_of(sidecar.pid, 'VmHWM') / 1024:.1f} MiB", "MiB")
+            figures.add("its resident set without the symbols of files", (whole - symbols) / 1024, 24,
+                        f"{symbols / 1024:.1f} MiB of symbols", "MiB")
         told = time.monotonic()
         sidecar.terminate()
         sidecar.wait()
