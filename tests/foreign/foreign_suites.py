@@ -122,7 +122,7 @@ PAPI_BUILD = "$GET papi\ncd src\n./configure\nmake\nmake -C validation_tests\nma
 
 
 def papi_cases(folder):
-    """Those of its run_tests.sh. What helps others, and what takes "too long for those who are in a hurry", is in run_tests_exclude.txt."""
+    """Those of its run_tests.sh. It leaves out what only helps others, and what takes very long (run_tests_exclude.txt)."""
     with open(f"{folder}/src/run_tests_exclude.txt", encoding="utf-8") as f:
         excluded = {line.strip() for line in f}
     names = [f"{part}/{entry.name}" for part in ("validation_tests", "ctests") for entry in sorted(os.scandir(f"{folder}/src/{part}"), key=lambda e: e.name)
