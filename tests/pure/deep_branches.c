@@ -44,6 +44,11 @@ static long bpf_probe_read_kernel(void *buffer, unsigned int size, const void *f
 	return -1;
 }
 
+static long bpf_map_update_elem(void *map, const void *key, const void *value, u64 flags)
+{
+	return -1;
+}
+
 static long bpf_get_ns_current_pid_tgid(u64 device, u64 inode, void *numbers, unsigned int size)
 {
 	return -1;
