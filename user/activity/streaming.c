@@ -71,6 +71,7 @@ struct waiting {
 /* A code as samples show it. */
 struct shown_code {
 	json_t *value;	     /* NULL: not made yet */
+	bool again;	     /* a sample had it */
 	struct compact text; /* the same as JSON; empty: not made yet */
 };
 
@@ -241,11 +242,17 @@ static json_t *code_of(struct streaming *streaming, __u32 number)
 	return json_incref(shown_code(streaming, number)->value);
 }
 
-/* Adds the code of the sample itself, which is most of its text, and the same in many samples. */
+/* Adds the code of the sample itself, which is most of its text. The text is kept if the code comes again: to
+ * keep one that doesn't costs as much as it would save. */
 static void add_own_code(struct streaming *streaming, struct fields *fields, __u32 number)
 {
 	struct shown_code *code = shown_code(streaming, number);
 
+	if (!code->again) {
+		code->again = true;
+		fields_value(fields, "code", json_incref(code->value));
+		return;
+	}
 	if (!code->text.used)
 		compact_add_value(&code->text, code->value);
 	fields_known(fields, "code", json_incref(code->value), code->text.text, code->text.used);

@@ -239,7 +239,8 @@ void compact_add_field(struct compact *compact, const struct field *field)
 	}
 }
 
-void compact_add_named(struct compact *compact, const struct field *field)
+static inline __attribute__((always_inline)) void add_named(struct compact *compact,
+							    const struct field *field)
 {
 	char *at = compact_reserve(compact, field->name_length + strlen(",\"\":"));
 
@@ -252,10 +253,15 @@ void compact_add_named(struct compact *compact, const struct field *field)
 	compact_add_field(compact, field);
 }
 
+void compact_add_named(struct compact *compact, const struct field *field)
+{
+	add_named(compact, field);
+}
+
 void compact_add_fields(struct compact *compact, const struct fields *fields)
 {
 	for (size_t i = 0; i < fields->nr; i++)
-		compact_add_named(compact, &fields->list[i]);
+		add_named(compact, &fields->list[i]);
 }
 
 size_t compact_bytes(const json_t *value)

@@ -71,7 +71,7 @@ static void put_second(char *buffer, time_t second)
 	put_two_digits(buffer + 17, tm.tm_sec);
 }
 
-/* The texts of so many seconds are kept. Those of now and of samples that were taken seconds ago alternate.
+/* The texts of so many seconds are kept: those of now and of samples that were taken seconds ago alternate.
  */
 #define SECONDS_KEPT 4
 
@@ -80,10 +80,10 @@ char *time_text(const struct timespec *time, char *buffer)
 	static __thread struct {
 		time_t second;
 		char text[TIME_TEXT]; /* empty: none is kept */
-	} kept[SECONDS_KEPT], *of;
+	} kept[SECONDS_KEPT];
+	typeof(&kept[0]) of = &kept[(unsigned long long)time->tv_sec % SECONDS_KEPT];
 	unsigned int ns = time->tv_nsec;
 
-	of = &kept[(unsigned long long)time->tv_sec % SECONDS_KEPT];
 	if (of->second != time->tv_sec || !of->text[0])
 		put_second(of->text, of->second = time->tv_sec);
 	memcpy(buffer, of->text, TIME_TEXT);
