@@ -182,6 +182,15 @@ def test_addresses_without_a_name_are_told_with_the_reason():
     assert "1 of 218" not in told  # fewer than one in a hundred
 
 
+def test_more_addresses_without_a_name_than_there_are_numbers_are_told_too():
+    unnamed = {"no_time": 2 ** 63 - 1, "no_file": 2 ** 63 - 1, "no_symbol": 9}
+    told = show(text_of(*stream(*stacks(**WAYS), {"type": "end", "reason": "exited", "names": {"named": 200, "unnamed": unnamed}}))).stdout
+    most = f"{2 ** 63 - 1:,}"
+    for why in ("there was no time left to read the file", "the file is gone, or is not visible from here"):
+        assert f"# {most} of {most} code addresses had no function name when they were recorded: {why}" in told
+    assert "# 9 of" not in told
+
+
 def test_a_stream_cut_anywhere_is_shown_up_to_there():
     text = text_of(*stream(*stacks(**WAYS), *stacks(main=1000)))
     ends = [i + 1 for i, byte in enumerate(text) if byte == "\n"]

@@ -2,6 +2,7 @@
 /* Access to members of a record, with a default for those that are missing. */
 #pragma once
 
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -30,6 +31,14 @@ static inline double real_member(const json_t *record, const char *name, double 
 	const json_t *member = json_object_get(record, name);
 
 	return member ? json_number_value(member) : missing;
+}
+
+/* A sum that stays at the highest number where it would exceed it: records of others may have any numbers. */
+static inline json_int_t count_sum(json_int_t one, json_int_t other)
+{
+	json_int_t sum;
+
+	return __builtin_add_overflow(one, other, &sum) ? (one < 0 ? LLONG_MIN : LLONG_MAX) : sum;
 }
 
 /* Whether a list of texts has this one. */

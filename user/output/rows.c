@@ -368,7 +368,7 @@ json_int_t names_total(const json_t *names)
 	json_t *count;
 
 	json_object_foreach(json_object_get(names, "unnamed"), cause, count)
-		total += json_integer_value(count);
+		total = count_sum(total, json_integer_value(count));
 	return total;
 }
 
@@ -410,7 +410,7 @@ void names_doubts(const json_t *names, const char *lack, void (*take)(void *to, 
 	for (size_t i = 0; i < ARRAY_SIZE(unnamed_whys); i++) {
 		json_int_t nr = integer(unnamed, unnamed_whys[i][0]);
 
-		if (!nr || nr * 100 < total)
+		if (!nr || (double)nr * 100 < total)
 			continue;
 		why = string(names, "failed_why");
 		if (strcmp(unnamed_whys[i][0], "failed") || !*why)

@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "output/member.h"
 #include "output/rows.h"
-#include "view/weights.h"
 
 #define WARNINGS_MOST 8
 

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "view/weights.h"
 
-#include <limits.h>
 #include <math.h>
 
 #include "base/array.h"
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/share.h"
-
-json_int_t count_sum(json_int_t one, json_int_t other)
-{
-	json_int_t sum;
-
-	return __builtin_add_overflow(one, other, &sum) ? (one < 0 ? LLONG_MIN : LLONG_MAX) : sum;
-}
 
 struct stood_for stood_for_by(const json_t *entry)
 {

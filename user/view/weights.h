@@ -10,9 +10,6 @@ struct stood_for {
 	json_int_t samples;
 };
 
-/* A sum that stays at the highest number where it would exceed it: records of others may have any numbers. */
-json_int_t count_sum(json_int_t one, json_int_t other);
-
 /* What an entry, or `rest`, stands for. */
 struct stood_for stood_for_by(const json_t *entry);
 
