@@ -201,6 +201,12 @@ def test_an_elapsed_time_that_is_no_time_is_refused(nhmtap, text, words):
     assert result.status == 1 and words in result.err
 
 
+def test_an_event_that_was_given_the_name_of_the_elapsed_time_is_meant(nhmtap):
+    result = nhmtap("stat", "-e", "page-faults/name=elapsed/", "--expect", "elapsed>0", "--", "true")
+    record = result.one("expectation")
+    assert (result.status, record["event"], record["value"]) == (0, "elapsed", result.one("count")["value"])
+
+
 def test_a_table_has_the_unit_of_what_was_expected(nhmtap):
     result = nhmtap("stat", "--format", "table", "--expect", "elapsed>60s", "--", "true")
     assert re.search(r"NOT AS EXPECTED +elapsed>60s: [\d,]+ ns$", result.out, re.MULTILINE)

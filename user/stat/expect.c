@@ -16,7 +16,8 @@ static bool names_metric(const struct host *host, const char *name)
 	return metric_find(host, plain);
 }
 
-/* A metric or event of a table of the user's may have this name too, and is meant then. */
+/* A metric of a table of the user's may have this name too, and is meant then; so is an event that was given
+ * the name. */
 static bool is_elapsed(const char *name)
 {
 	return !strcasecmp(name, "elapsed") || !strcasecmp(name, "duration_time");
@@ -86,16 +87,24 @@ static int of_expectation(const struct expectation *expectation, const struct ho
 	return -1;
 }
 
+/* Whether an event that is counted anyway has the name. */
+static bool find_event(const struct plan *plan, struct expectation *expectation)
+{
+	for (size_t i = 0; i < plan->events.nr; i++)
+		if (!strcasecmp(plan->events.list[i].name, expectation->name)) {
+			expectation->place = i;
+			return true;
+		}
+	return false;
+}
+
 static int bind_event(struct plan *plan, struct host *host, struct expectation *expectation,
 		      struct refusal *refusal)
 {
 	size_t before = plan->events.nr;
 
-	for (size_t i = 0; i < before; i++)
-		if (!strcasecmp(plan->events.list[i].name, expectation->name)) {
-			expectation->place = i;
-			return 0;
-		}
+	if (find_event(plan, expectation))
+		return 0;
 	if (events_parse(expectation->name, host, &plan->events, refusal))
 		return of_expectation(expectation, host, refusal);
 	expectation->place = before;
@@ -144,6 +153,8 @@ int expect_bind(struct plan *plan, struct host *host, struct refusal *refusal)
 	for (size_t i = 0; i < plan->expectations.nr; i++) {
 		struct expectation *expectation = &plan->expectations.list[i];
 
+		if (expectation->of == OF_ELAPSED && find_event(plan, expectation))
+			expectation->of = OF_EVENT;
 		if (expectation->of == OF_METRIC)
 			bind_metric(plan, expectation);
 		else if (expectation->of == OF_EVENT && bind_event(plan, host, expectation, refusal))
