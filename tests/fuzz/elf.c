@@ -4,12 +4,10 @@
  * would be most of the cost; a file is created only if the input refers to another file. Whatever
  * the bytes: no crash, no leak, no endless search, and names within their bounds.
  */
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "itself.h"
 #include "sections.h"
 #include "confined/read_file.h"
 #include "naming/demangle.h"
@@ -38,26 +36,6 @@ static void check(struct read_file *file, __u64 address)
 		abort();
 }
 
-static struct input {
-	const unsigned char *data;
-	size_t size;
-	int fd; /* a file with the input, created at the first request for one; else -1 */
-} input;
-
-/* The input is also its own debug file and alternate debug file. An input of odd size has no debug
- * file under its build-id. */
-static int open_itself(bool ours, const char *path)
-{
-	if (input.size % 2 && strstr(path, "/.build-id/"))
-		return -1;
-	if (input.fd < 0) {
-		input.fd = memfd_create("input", MFD_CLOEXEC);
-		if (input.fd < 0 || write(input.fd, input.data, input.size) != (ssize_t)input.size)
-			abort();
-	}
-	return dup(input.fd);
-}
-
 #define MEMORY	 (64UL << 20)
 #define PLACES	 16 /* per segment */
 #define SEGMENTS 4
@@ -70,7 +48,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	struct read_file file;
 	struct image image;
 
-	input = (struct input){data, size, -1};
+	begin_itself(data, size);
 	memcpy(copy, data, size);
 	if (image_from_memory(&image, copy, size))
 		return 0;
@@ -83,8 +61,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	if (symbols_bytes(&file.symbols) + (file.lines ? lines_bytes(file.lines) : 0) > MEMORY)
 		abort();
 	read_file_release(&file);
-	if (input.fd >= 0)
-		close(input.fd);
+	end_itself();
 	return 0;
 }
 

@@ -68,7 +68,7 @@ $(fuzz_folder)/%: tests/fuzz/%.c $(fuzz_objects)
 	$(call say,FUZZ,$@)
 	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -fprofile-instr-generate -o $@ $(filter-out %.h,$^) $(libs) $(fuzz_link_$*)
 endif
-$(fuzz_folder)/elf $(fuzz_folder)/types: tests/fuzz/sections.h
+$(fuzz_folder)/elf $(fuzz_folder)/types: tests/fuzz/sections.h tests/fuzz/itself.h
 $(fuzz_folder)/tables $(fuzz_folder)/pmu_events: tests/fuzz/files.h
 $(fuzz_folder)/eh_frame $(fuzz_folder)/gopclntab: tests/fuzz/unwinding.h
 

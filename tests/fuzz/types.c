@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "itself.h"
 #include "sections.h"
 #include "confined/access.h"
 #include "confined/disassemble.h"
@@ -40,14 +41,8 @@ static void check(const char *why, const struct typed *typed)
 	}
 }
 
-/* There is no other file. */
-static int open_none(bool ours, const char *path)
-{
-	return -1;
-}
-
 /* Every instruction could be asked for; so many are. */
-#define ACCESSES  256
+#define ACCESSES  1024
 #define VARIABLES 64
 
 static void ask(const struct read_file *file)
@@ -68,11 +63,12 @@ static void ask(const struct read_file *file)
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	static const struct file_place place = {.path = "/nonexistent/file"};
-	static const struct debug_folders folders = {&place, {"/nonexistent", "/nonexistent"}, open_none};
+	static const struct debug_folders folders = {&place, {"/nonexistent", "/nonexistent"}, open_itself};
 	char *copy = malloc(size + 1);
 	struct read_file file;
 	struct image image;
 
+	begin_itself(data, size);
 	memcpy(copy, data, size);
 	if (image_from_memory(&image, copy, size))
 		return 0;
@@ -82,6 +78,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	if (file.lines)
 		ask(&file);
 	read_file_release(&file);
+	end_itself();
 	return 0;
 }
 

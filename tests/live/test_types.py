@@ -144,17 +144,19 @@ def test_objects_of_cpp_have_the_types_and_members_of_their_classes(nhmtap, tmp_
 
 # By construction: variants.S.
 VARIANTS = {
-    "in_variant": ("struct Choice", "Some.__0.count"),
-    "which_variant": ("struct Choice", None),
-    "from_frame": ("struct Leaf", "count"),
+    "in_variant": ("struct Choice", "Some.__0.count", None),
+    "which_variant": ("struct Choice", None, None),
+    "from_frame": ("struct Leaf", "count", None),
+    "apart": (None, None, "no_pointer"),
+    "nameless": ("(unnamed)", None, None),
 }
 
 
-def test_data_of_variants_and_variables_at_the_begin_of_the_frame_have_their_types(nhmtap, tmp_path):
+def test_data_that_compilers_of_c_do_not_describe_have_their_types(nhmtap, tmp_path):
     program = tmp_path / "variants"
     subprocess.run(["gcc", "-o", program, f"{HERE}/programs/variants.S"], check=True)
     entries, _ = faults(nhmtap, tmp_path, program, *VARIANTS)
-    assert {e["code"]["symbol"]: (e.get("data_type"), e.get("field")) for e in entries} == VARIANTS
+    assert {e["code"]["symbol"]: (e.get("data_type"), e.get("field"), e.get("untyped")) for e in entries} == VARIANTS
 
 
 def test_data_without_debug_information_is_counted_as_such(nhmtap, tmp_path, compiled):

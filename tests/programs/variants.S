@@ -2,10 +2,12 @@
 #
 # variants: a store to a page that is touched for the first time in each of some functions, with debug information
 # that compilers of C do not write: a type that is one of several variants, as enums of Rust are, and a variable at the
-# begin of the frame, as Go keeps arguments that calls would overwrite.
+# begin of the frame, as Go keeps arguments that calls would overwrite. And some that no compiler writes: the largest
+# of sizes, and an empty name.
 #
 #     enum Choice { None, Some(Leaf) }        the number that tells them apart is in the first 8 bytes
 #     struct Leaf { weight, count }
+#     struct Endless { weight }               of 2^64 - 1 bytes
 
 	.text
 	.globl	main
@@ -41,10 +43,30 @@ from_frame:
 	.size	from_frame, . - from_frame
 from_frame_end:
 
+# Endless *to and another one, half of all addresses away, are known by rdi.
+	.type	apart, @function
+apart:
+	.cfi_startproc
+	movq	$1, (%rdi)
+	ret
+	.cfi_endproc
+	.size	apart, . - apart
+apart_end:
+
+# A pointer to a number whose type has an empty name is in rdi.
+	.type	nameless, @function
+nameless:
+	.cfi_startproc
+	movq	$1, (%rdi)
+	ret
+	.cfi_endproc
+	.size	nameless, . - nameless
+nameless_end:
+
 	.type	main, @function
 main:	mov	$9, %eax		# mmap
 	xor	%edi, %edi
-	mov	$3 * 4096, %esi
+	mov	$5 * 4096, %esi
 	mov	$3, %edx		# PROT_READ | PROT_WRITE
 	mov	$0x22, %r10d		# MAP_PRIVATE | MAP_ANONYMOUS
 	mov	$-1, %r8
@@ -57,7 +79,11 @@ main:	mov	$9, %eax		# mmap
 	call	which_variant
 	addq	$8192, (%rsp)
 	call	from_frame
-	pop	%rax
+	pop	%rdi
+	lea	4096(%rdi), %rdi
+	call	apart
+	lea	4096(%rdi), %rdi
+	call	nameless
 	xor	%eax, %eax
 	ret
 	.size	main, . - main
@@ -82,6 +108,7 @@ end:
 	abbreviation 9, 0x2e, 1, 0x03, 0x08, 0x11, 0x01, 0x12, 0x01	# subprogram: name, low_pc, high_pc
 	abbreviation 10, 0x05, 0, 0x03, 0x08, 0x49, 0x13, 0x02, 0x18	# formal_parameter: name, type, location
 	abbreviation 11, 0x13, 0, 0x03, 0x08, 0x0b, 0x0b	# structure_type without members
+	abbreviation 12, 0x13, 1, 0x03, 0x08, 0x0b, 0x07	# structure_type: name, byte_size of 8 bytes
 	.byte	0
 
 	.section .debug_info, "", @progbits
@@ -133,23 +160,47 @@ which:	.uleb128 7
 	.byte	0
 	.byte	0			# of the variant_part
 	.byte	0			# of Choice
+endless: .uleb128 12
+	.string	"Endless"
+	.quad	-1
+	member	weight, number, 0
+	.byte	0
+unnamed: .uleb128 2
+	.string	""
+	.byte	8, 7
 to_choice: .uleb128 5
 	.long	choice - unit
 to_leaf: .uleb128 5
 	.long	leaf - unit
-	.macro	function name, type, location
+to_endless: .uleb128 5
+	.long	endless - unit
+to_unnamed: .uleb128 5
+	.long	unnamed - unit
+	.macro	begin_function name
 	.uleb128 9
 	.string	"\name"
 	.quad	\name, \name\()_end
+	.endm
+	.macro	parameter name, type, location:vararg
 	.uleb128 10
-	.string	"to"
+	.string	"\name"
 	.long	\type - unit
-	.uleb128 1
-	.byte	\location
+	.uleb128 2f - 1f
+1:	\location
+2:
+	.endm
+	.macro	function name, type, location
+	begin_function \name
+	parameter to, \type, .byte \location
 	.byte	0
 	.endm
 	function in_variant, to_choice, 0x55	# DW_OP_reg5
 	function which_variant, to_choice, 0x55
 	function from_frame, to_leaf, 0x9c	# DW_OP_call_frame_cfa
+	begin_function apart
+	parameter to, to_endless, .byte 0x75, 0, 0x9f			# DW_OP_breg5 0, DW_OP_stack_value
+	parameter other, to_endless, .byte 0x75, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f, 0x9f	# -2^63
+	.byte	0
+	function nameless, to_unnamed, 0x55
 	.byte	0
 unit_end:

@@ -108,13 +108,17 @@ struct in_register {
 	bool any, points, differ;
 };
 
+/* Whether a distance, of either sign, is a multiple of a size. */
+static bool is_multiple(__u64 distance, __u64 size)
+{
+	return size && ((__s64)distance < 0 ? -distance : distance) % size == 0;
+}
+
 /* Whether data of a type, at an offset, are whole elements away from what a pointer leads to. */
 static bool are_elements(struct lines *lines, const struct pointer *pointer, Dwarf_Die type, __u64 offset)
 {
-	__u64 size = type_size(lines, &type);
-
-	return size && type_is_same(lines, pointer->type, type) &&
-	       (__s64)(pointer->offset - offset) % (__s64)size == 0;
+	return type_is_same(lines, pointer->type, type) &&
+	       is_multiple(pointer->offset - offset, type_size(lines, &type));
 }
 
 static void consider(void *context, Dwarf_Die *die, Dwarf_Die *in)
@@ -501,14 +505,13 @@ static const char *follow_steps(struct body *body, size_t i, int reg, struct poi
 
 static const char *follow(struct body *body, size_t i, int reg, struct pointer *found, int depth)
 {
-	__u64 stepped = 0, size;
+	__u64 stepped = 0;
 	const char *why = follow_steps(body, i, reg, found, depth, &stepped);
 
 	if (why || !stepped)
 		return why;
-	size = type_size(body->lines, &found->type);
 	found->steps = true;
-	return size && (__s64)stepped % (__s64)size == 0 ? NULL : TYPE_NO_POINTER;
+	return is_multiple(stepped, type_size(body->lines, &found->type)) ? NULL : TYPE_NO_POINTER;
 }
 
 /* --- the instruction --------------------------------------------------------------------------- */

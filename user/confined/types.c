@@ -126,6 +126,14 @@ static void add_text(char *text, const char *more)
 	snprintf(text + used, TYPE_TEXT - used, "%s", more);
 }
 
+/* The name of an entry; NULL if it has none, or an empty one, as any file may have. */
+static const char *name_of(const struct lines *lines, Dwarf_Die *die)
+{
+	const char *name = lines_text(lines, die, DW_AT_name);
+
+	return name && *name ? name : NULL;
+}
+
 static const char *word_of(int tag)
 {
 	return tag == DW_TAG_structure_type	? "struct "
@@ -143,14 +151,14 @@ static void add_type(struct lines *lines, Dwarf_Die type, char *text, int depth)
 	/* A typedef's name says more than that of a number, and stands for a struct without a name. */
 	for (int hops = 0; hops < HOPS_MOST && is_qualifier(dwarf_tag(&type)); hops++) {
 		if (!alias && dwarf_tag(&type) == DW_TAG_typedef)
-			alias = lines_text(lines, &type, DW_AT_name);
+			alias = name_of(lines, &type);
 		if (!lines_follow(lines, &type, DW_AT_type)) {
 			add_text(text, alias ? alias : "void");
 			return;
 		}
 	}
 	tag = dwarf_tag(&type);
-	name = lines_text(lines, &type, DW_AT_name);
+	name = name_of(lines, &type);
 	if (alias && (!name || !*word_of(tag))) {
 		add_text(text, alias);
 	} else if (tag == DW_TAG_pointer_type || tag == DW_TAG_array_type || tag == DW_TAG_reference_type) {
@@ -191,7 +199,7 @@ static bool read_part(struct lines *lines, Dwarf_Die *die, struct part *part, in
 	*part = (struct part){.die = *die, .type = *die};
 	if (!type_of_entry(lines, &part->type))
 		return false;
-	part->name = tag == DW_TAG_member ? lines_text(lines, die, DW_AT_name) : NULL;
+	part->name = tag == DW_TAG_member ? name_of(lines, die) : NULL;
 	part->size = size_of(lines, part->type, 0);
 	part->bits = dwarf_hasattr(die, DW_AT_bit_size);
 	/* An offset that is not a constant, as of a virtual base class, can't be told. */
@@ -769,7 +777,7 @@ const char *thread_variable_at(struct lines *lines, __u64 at, struct in_variable
 static const char *name_in_source(const struct lines *lines, Dwarf_Die die)
 {
 	for (int hops = 0; hops < HOPS_MOST; hops++) {
-		const char *name = lines_text(lines, &die, DW_AT_name);
+		const char *name = name_of(lines, &die);
 
 		if (name)
 			return name;
