@@ -492,6 +492,16 @@ def test_check_needs_no_privileges_and_opens_nothing(nhmtap, tmp_path):
     assert done.records[-1]["reason"] == "checked"
 
 
+@pytest.mark.parametrize("members, status", [
+    ({"cpu": "4095"}, 2), ({"cgroup": "/nosuch"}, 2), ({"all_cpus": True, "event": "nosuch_pmu/event=1/"}, 2),
+    ({"cpu": "0", "event": "nosuch"}, 1), ({"pid": "4194304"}, 0), ({"tid": "4194304"}, 0),
+])
+def test_the_status_of_check_tells_a_mistake_from_what_the_machine_lacks(nhmtap, tmp_path, members, status):
+    """No process has the last number, and processes are not looked for."""
+    path = write(tmp_path / "config", [{"name": "a", "command": "stat", "event": "page-faults", **members}])
+    assert nhmtap("run", "--check", path).status == status
+
+
 def test_check_runs_no_command_and_writes_no_file(nhmtap, tmp_path):
     path = write(tmp_path / "config", {"activities": three(), "outputs": [{"path": str(tmp_path / "log")}]})
     done = nhmtap("run", "--check", path, "--", "touch", tmp_path / "touched")
