@@ -60,6 +60,13 @@ def measured(name):
         cgroups.remove(folder)
 
 
+def allow(folder, size):
+    """Sets the limit of a cgroup with the memory controller."""
+    name = next(name for name in ("memory.limit_in_bytes", "memory.max") if os.path.exists(f"{folder}/{name}"))
+    with open(f"{folder}/{name}", "w", encoding="ascii") as file:
+        file.write(str(size))
+
+
 def limit(pid):
     return read(pid, "memory.limit_in_bytes", "memory.max")
 

@@ -251,10 +251,50 @@ static void read_cgroup_mounts(struct host *host)
 		}
 		if (!strcmp(type, "cgroup") && has_word(options, "perf_event"))
 			memcpy(host->cgroup_v1, folder, sizeof(folder));
+		if (!strcmp(type, "cgroup") && has_word(options, "memory"))
+			memcpy(host->memory_v1, folder, sizeof(folder));
 	}
 	free(line);
 	if (file)
 		fclose(file);
+}
+
+/* The least limit on the way from a cgroup to the root. `path` is cut. A file that can't be read or has "max"
+ * sets none. */
+static __u64 least_limit(const struct host *host, const char *mount, const char *limit, char *path)
+{
+	char file[PATH_MAX], *slash;
+	__u64 least = 0;
+	long here;
+
+	do {
+		snprintf(file, sizeof(file), "%s%s/%s", mount, path, limit);
+		here = slurp_number(host, file, 0);
+		if (here > 0 && (!least || (__u64)here < least))
+			least = here;
+		slash = strrchr(path, '/');
+		if (slash)
+			*slash = '\0';
+	} while (slash);
+	return least;
+}
+
+/* By cgroups(7), a line is NUMBER:CONTROLLERS:PATH, and that of version 2 names no controllers. */
+static void read_memory_limit(struct host *host)
+{
+	bool first = host->memory_v1[0];
+	char text[4096], *rest = text, *line;
+
+	if (slurp(host, text, sizeof(text), "/proc/self/cgroup") <= 0)
+		return;
+	while ((line = strsep(&rest, "\n"))) {
+		const char *controllers = (strsep(&line, ":"), strsep(&line, ":"));
+
+		if (!line || (first ? !has_word(controllers, "memory") : *controllers))
+			continue;
+		host->memory_limit = first ? least_limit(host, host->memory_v1, "memory.limit_in_bytes", line)
+					   : least_limit(host, host->cgroup_mount, "memory.max", line);
+	}
 }
 
 /* The release of a Debian kernel does not tell the version it is built from; the text in
@@ -358,6 +398,7 @@ int host_gather(struct host *host, const char *root)
 	read_privileges(host);
 	read_container(host);
 	read_cgroup_mounts(host);
+	read_memory_limit(host);
 	host->cgroups = cgroups_new(host->cgroup_mount);
 	return 0;
 }

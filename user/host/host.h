@@ -116,8 +116,10 @@ struct host {
 	bool proc_foreign;		    /* /proc belongs to another pid namespace */
 	__u32 uid;			    /* effective */
 	__u64 descriptor_limit;		    /* RLIMIT_NOFILE, hard */
-	__u64 locked_memory_limit;	    /* RLIMIT_MEMLOCK in bytes, RLIM_INFINITY if there is none */
-	char container_id[65];		    /* from this process's cgroup, "" outside a container */
+	char memory_v1[256]; /* the version 1 hierarchy with the memory controller, "" if there is none */
+	__u64 memory_limit;  /* of this process's cgroup or one above it, in bytes; 0 if there is none */
+	__u64 locked_memory_limit; /* RLIMIT_MEMLOCK in bytes, RLIM_INFINITY if there is none */
+	char container_id[65];	   /* from this process's cgroup, "" outside a container */
 
 	struct pmu *pmus;   /* those that were asked for so far */
 	struct pmu *former; /* those that have gone or changed: events that are counted refer to them */

@@ -18,9 +18,11 @@
 #define NAMES_READING ((4UL << 20) + WORKER_BYTES)
 #define QUEUE_LEAST   (64UL << 10)
 
-/* For a run of everything without a limit: with what else such a run holds, 64 MiB on two CPUs. */
+/* For a run of everything without a limit, and one in a small cgroup: with what else such a run holds, 64 MiB
+ * on two CPUs. */
 #define NAMES_OF_EVERYTHING	(10UL << 20)
 #define UNWINDING_OF_EVERYTHING (8UL << 20)
+#define CGROUP_SMALL		(512UL << 20) /* what other runs may take: NAMING_MEMORY and as much for the rest */
 
 /* Adds a part's size. A size that was asked for explicitly is not reduced. */
 static void want(struct limits *limits, enum memory_part part, size_t asked, size_t least, size_t usual)
@@ -77,6 +79,14 @@ static bool is_of_everything(const struct run *run)
 	       !run->request->names_bytes && activity->plan.target.cpus_given;
 }
 
+/* Whether the cgroup's limit could end the run if names took what they may take otherwise. */
+static bool is_in_small_cgroup(const struct run *run)
+{
+	__u64 limit = run->session.host.memory_limit;
+
+	return limit && limit < CGROUP_SMALL && !run->request->names_bytes;
+}
+
 int share_memory(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
@@ -87,7 +97,7 @@ int share_memory(struct run *run, struct refusal *refusal)
 	if (sum_memory(run, refusal))
 		return -1;
 	if (!limits->memory) {
-		if (is_of_everything(run))
+		if (is_of_everything(run) || is_in_small_cgroup(run))
 			names_limit(session->names,
 				    &(struct names_limits){.memory = NAMES_OF_EVERYTHING,
 							   .unwinding = UNWINDING_OF_EVERYTHING,
