@@ -178,3 +178,10 @@ def test_without_proc_or_sys_an_error_record_says_so(nhmtap, gone):
     result = Result(done.returncode, done.stdout, done.stderr)
     assert [r["type"] for r in result.records] == ["error", "end"]
     assert gone in result.one("error")["why"] and result.one("error")["errno"] == "ENOENT"
+
+
+def test_each_row_of_the_selftest_has_its_name_and_its_verdict_apart(nhmtap):
+    """Without a PMU all are left out."""
+    names = [record["name"] for record in nhmtap("doctor", "--selftest", "--format", "json").of("selftest")]
+    rows = re.findall(r"^(\w+) +(passed|failed|left out) ", nhmtap("doctor", "--selftest", "--format", "table").out, re.M)
+    assert len(names) > 10 and [name for name, _ in rows] == names

@@ -5,7 +5,8 @@
 
 #include "output/table.h"
 
-#define INDENT 21
+#define NAMES  15 /* more than the longest name has, so that a blank follows */
+#define INDENT (NAMES + 11)
 
 static void add_words(struct text *text, const char *before, const char *words)
 {
@@ -17,7 +18,7 @@ static void selftest_table(struct text *text, const struct stream *stream, const
 {
 	const char *verdict = string(record, "verdict");
 
-	text_add(text, "%-10s%-11s", string(record, "name"),
+	text_add(text, "%-*s%-11s", NAMES, string(record, "name"),
 		 strcmp(verdict, "left_out") ? verdict : "left out");
 	text_wrap(text, INDENT, string(record, "title"));
 	if (*string(record, "why"))
