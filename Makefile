@@ -257,14 +257,16 @@ needs_machine = $(if $(filter 1,$(SANITIZE)),,$(filter tests tests/ tests/machin
 # What is thorough is left to CI. There every test runs once: the plain ones in the usual build, all
 # others in one with sanitizers. With T, all selected tests are run in the usual build.
 few           = $(if $(filter 1,$(SANITIZE)),--ignore tests/machine -m 'not plain',$(if $(T),,$(if $(CI),-m plain,-m 'not thorough')))
-# Both run at once: guests keep the CPUs busy, and of the other tests most wait.
+# Both run at once: guests keep the CPUs busy, and of the other tests most wait. The others have a process group of their
+# own, which is ended as a whole when the plain ones are interrupted.
 in_sanitized      = SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF)
 jobs_in_sanitized = $(if $(filter file,$(origin jobs)),$(shell expr 2 '*' $$(nproc)),$(jobs))
 
 test: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) $(if $(needs_machine),machine) ## test: install, build, and test; with CI=1 every test, most of them under ASan and UBSan; T=tests/pure/test_plan.py runs that and nothing else
 ifeq ($(SANITIZE)$(T)$(if $(CI),,few),0)
 	@$(MAKE) --no-print-directory -j$$(nproc) $(in_sanitized) all
-	$(Q)make --no-print-directory $(in_sanitized) jobs=$(jobs_in_sanitized) test > $(O)/sanitize/test.log 2>&1 & trap "kill $$!" INT TERM; \
+	$(Q)setsid make --no-print-directory $(in_sanitized) jobs=$(jobs_in_sanitized) test > $(O)/sanitize/test.log 2>&1 & \
+	trap "kill -- -$$! 2> /dev/null" INT TERM HUP; \
 	$(pytest) $(asked) $(few); plain=$$?; wait $$!; sanitized=$$?; \
 	cat $(O)/sanitize/test.log; exit $$((plain | sanitized))
 else

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -12,7 +13,8 @@ import jsonschema
 import hosts
 import pytest
 from puppet import command
-from trees import ROOT, Tree
+from sessions import until
+from trees import LIBPERF, OURS, ROOT, Tree
 
 # One copy of the tree, which is built without sanitizers in CI.
 pytestmark = [pytest.mark.xdist_group("build"), pytest.mark.plain, pytest.mark.timeout(1860)]
@@ -146,6 +148,32 @@ def test_one_file_of_tests_is_run_and_nothing_else(tree):
         plan = tree.run("-n", "test", "SANITIZE=0", "MAKE=echo", environment={"CI": environment}).stdout
         assert ("-m 'not thorough'" not in plan) == ("-m plain" in plan) == ("SANITIZE=1" in plan) == whole
     assert "-m 'not plain'" in tree.run("-n", "test", "SANITIZE=1", environment={"CI": "1"}).stdout
+
+
+def has_ended(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_both_passes_end_when_they_are_interrupted(tree, tmp_path):
+    """The sanitized one is the first make in PATH, whose child does not end with it: pytest is the child of make's shell."""
+    (tree.path / tree.folder / "sanitize").mkdir(exist_ok=True)
+    child, begun = tmp_path / "child", tmp_path / "begun"
+    (tmp_path / "make").write_text(f"#!/bin/sh\necho failed so far\nsleep 600 &\necho $! > {child}\nwait\n")
+    (tmp_path / "make").chmod(0o755)
+    clean = {name: value for name, value in os.environ.items() if name not in OURS}
+    process = subprocess.Popen(["env", "--default-signal=INT", shutil.which("make"), f"O={tree.folder}", f"LIBPERF={LIBPERF}", "SANITIZE=0", "T=",
+                                "MAKE=true", "needs_machine=", f"pytest=touch {begun}; sleep 600; :", "test"],
+                               cwd=tree.path, env=clean | {"CI": "1", "PATH": f"{tmp_path}:{os.environ['PATH']}"}, start_new_session=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    until(lambda: begun.exists() and child.exists() and child.read_text().endswith("\n"))
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode and "failed so far" in said, said
+    until(lambda: has_ended(int(child.read_text())), lambda: f"{said}\nits child goes on")
 
 
 @pytest.mark.parametrize("target", ["test-inside", "test-lent", "test-rootless"])
