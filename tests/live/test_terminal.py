@@ -131,6 +131,13 @@ def test_with_times_a_metric_has_room_beside_its_count_in_80_columns():
     assert clocks and all(TIME.match(line) and "CPUs utilized" in line and len(line) <= 80 for line in clocks)
 
 
+def test_what_executions_had_in_common_keeps_its_columns_in_80_columns():
+    with Terminal(NHMTAP, "stat", "-r", "3", "-e", "page-faults,task-clock,context-switches", *command("spin=2", "exit=0"), columns=80) as seen:
+        seen.end()
+        rows = [line for line in seen.screen("-J").splitlines() if "(mean of 3" in line or "(identical in 3" in line]
+    assert len(rows) == 3 and {re.search("[a-z-]{5,} +[(]", line).start() for line in rows} == {21}, rows
+
+
 def test_counts_without_a_value_leave_no_empty_lines():
     """Nothing runs in a pattern's cgroups as long as there are none."""
     with Terminal(NHMTAP, "stat", "-G", "/nosuch*", "-a", "--duration", "0.1", columns=80) as seen:

@@ -74,11 +74,11 @@ static void make_room_beside(struct text *text)
 		text_add(text, "\n%*s", left < 0 ? 0 : left < used ? left : used, "");
 }
 
-/* The width of a number's column. Behind a time or a row's name it is narrower where a terminal is so narrow
- * that a metric would find no room beside the count. */
-static int number_width(const struct text *text)
+/* The width of a number's column. It is narrower where a terminal is so narrow that what stands beside the
+ * number would find no room: a metric if there is a time or a row's name before it, or a spread. */
+static int number_width(const struct text *text, bool spread)
 {
-	return text->used && text->width && text->width < 90 ? 13 : 24;
+	return (text->used || spread) && text->width && text->width < 90 ? 13 : 24;
 }
 
 static void count_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -96,7 +96,8 @@ static void count_table(struct text *text, const struct stream *stream, const js
 	else if (strcmp(status, "not_counted"))
 		row_grouped(integer(record, "scaled"), number, sizeof(number));
 	row_cell(json_object_get(record, "event"), event, sizeof(event));
-	text_add(text, explained ? "%*s %-6s %-17s" : "%*s %-6s %s", number_width(text), number, unit, event);
+	text_add(text, explained ? "%*s %-6s %-17s" : "%*s %-6s %s", number_width(text, false), number, unit,
+		 event);
 	if (*string(record, "why"))
 		text_add(text, "  (%s)", string(record, "why"));
 	if (!strcmp(status, "multiplexed")) {
@@ -145,10 +146,11 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 		row_grouped((json_int_t)(mean + 0.5), number, sizeof(number));
 	add_row_name(text, record);
 	if (derived)
-		text_add(text, "%*s %-6s %s, %s", number_width(text), number, "", string(record, "metric"),
-			 string(record, "unit"));
+		text_add(text, "%*s %-6s %s, %s", number_width(text, true), number, "",
+			 string(record, "metric"), string(record, "unit"));
 	else
-		text_add(text, "%*s %-6s %s", number_width(text), number, string(record, "unit"), event);
+		text_add(text, "%*s %-6s %s", number_width(text, true), number, string(record, "unit"),
+			 event);
 	add_spread(text, record);
 }
 
@@ -208,7 +210,7 @@ static void metric_table(struct text *text, const struct stream *stream, const j
 		shown_real(json_number_value(value), number, sizeof(number));
 	row_time(text, stream, record);
 	add_row_name(text, record);
-	text_add(text, "%*s %-6s %s, %s", number_width(text), number, "", string(record, "metric"),
+	text_add(text, "%*s %-6s %s, %s", number_width(text, false), number, "", string(record, "metric"),
 		 string(record, "unit"));
 	if (!value) {
 		text_add(text, ": %s", string(record, "why"));
