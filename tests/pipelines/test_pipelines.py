@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import pytest
+from jsonschema import Draft202012Validator
 from puppet import command
 from records import Result, parse
 from servers import Server, configured, until
@@ -130,6 +131,18 @@ def test_the_dashboards_queries_are_of_metrics_that_there_are(tmp_path):
     said("promtool", "check", "rules", f"{tmp_path}/rules.yml")
     number, missing = known_metrics(" ".join(queries()))
     assert number > 12 and not missing
+
+
+def test_the_dashboard_has_the_form_that_grafana_documents():
+    with open(f"{HERE}/grafana.schema.json", encoding="utf-8") as file:
+        schema = json.load(file)
+    Draft202012Validator.check_schema(schema)
+    Draft202012Validator(schema).validate(dashboard())
+    for panel in dashboard()["panels"]:
+        references = [target["refId"] for target in panel.get("targets", ())]
+        assert len(set(references)) == len(references)
+    declared = {variable["name"] for variable in dashboard()["templating"]["list"]}
+    assert set(re.findall(r"\$\{?([a-z]\w*)", json.dumps(dashboard()))) == declared
 
 
 def test_the_dashboards_panels_have_places_and_numbers_of_their_own():
