@@ -124,7 +124,8 @@ static __always_inline _Bool was_dropped(__u64 id)
 		head->newest = id;
 	__sync_fetch_and_add(&head->first_counts, 1);
 	stepped = head->stepped;
-	if (head->first_counts - stepped >= counts_step &&
+	/* Another CPU may step between the two loads: then the difference is negative. */
+	if ((__s64)(head->first_counts - stepped) >= (__s64)counts_step &&
 	    __sync_val_compare_and_swap(&head->stepped, stepped, head->first_counts) == stepped) {
 		head->newest_before = head->newest_then;
 		head->newest_then = head->newest;
