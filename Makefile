@@ -98,8 +98,8 @@ warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno
 sanitize_threads := -fsanitize=thread -Dfork=_Fork
 sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined) \
 	    $(if $(filter thread,$(SANITIZE)),$(sanitize_threads))
-# Two thirds of the time of a short run under ASan: a program with a fixed address does not relocate what ASan notes about
-# each global, and the search for leaks does not read the memory of a second runtime.
+# A short run under ASan takes two thirds of the time so: a program with a fixed address does not relocate what ASan notes
+# about each global, and the search for leaks does not read the memory of a second runtime.
 sanitize_link := $(if $(filter 1,$(SANITIZE)),-no-pie $(if $(findstring clang,$(CC)),,-static-libubsan))
 CFLAGS   ?= -O2 -g
 # Keeps the build folder's path out of the program, because the emulated machine's behaviour depends

@@ -57,8 +57,8 @@ static bool is_in_register(const Dwarf_Op *ops, size_t nr, int reg, __u64 *offse
 	return true;
 }
 
-/* Whether the location has the register for the variable, or for those of its bytes that begin at `inside`,
- * as for the pointer of a slice. */
+/* Whether the location says that the variable is in the register, or those of its bytes that begin at
+ * `inside`, as the pointer of a slice. */
 static bool has_register(const Dwarf_Op *ops, size_t nr, int reg, __u64 *inside, __u64 *offset)
 {
 	size_t first = 0;

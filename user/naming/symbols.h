@@ -13,8 +13,8 @@ struct found_symbol {
 	__u64 address; /* the sort key, so it must be the first member */
 	__u64 end;     /* first address after it; equal to `address` if not known */
 	__u32 name;    /* offset in `strings`; "": the function has none */
-	/* If two overlap, the higher order applies; if equal, the one that begins later. A map of 64 MiB has
-	 * fewer than 2^28. */
+	/* If two overlap, the higher order applies; if equal, the one that begins later. It is the line of a
+	 * map, which may be of 64 MiB by default, or the record of a dump of 4 GiB, of at least 16 bytes. */
 	__u32 order : 28;
 	__u32 weak : 1, local : 1, label : 1;
 	__u32 indirect : 1; /* the code chooses a function when the file is loaded */
