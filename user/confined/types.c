@@ -654,10 +654,9 @@ static int by_address(const void *a, const void *b)
 static void add_addresses(struct lines *lines, const Elf_Data *table, const struct table_part *parts,
 			  size_t nr)
 {
-	size_t room = 0;
+	size_t room = 0, next = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		size_t next = i;
 		__u64 end = table->d_size;
 
 		while (next < nr && parts[next].begin == parts[i].begin)
