@@ -69,6 +69,14 @@ def test_variables_have_the_types_and_fields_of_their_declarations(nhmtap, tmp_p
     assert account["typed"] + sum(account["untyped"].values()) == account["named"] + sum(account["unnamed"].values())
 
 
+def test_a_type_that_is_not_read_is_not_said_to_have_no_name(nhmtap, tmp_path, compiled):
+    """Units of types are not read from a .dwp file."""
+    program = compiled("fields", "-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section")
+    subprocess.run("dwp -e fields -o fields.dwp && rm *.dwo", shell=True, check=True, cwd=program.parent)
+    entries, _ = faults(nhmtap, tmp_path, program, "store", "main")
+    assert sorted(e["data_type"] for e in entries if "data_type" in e) == ["double", "function*", "number[]", "struct (unknown)*"]
+
+
 def test_variables_are_found_among_many_files_of_split_dwarf(nhmtap, tmp_path):
     """Only those files are opened that may have a variable: a request opens 16 at most, and there may be thousands."""
     names = [f"own_{i}" for i in range(40)]

@@ -171,7 +171,10 @@ static void add_type(struct lines *lines, Dwarf_Die type, char *text, int depth)
 		add_text(text, "function");
 	} else {
 		add_text(text, word_of(tag));
-		add_text(text, name ? name : "(unnamed)");
+		/* What stands for a type in another unit has no name, but the type may have one. */
+		add_text(text, name				       ? name
+			       : dwarf_hasattr(&type, DW_AT_signature) ? "(unknown)"
+								       : "(unnamed)");
 	}
 }
 
