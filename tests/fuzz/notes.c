@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 					     .path = paths[data[6] % 8],
 					     .comm = comms[data[2] % 4],
 					     .build_id = {data[7] & 3},
-					     .build_id_size = data[7] & 4 ? BUILD_ID_MAX : 0,
+					     .build_id_size = data[7] & 4 ? MAPPED_BUILD_ID_MAX : 0,
 					     .device = 1,
 					     .inode = data[7] >> 4};
 		struct spot spot;

@@ -227,7 +227,9 @@ void write_session_end(struct run *run, const char *reason, int status)
 	struct session *session = &run->session;
 	json_t *end;
 
-	session_tell_last(session);
+	/* A run that never began leaves what files hold, so nothing may be flushed. */
+	if (timespec_is_set(&session->began))
+		session_tell_last(session);
 	end = end_base(reason, &session->began);
 	json_object_set_new(end, "exit_status", json_integer(status));
 	if (session->child.pid)
