@@ -171,10 +171,10 @@ def detailed(tmp_path):
 def lacks_lines_but_no_names(result, programs):
     names = result.one("end")["names"]
     assert "memory for names" in names["lines_why"] and names["unnamed"]["no_room"] == names["unnamed"]["failed"] == 0
-    # Each function has its name, with lines or without.
+    # Each function has its name, with lines or without, unless others had so many keys that the smaller ones were summed up.
     named = {frame["module"] for record in result.records for frame in record.get("frames", ())
              if frame.get("symbol") == "touch" and frame.get("module")}
-    return named >= set(programs)
+    return named >= set(programs) or any("rest" in record for record in result.records)
 
 
 @pytest.mark.plain

@@ -193,9 +193,9 @@ int packer_end(struct packer *packer)
 		return 0;
 	if (write(packer->end, &one, sizeof(one)) < 0)
 		return errno;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until); /* the other clock may be set meanwhile */
 	until.tv_sec += END_S;
-	if (pthread_timedjoin_np(packer->thread, NULL, &until))
+	if (pthread_clockjoin_np(packer->thread, NULL, CLOCK_MONOTONIC, &until))
 		return ETIMEDOUT; /* the thread may still use it */
 	err = packer->error;
 	release(packer);
