@@ -145,8 +145,7 @@ struct clickhouse {
 	struct native_block block;
 	struct field_slot slots[FIELDS_MOST];
 	struct known_code codes[KNOWN_CODES];
-	json_t *start; /* that these are of; NULL: it has none */
-	const json_t *host, *model, *container;
+	struct flattened_run run;
 	__u64 since_ns; /* when the block's first row was put, CLOCK_MONOTONIC */
 	bool any;	/* a block was written */
 };
@@ -255,35 +254,23 @@ static int write_block(struct stream *stream)
 	return err;
 }
 
-static void learn_resource(struct clickhouse *own, json_t *start)
-{
-	const json_t *resource = json_object_get(start, "resource");
-
-	json_decref(own->start);
-	own->start = json_incref(start);
-	own->host = json_object_get(resource, "host.name");
-	own->model = json_object_get(resource, "host.emulated.model");
-	own->container = json_object_get(resource, "container.id");
-}
-
 /* Columns that have no value yet get the run's. */
 static int end_row(struct stream *stream, struct clickhouse *own, __u64 time_ns)
 {
 	struct native_block *block = &own->block;
 	size_t bytes = 0;
 
-	if (own->start != stream->start)
-		learn_resource(own, stream->start);
+	flatten_run(&own->run, stream->start);
 	native_put_text(block, RUN_ID, stream->run_id, sizeof(stream->run_id) - 1);
 	native_put_number(block, SEQ, stream->records++);
 	if (stream->activity)
 		native_put_text(block, ACTIVITY, stream->activity, strlen(stream->activity));
 	native_put_number(block, TIME_NS, time_ns);
 	native_put_number(block, TIME_MS, time_ns / 1000000);
-	put_member(block, "host.emulated.model", own->model);
-	put_member(block, "container.id", own->container);
-	if (own->host)
-		put_value(block, HOST, own->host);
+	put_member(block, "host.emulated.model", own->run.model);
+	put_member(block, "container.id", own->run.container);
+	if (own->run.host)
+		put_value(block, HOST, own->run.host);
 	if (!block->rows)
 		own->since_ns = clock_ns(CLOCK_MONOTONIC);
 	native_end_row(block);
@@ -491,7 +478,7 @@ static void release(struct stream *stream)
 		return;
 	for (size_t i = 0; i < KNOWN_CODES; i++)
 		json_decref(own->codes[i].code);
-	json_decref(own->start);
+	flatten_run(&own->run, NULL);
 	native_release(&own->block);
 	free(own);
 }

@@ -32,8 +32,7 @@ struct code_text {
 /* The format's own state. */
 struct flat_own {
 	json_t *totals; /* of each series; NULL: none yet */
-	json_t *start;	/* that these are of; NULL: it has none */
-	json_t *host, *model, *container;
+	struct flattened_run run;
 	struct code_text codes[CODE_TEXTS];
 };
 
@@ -46,25 +45,13 @@ static struct flat_own *own_of(struct stream *stream)
 
 /* --- what all lines of a record have ---------------------------------------------------------- */
 
-static void learn_resource(struct flat_own *own, json_t *start)
-{
-	const json_t *resource = json_object_get(start, "resource");
-
-	json_decref(own->start);
-	own->start = json_incref(start);
-	own->host = json_object_get(resource, "host.name");
-	own->model = json_object_get(resource, "host.emulated.model");
-	own->container = json_object_get(resource, "container.id");
-}
-
 /* The first members of a line. `contained`: the container is told by others. */
 static void envelope(struct stream *stream, __u64 time_ns, const double *interval_ms, bool contained,
 		     struct fields *fields)
 {
 	struct flat_own *own = own_of(stream);
 
-	if (own->start != stream->start)
-		learn_resource(own, stream->start);
+	flatten_run(&own->run, stream->start);
 	fields_text(fields, "type", "flat", strlen("flat"));
 	fields_text(fields, "schema_version", SCHEMA_VERSION, strlen(SCHEMA_VERSION));
 	fields_time(fields, "time", time_ns);
@@ -74,10 +61,10 @@ static void envelope(struct stream *stream, __u64 time_ns, const double *interva
 	fields_number(fields, "time_unix_ms", time_ns / 1000000);
 	if (interval_ms)
 		fields_value(fields, "interval_ms", json_real(*interval_ms));
-	fields_value(fields, "host.name", json_incref(own->host));
-	fields_value(fields, "host.emulated.model", json_incref(own->model));
+	fields_value(fields, "host.name", json_incref(own->run.host));
+	fields_value(fields, "host.emulated.model", json_incref(own->run.model));
 	if (!contained)
-		fields_value(fields, "container.id", json_incref(own->container));
+		fields_value(fields, "container.id", json_incref(own->run.container));
 }
 
 static struct flat begin(struct stream *stream, const json_t *record)
@@ -306,7 +293,7 @@ static void release(struct stream *stream)
 		json_decref(own->codes[i].code);
 		free(own->codes[i].text.text);
 	}
-	json_decref(own->start);
+	flatten_run(&own->run, NULL);
 	json_decref(own->totals);
 	free(own);
 }

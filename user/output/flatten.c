@@ -248,6 +248,20 @@ int flatten_losses(const json_t *record, int (*take)(void *context, const struct
 	return err;
 }
 
+void flatten_run(struct flattened_run *run, json_t *start)
+{
+	const json_t *resource;
+
+	if (run->start == start)
+		return;
+	resource = json_object_get(start, "resource");
+	json_decref(run->start);
+	run->start = json_incref(start);
+	run->host = json_object_get(resource, "host.name");
+	run->model = json_object_get(resource, "host.emulated.model");
+	run->container = json_object_get(resource, "container.id");
+}
+
 struct flattened_time flatten_time(const json_t *record)
 {
 	__u64 length = integer(record, "duration_ns"), start = moment(record, "start_time"),

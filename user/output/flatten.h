@@ -33,6 +33,17 @@ int flatten_losses(const json_t *record, int (*take)(void *context, const struct
 #define CODE_MEMBER_ROOM 80
 const char *flatten_code_member(const char *name, const char *member, char *buffer);
 
+/* What all rows of a run have. The start record is held; the others are members of it, NULL where it lacks
+ * them. */
+struct flattened_run {
+	json_t *start;
+	json_t *host, *model, *container;
+};
+
+/* Takes the members of a start record in place of those of the one before, if it is another. The owner
+ * releases it with NULL. */
+void flatten_run(struct flattened_run *run, json_t *start);
+
 /* When the rows of a record were: at the end of its interval, when the sample was taken, or else now. */
 struct flattened_time {
 	struct timespec at;
