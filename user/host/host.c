@@ -183,16 +183,6 @@ static void read_privileges(struct host *host)
 	}
 }
 
-static void read_container(struct host *host)
-{
-	char text[4096], *rest = text, *line;
-
-	if (slurp(host, text, sizeof(text), "/proc/self/cgroup") <= 0)
-		return;
-	while (!host->container_id[0] && (line = strsep(&rest, "\n")))
-		strcpy(host->container_id, cgroup_owner(line).container_id);
-}
-
 /* Whether a list separated by ',' contains a word. */
 static bool has_word(const char *list, const char *word)
 {
@@ -279,8 +269,9 @@ static __u64 least_limit(const struct host *host, const char *mount, const char 
 	return least;
 }
 
-/* By cgroups(7), a line is NUMBER:CONTROLLERS:PATH, and that of version 2 names no controllers. */
-static void read_memory_limit(struct host *host)
+/* What the cgroups tell that this process is in: its container, and the limit of its memory. By cgroups(7), a
+ * line is NUMBER:CONTROLLERS:PATH, and that of version 2 names no controllers. */
+static void read_own_cgroups(struct host *host)
 {
 	bool first = host->memory_v1[0];
 	char text[4096], *rest = text, *line;
@@ -288,8 +279,12 @@ static void read_memory_limit(struct host *host)
 	if (slurp(host, text, sizeof(text), "/proc/self/cgroup") <= 0)
 		return;
 	while ((line = strsep(&rest, "\n"))) {
-		const char *controllers = (strsep(&line, ":"), strsep(&line, ":"));
+		const char *controllers;
 
+		if (!host->container_id[0])
+			strcpy(host->container_id, cgroup_owner(line).container_id);
+		strsep(&line, ":");
+		controllers = strsep(&line, ":");
 		if (!line || (first ? !has_word(controllers, "memory") : *controllers))
 			continue;
 		host->memory_limit = first ? least_limit(host, host->memory_v1, "memory.limit_in_bytes", line)
@@ -396,9 +391,8 @@ int host_gather(struct host *host, const char *root)
 	see_sysctls(host);
 	host->btf = slurp(host, text, sizeof(text), "/sys/kernel/btf/vmlinux") > 0;
 	read_privileges(host);
-	read_container(host);
 	read_cgroup_mounts(host);
-	read_memory_limit(host);
+	read_own_cgroups(host);
 	host->cgroups = cgroups_new(host->cgroup_mount);
 	return 0;
 }
