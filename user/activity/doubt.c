@@ -30,10 +30,8 @@ void doubts_release(struct doubts *doubts)
 	free(doubts);
 }
 
-static struct count *counts_of_row(struct activity *activity, size_t row)
+static struct count *counts_of_row(struct doubts *doubts, size_t nr, size_t row)
 {
-	size_t nr = activity->plan.events.nr;
-	struct doubts *doubts = activity->doubts;
 
 	if (!doubts->told)
 		doubts->told = xcalloc(nr, sizeof(*doubts->told));
@@ -107,9 +105,9 @@ static bool is_of_programs(const struct activity *activity)
 	return !target->cpus_given && !target_in_cgroups(target);
 }
 
-static struct suspect suspect_of(const struct activity *activity, size_t i, const struct count *count)
+static struct suspect suspect_of(const struct activity *activity, const struct event *event,
+				 const struct count *count)
 {
-	const struct event *event = &activity->plan.events.list[i];
 	unsigned int sides = sides_counted(&event->attr);
 
 	return (struct suspect){
@@ -123,19 +121,19 @@ static struct suspect suspect_of(const struct activity *activity, size_t i, cons
 
 /* Whether counts are compared with the time in which CPUs were not idle. Those of several rows begin at other
  * times. */
-static bool is_compared_with_idle(const struct activity *activity)
+static bool is_compared_with_idle(const struct activity *activity, const struct events *events)
 {
 	const struct target *target = &activity->plan.target;
 	bool any = false;
 
-	for (size_t i = 0; i < activity->plan.events.nr; i++)
-		any = any || kind_of(&activity->plan.events.list[i]) != COUNTS_OTHERS;
+	for (size_t i = 0; i < events->nr; i++)
+		any = any || kind_of(&events->list[i]) != COUNTS_OTHERS;
 	return any && target->cpus_given && !target->per && !target_in_cgroups(target);
 }
 
-static void begin_stretch(struct activity *activity)
+static void begin_stretch(struct activity *activity, const struct events *events)
 {
-	if (is_compared_with_idle(activity))
+	if (is_compared_with_idle(activity, events))
 		idle_read(&activity->doubts->idle);
 }
 
@@ -143,16 +141,16 @@ void doubt_begin(struct activity *activity)
 {
 	if (!activity->doubts)
 		activity->doubts = xcalloc(1, sizeof(*activity->doubts));
-	begin_stretch(activity);
+	begin_stretch(activity, &activity->plan.events);
 }
 
 /* For how long CPUs were not idle in a stretch of which a count is, at least; 0: not known. */
-static __u64 busy_of(const struct activity *activity, const struct count *count)
+static __u64 busy_of(const struct activity *activity, const struct events *events, const struct count *count)
 {
 	const struct target *target = &activity->plan.target;
 	double nr = cpus_count(&target->cpus), idle;
 
-	if (!is_compared_with_idle(activity) || count_is_estimate(count))
+	if (!is_compared_with_idle(activity, events) || count_is_estimate(count))
 		return 0;
 	idle = idle_beyond(&activity->doubts->idle, &target->cpus) + nr / sysconf(_SC_CLK_TCK);
 	return fmax(0, count->running_ns - 1e9 * idle);
@@ -160,22 +158,22 @@ static __u64 busy_of(const struct activity *activity, const struct count *count)
 
 /* --- judging ---------------------------------------------------------------------------------- */
 
-static bool judge(const struct activity *activity, size_t i, const struct count *counts, char *why,
-		  size_t size)
+static bool judge(const struct activity *activity, const struct events *events, size_t i,
+		  const struct count *counts, char *why, size_t size)
 {
-	struct suspect one = suspect_of(activity, i, &counts[i]);
+	struct suspect one = suspect_of(activity, &events->list[i], &counts[i]);
 	__u64 busy;
 
 	if (one.kind == COUNTS_OTHERS)
 		return false;
-	for (size_t j = 0; j < activity->plan.events.nr; j++) {
-		struct suspect other = suspect_of(activity, j, &counts[j]);
+	for (size_t j = 0; j < events->nr; j++) {
+		struct suspect other = suspect_of(activity, &events->list[j], &counts[j]);
 
 		if (j != i && implausible_pair(&one, &other, why, size))
 			return true;
 	}
 	/* CPUs may count while they are idle, too, but not less than what runs on them. */
-	busy = one.sides & 0xb ? 0 : busy_of(activity, &one.count);
+	busy = one.sides & 0xb ? 0 : busy_of(activity, events, &one.count);
 	if (one.count.value < busy) {
 		one.busy = true;
 		one.count.enabled_ns = one.count.running_ns = busy;
@@ -196,27 +194,28 @@ static bool is_long_enough(const struct activity *activity, const struct count *
 	return false;
 }
 
-int doubt_counts(struct activity *activity, size_t row, const struct count *since, bool last)
+int doubt_counts(struct activity *activity, const struct events *events, size_t row,
+		 const struct count *since, bool last)
 {
-	size_t nr = activity->plan.events.nr;
+	size_t nr = events->nr;
 	struct count *counts;
 	char why[300];
 	int err = 0;
 
 	if (activity->plan.target.by_switches || activity->plan.target.by_samples || !nr)
 		return 0;
-	counts = counts_of_row(activity, row);
+	counts = counts_of_row(activity->doubts, nr, row);
 	for (size_t i = 0; i < nr; i++)
 		count_add(&counts[i], &since[i]);
 	if (!last && !is_long_enough(activity, counts, nr))
 		return 0;
 	for (size_t i = 0; i < nr && !err; i++) {
-		if (activity->doubts->told[i] || !judge(activity, i, counts, why, sizeof(why)))
+		if (activity->doubts->told[i] || !judge(activity, events, i, counts, why, sizeof(why)))
 			continue;
 		activity->doubts->told[i] = true;
-		err = warn_of_doubt(activity, activity->plan.events.list[i].name, why);
+		err = warn_of_doubt(activity, events->list[i].name, why);
 	}
 	memset(counts, 0, nr * sizeof(*counts));
-	begin_stretch(activity);
+	begin_stretch(activity, events);
 	return err;
 }

@@ -12,8 +12,9 @@ struct doubts;
 /* Must be called when counting begins, of each execution. */
 void doubt_begin(struct activity *activity);
 
-/* Looks at what the events of a row, always as many, have counted since the last call. `last`: no more will
- * come. Warns once of an event. Returns 0 or -errno of the sink. */
-int doubt_counts(struct activity *activity, size_t row, const struct count *since, bool last);
+/* Looks at what these events, the same in each call, have counted in a row since the last call. `last`: no
+ * more will come. Warns once of an event. Returns 0 or -errno of the sink. */
+int doubt_counts(struct activity *activity, const struct events *events, size_t row,
+		 const struct count *since, bool last);
 
 void doubts_release(struct doubts *doubts);

@@ -1217,7 +1217,7 @@ static int doubt_sampled(struct activity *activity, const struct count *found, c
 
 	for (size_t i = 0; i < nr; i++)
 		counts[sampled[i].index] = found[i];
-	err = doubt_counts(activity, 0, counts, last);
+	err = doubt_counts(activity, &activity->plan.events, 0, counts, last);
 	free(counts);
 	return err;
 }

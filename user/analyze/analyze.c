@@ -552,7 +552,7 @@ static void as_one(struct count *sum)
 static int doubt_groups(struct activity *activity, size_t row, const struct count *counts, bool last)
 {
 	const struct analysis *analysis = activity->state;
-	const struct events own = activity->plan.events, *all = &analysis->all;
+	const struct events *all = &analysis->all;
 	struct count *sums = xcalloc(all->nr + 1, sizeof(*sums));
 	int err;
 
@@ -568,9 +568,7 @@ static int doubt_groups(struct activity *activity, size_t row, const struct coun
 	}
 	for (size_t i = 0; i < all->nr; i++)
 		as_one(&sums[i]);
-	activity->plan.events = *all;
-	err = doubt_counts(activity, row, sums, last);
-	activity->plan.events = own;
+	err = doubt_counts(activity, all, row, sums, last);
 	free(sums);
 	return err;
 }

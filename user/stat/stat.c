@@ -356,7 +356,7 @@ static int stat_report(struct activity *activity, bool last)
 		if (tally_has(&stat->tally, &stat->tally.rows[r]))
 			err = report_row(activity, &stat->tally.rows[r]);
 	for (size_t r = 0; r < stat->tally.nr && !err && !activity_cut(activity); r++)
-		err = doubt_counts(activity, r, stat->tally.rows[r].since, last);
+		err = doubt_counts(activity, &activity->plan.events, r, stat->tally.rows[r].since, last);
 	if (!last)
 		return err;
 	add_summaries(stat, &activity->plan);
