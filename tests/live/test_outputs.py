@@ -12,10 +12,13 @@ import time
 
 import jsonschema
 import pytest
+from puppet import Puppet, pinned
 from records import Result, parse, validator
 from sessions import DAY, Session, config_schema, faults, is_blocked, until
 
 PAGE = 4096
+# Samples: RING_SAMPLES_MOST of bpf/shared.h is that of a CPU's ring.
+HALF_A_RING = 1 << 15
 
 
 class Reader:
@@ -133,6 +136,31 @@ def test_single_samples_that_find_no_room_are_counted_and_stay_in_the_tables(nhm
     assert sum(told["stream"].values()) == told["samples"]["aggregated"] >= 1000
     assert sum(gap["types"]["sample"] for gap in gaps) == told["stream"]["queue_full"]
     assert {gap["cause"] for gap in gaps} == {"queue_full"}
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_gap_tells_what_missing_samples_stood_for(nhmtap, tmp_path, started, reader, beside):
+    """One page is read of what is written while more than half of a ring comes at once, so most of what is kept of it finds
+    no room. The event is a page fault, and its table counts each."""
+    more = ["-o", "-", "-o", tmp_path / "beside"] if beside else []
+    with Puppet(before=pinned()) as puppet:
+        process = started(nhmtap.command("stream", "--adaptive", "-e", "page-faults:u", "-c", 1, "--fields", "addr", "--queue",
+                                         8192, *more, "-p", puppet.pid), stdout=reader.other)
+        reader.text = os.read(reader.end, 64)  # it has begun
+        process.send_signal(signal.SIGSTOP)
+        puppet.do(f"faults={HALF_A_RING + 5000}")
+        process.send_signal(signal.SIGCONT)
+    result = Result(0, reader.rest(), "")
+    assert process.wait(timeout=60) == 0
+    end, gaps, samples = result.one("end"), result.of("gap"), result.of("sample")
+    assert result.one("stream")["value"] == end["samples"]["aggregated"] >= HALF_A_RING + 5000
+    records = sum(gap["types"]["sample"] for gap in gaps)
+    assert sum(gap["missing"] for gap in gaps) > records + HALF_A_RING // 4
+    whole = sum(gap["missing"] for gap in gaps) + sum(r.get("every", 1) for r in samples)
+    lost = sum(r["missing"] for r in result.of("lost"))
+    assert records + len(samples) + end["stream"]["left_out"] + lost == end["samples"]["aggregated"]
+    # Of the last samples, which the puppet's end takes, none may have been kept.
+    assert abs(whole + lost - end["samples"]["aggregated"]) < 500
 
 
 @pytest.fixture

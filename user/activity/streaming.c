@@ -267,15 +267,15 @@ static void add_owner(const struct streaming *streaming, struct fields *fields, 
 }
 
 /* Whether there is room for a sample or branch in the queues, perhaps once what waits there has been written.
- */
-static bool has_room(const struct activity *activity, const char *type, int *err)
+ * `every`: see struct fields. */
+static bool has_room(const struct activity *activity, const char *type, unsigned int every, int *err)
 {
 	struct session *session = activity->session;
 
 	if (session_has_room(session, activity->name))
 		return true;
 	*err = session_flush(session);
-	return !*err && session_takes_single(session, type, activity->name);
+	return !*err && session_takes_single(session, type, activity->name, every);
 }
 
 static const void *extra_of(const struct streaming *streaming, const void *key, enum ring_extra extra)
@@ -398,10 +398,10 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 			unsigned int every, const __u32 *codes)
 {
 	const struct host *host = &streaming->activity->session->host;
-	struct fields fields = {.nr = 0};
+	struct fields fields = {.every = every};
 	int err = 0;
 
-	if (!has_room(streaming->activity, "sample", &err)) {
+	if (!has_room(streaming->activity, "sample", every, &err)) {
 		streaming->unwritten++;
 		return err;
 	}
@@ -688,7 +688,7 @@ static int write_branch(struct streaming *streaming, const struct traced *traced
 	struct fields fields = {.nr = 0};
 	int err = 0;
 
-	if (!has_room(streaming->activity, "traced", &err)) {
+	if (!has_room(streaming->activity, "traced", 1, &err)) {
 		streaming->unwritten++;
 		return err;
 	}

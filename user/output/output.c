@@ -587,7 +587,7 @@ static void begin_type(struct gap *gap, const char *type)
 	gap->literal = NULL;
 }
 
-void stream_miss(struct stream *stream, const char *type)
+void stream_miss(struct stream *stream, const char *type, unsigned int every)
 {
 	struct gap *gap = &stream->gap;
 
@@ -595,6 +595,14 @@ void stream_miss(struct stream *stream, const char *type)
 	if (!gap->last_type || strcmp(gap->last_type, type))
 		begin_type(gap, type);
 	gap->last_nr++;
+	gap->beyond += gap_beyond(every);
+}
+
+/* Tells how many samples the missing records stood for, where it is more than their number. */
+static void add_weight(json_t *record, json_t *types, __u64 beyond)
+{
+	if (beyond)
+		json_object_set_new(record, "missing", json_integer(integer(types, "sample") + beyond));
 }
 
 void stream_tell_gap(struct stream *stream)
@@ -613,6 +621,7 @@ void stream_tell_gap(struct stream *stream)
 	record = json_pack("{s:s, s:s, s:o, s:o, s:I}", "type", "gap", "cause",
 			   gap.stopped ? gap.stopped : "queue_full", "since", value_time(&gap.since), "until",
 			   value_time(&gap.until), "records", (json_int_t)gap.records);
+	add_weight(record, gap.types, gap.beyond);
 	if (gap.types)
 		json_object_set_new(record, "types", gap.types);
 	if (gap.stopped)
@@ -661,12 +670,12 @@ void stream_finish(struct stream *stream, bool last)
 	stream->since = now;
 }
 
-static bool let_in(struct stream *stream, const char *type, const char *activity)
+static bool let_in(struct stream *stream, const char *type, const char *activity, unsigned int every)
 {
 	if (!stream_takes(stream, activity) || (stream->types && !has_text(stream->types, type)))
 		return false;
 	if (!is_let_in(stream, type)) {
-		stream_miss(stream, type);
+		stream_miss(stream, type, every);
 		return false;
 	}
 	/* If the disk is still full, the gap is reported later, once it no longer is. */
@@ -690,7 +699,7 @@ int stream_write(struct stream *stream, json_t *record, const char *activity)
 		open_list(record);
 		remember(stream, record, activity);
 	}
-	if (let_in(stream, json_string_value(json_object_get(record, "type")), activity))
+	if (let_in(stream, json_string_value(json_object_get(record, "type")), activity, 0))
 		return write_record(stream, record, activity);
 	json_decref(record);
 	return -stream->sink.error;
@@ -701,7 +710,7 @@ int stream_write_fields(struct stream *stream, const char *type, const struct fi
 {
 	json_t *record;
 
-	if (!let_in(stream, type, activity)) {
+	if (!let_in(stream, type, activity, fields->every)) {
 		if (!stream->activities && !stream->types)
 			stream->gap.literal = type;
 		return -stream->sink.error;
@@ -791,10 +800,22 @@ json_t *stream_take_news(struct stream *stream, bool last)
 	return record;
 }
 
-/* The types of the records in a text of lines, each with its number. */
-static json_t *types_of(const char *text, size_t size)
+/* The number in a line's member `every`; 0: it has none. No text can look like it: its quotes are escaped. */
+static unsigned int every_of(const char *line, const char *end)
+{
+	static const char member[] = ",\"every\":";
+	const char *at = memmem(line, end - line, member, strlen(member));
+
+	return at ? strtoul(at + strlen(member), NULL, 10) : 0;
+}
+
+/* The types of the records in a text of lines, each with its number; and what samples stood for, as in struct
+ * gap. */
+static json_t *types_of(const char *text, size_t size, __u64 *beyond)
 {
 	json_t *types = json_object();
+
+	*beyond = 0;
 
 	for (const char *line = text, *end; line < text + size; line = end + 1) {
 		char type[32];
@@ -806,6 +827,7 @@ static json_t *types_of(const char *text, size_t size)
 			json_object_set_new(
 				types, type,
 				json_integer(json_integer_value(json_object_get(types, type)) + 1));
+		*beyond += gap_beyond(every_of(line, end));
 	}
 	return types;
 }
@@ -816,7 +838,8 @@ json_t *stream_lost(struct stream *stream, const char *why)
 	const char *name = sink->path ? sink->path : "stdout";
 	unsigned long long records = sink_records(sink);
 	struct timespec now;
-	json_t *lost;
+	json_t *lost, *types;
+	__u64 beyond;
 
 	if (!records)
 		return NULL;
@@ -826,9 +849,11 @@ json_t *stream_lost(struct stream *stream, const char *why)
 	lost = json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:o}", "type", "gap", "cause", "removed", "since",
 			 value_time(&stream->leaving.since), "until", value_time(&now), "records",
 			 (json_int_t)records, "why", value_text(why, 160), "output", value_text(name, 1024));
-	if (stream->format->lines)
-		json_object_set_new(lost, "types",
-				    types_of(queue_unwritten(&sink->queue), queue_left(&sink->queue)));
+	if (stream->format->lines) {
+		types = types_of(queue_unwritten(&sink->queue), queue_left(&sink->queue), &beyond);
+		add_weight(lost, types, beyond);
+		json_object_set_new(lost, "types", types);
+	}
 	return lost;
 }
 

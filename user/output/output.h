@@ -121,6 +121,7 @@ struct gap {
 	json_t *types;	       /* {type: number dropped}; NULL: none was dropped */
 	const char *last_type; /* type of the last one dropped, mostly that of the next one too; NULL: none */
 	__u64 last_nr;	       /* how many of last_type, not yet added to `types` */
+	__u64 beyond;	       /* samples that records of samples stood for, beyond one each */
 	const char *literal;   /* the literal that stream_write_fields() got for last_type; NULL: not known */
 	const char
 		*stopped; /* cause for which the output stood still, even if nothing was dropped; else NULL */
@@ -238,14 +239,22 @@ int stream_write(struct stream *stream, json_t *record, const char *activity);
 int stream_write_fields(struct stream *stream, const char *type, const struct fields *fields,
 			const char *activity);
 
+/* The samples for which a record stands (--adaptive) beyond one. `every`: see struct fields. */
+static inline unsigned int gap_beyond(unsigned int every)
+{
+	return every ? every - 1 : 0;
+}
+
 /* Fast path for a stream that nobody reads: if the stream is dropping records of this very type, counts one
- * more. Returns false, and does nothing, if it is not. */
-static inline bool stream_misses_likewise(struct stream *stream, const char *literal)
+ * more, which stands for `every` samples (see struct fields). Returns false, and does nothing, if it is not.
+ */
+static inline bool stream_misses_likewise(struct stream *stream, const char *literal, unsigned int every)
 {
 	if (stream->gap.literal != literal || stream->admits != ADMIT_NONE || stream->ending)
 		return false;
 	stream->gap.records++;
 	stream->gap.last_nr++;
+	stream->gap.beyond += gap_beyond(every);
 	return true;
 }
 
@@ -260,8 +269,8 @@ bool stream_has_room(const struct stream *stream);
 void stream_begin_interval(struct stream *stream, bool last);
 void stream_end_interval(struct stream *stream);
 
-/* Counts a record of this type as dropped. */
-void stream_miss(struct stream *stream, const char *type);
+/* Counts a record of this type as dropped, which stands for `every` samples (see struct fields). */
+void stream_miss(struct stream *stream, const char *type, unsigned int every);
 
 /* Writes a gap record if records were dropped since the last one. */
 void stream_tell_gap(struct stream *stream);

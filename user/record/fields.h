@@ -40,6 +40,7 @@ struct field {
 /* Starts with nr 0. Texts, buckets and names are borrowed; the list owns references to the values. */
 struct fields {
 	size_t nr;
+	unsigned int every; /* how many samples the record of one stands for; 0: it is no such record, or 1 */
 	struct field list[FIELDS_MOST];
 };
 

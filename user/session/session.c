@@ -52,7 +52,7 @@ int session_write_fields(struct session *session, const char *type, const struct
 
 	for (size_t i = 0; i < session->nr_streams; i++) {
 		struct stream *stream = &session->streams[i];
-		bool missed = !stream->aside && stream_misses_likewise(stream, type);
+		bool missed = !stream->aside && stream_misses_likewise(stream, type, fields->every);
 
 		if (stream->aside)
 			continue;
@@ -87,13 +87,13 @@ bool session_has_room(const struct session *session, const char *activity)
 	return !any;
 }
 
-bool session_takes_single(struct session *session, const char *type, const char *activity)
+bool session_takes_single(struct session *session, const char *type, const char *activity, unsigned int every)
 {
 	if (session_has_room(session, activity))
 		return true;
 	for (size_t i = 0; i < session->nr_streams; i++)
 		if (stream_takes(&session->streams[i], activity))
-			stream_miss(&session->streams[i], type);
+			stream_miss(&session->streams[i], type, every);
 	return false;
 }
 

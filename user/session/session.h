@@ -73,9 +73,10 @@ bool session_has_room(const struct session *session, const char *activity);
 /* Whether at least half of the room of one of these streams is taken. */
 bool session_is_filling(const struct session *session, const char *activity);
 
-/* Whether there is room for a single sample or branch, as a record of this type. If not, each stream counts
- * it as missed. */
-bool session_takes_single(struct session *session, const char *type, const char *activity);
+/* Whether there is room for a single sample or branch, as a record of this type, which stands for `every`
+ * samples (see struct fields). If not, each stream counts it as missed. */
+bool session_takes_single(struct session *session, const char *type, const char *activity,
+			  unsigned int every);
 
 /* To be called before and after the records of an interval; see stream_begin_interval(). */
 void session_begin_interval(struct session *session, bool last);
