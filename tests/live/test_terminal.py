@@ -88,6 +88,41 @@ def test_reading_a_large_stream_says_how_much_is_read(nhmtap, tmp_path, reads, w
         assert "read" not in seen.everything()
 
 
+# --- what to try next -------------------------------------------------------------------------------
+
+NEXT = re.compile(r"^# next: (.*)$", re.M)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Records without stacks, and with them."""
+    folder = tmp_path_factory.mktemp("stored")
+    for name, options in (("functions", []), ("stacks", ["-g"])):
+        subprocess.run([NHMTAP, "profile", *FAULTS, *options, "-o", folder / name, "--", *command("faults=100", "exit=0")], check=True)
+    return folder
+
+
+@pytest.mark.parametrize("options, tells", [
+    ("stat -e page-faults -I 50", "nhmtap profile, or profile -e EVENT, says in which functions"),
+    ("profile -e page-faults -c 1", "nhmtap profile -g says who calls them"),
+    ("profile -e page-faults -c 1 -g", "with -o FILE, nhmtap report FILE makes a page with its flame graph"),
+    ("mem -e page-faults -c 1", "nhmtap mem --by line says in which lines"),
+    ("show {stored}/functions", "nhmtap report FILE > page.html makes a page of it to keep"),
+    ("show {stored}/stacks", "nhmtap show --children FILE adds up what functions call"),
+    ("show --children {stored}/stacks", "nhmtap report FILE > page.html makes a page of it to keep"),
+    ("show --diff {stored}/stacks {stored}/functions", "nhmtap report A B > page.html makes a page of both")])
+def test_the_last_line_below_tables_says_once_what_to_try_next(stored, options, tells):
+    words = [NHMTAP, *options.format(stored=stored).split()] + ([] if "show" in options else command("spin=120", "faults=100", "exit=0"))
+    with Terminal(*words, rows=50, PAGER="cat") as seen:
+        seen.end()
+        said = seen.everything().rstrip()
+    assert NEXT.findall(said) == [tells] and said.endswith(tells)
+    for elsewhere in ([*words, "|", "cat"], [*words[:2], "-q", *words[2:]]):
+        with Terminal(" ".join(map(str, elsewhere)), rows=50, PAGER="cat") as seen:
+            seen.end()
+            assert seen.everything().strip() and not NEXT.findall(seen.everything())
+
+
 # --- repainting -------------------------------------------------------------------------------------
 
 

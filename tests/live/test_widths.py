@@ -83,8 +83,8 @@ SAME = {
     "run --help": "run --help", "list": "list --cpu nehalem-ep", "list of some": "list --cpu nehalem-ep MEM*",
     "explain": "explain --cpu nehalem-ep MEM_LOAD_RETIRED.LLC_MISS:pp",
     "explain -e of a group": "explain --cpu nehalem-ep UOPS_RETIRED.STALL_CYCLES,BR_INST_RETIRED.ALL_BRANCHES:p",
-    "doctor": "doctor {host}", "doctor -v": "doctor -v {host}", "show": "show {stored}", "show --diff": "show --diff {stored} {again}",
-    "show --by": "show --by comm,module {stored}", "analyze": "analyze {analysis}",
+    "doctor": "doctor {host}", "doctor -v": "doctor -v {host}", "show": "show -q {stored}", "show --diff": "show -q --diff {stored} {again}",
+    "show --by": "show -q --by comm,module {stored}", "analyze": "analyze {analysis}",
 }
 # What these print changes, but not that it fits.
 OTHER = {

@@ -7,6 +7,7 @@
 #include "annotate/annotation.h"
 #include "base/number.h"
 #include "option/command.h"
+#include "output/hints.h"
 #include "output/member.h"
 #include "output/progress.h"
 #include "output/text.h"
@@ -101,6 +102,16 @@ static int refuse_empty(const struct show_options *own, struct refusal *refusal)
 	return stored_has_nothing(refusal);
 }
 
+static void add_hint(struct text *text, const struct showing *showing, const struct options *options)
+{
+	const struct show_options *own = options->own;
+	bool of_stacks = own->children || own->callers || own->callees;
+
+	if (text->width && !options->quiet)
+		hint_add(text, own->diff ? "show --diff" : "show",
+			 of_stacks ? NULL : showing->headings[0].start);
+}
+
 static int print(const struct showing *showing, const struct options *options, struct refusal *refusal)
 {
 	const struct show_options *own = options->own;
@@ -116,6 +127,7 @@ static int print(const struct showing *showing, const struct options *options, s
 	shares_print(showing->shares, &tables, tables.width);
 	figures_print(showing->figures, own->diff, &tables, tables.width);
 	text_add(&text, "\n%s", tables.bytes ?: "");
+	add_hint(&text, showing, options);
 	err = show_text(&text, options->output, refusal);
 	free(text.bytes);
 	free(tables.bytes);

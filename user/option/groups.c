@@ -156,8 +156,8 @@ const struct option_row format_rows[] = {
 
 #define QUIET                                                                                                \
 	{                                                                                                    \
-		'q', "quiet", NULL, OPTION_FLAG, COMMON(quiet), .line_only = true,                           \
-								.help = "show no progress on stderr"         \
+		'q', "quiet", NULL, OPTION_FLAG, COMMON(quiet),                                              \
+			.line_only = true, .help = "show no progress on stderr, and not what to try next"    \
 	}
 
 #define VERBOSE                                                                                              \

@@ -71,7 +71,7 @@ struct options {
 	const char *pmu_events;			 /* --pmu-events, NULL if not given */
 	const char *host_root;			 /* --host-root, "" if not given */
 	bool verbose;				 /* --verbose */
-	bool quiet;				 /* --quiet: no progress on stderr */
+	bool quiet;				 /* --quiet: no progress on stderr, no hints */
 	bool live;				 /* --live: each interval replaces the previous one */
 	bool msr;   /* --msr: allow counters that require writes to model-specific registers */
 	bool force; /* --force: ignore rules that protect from useless results */

@@ -48,7 +48,7 @@ static inline bool has_text(const json_t *texts, const char *wanted)
 	size_t i;
 
 	json_array_foreach(texts, i, text)
-		if (!strcmp(json_string_value(text), wanted))
+		if (json_is_string(text) && !strcmp(json_string_value(text), wanted))
 			return true;
 	return false;
 }

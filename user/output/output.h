@@ -181,6 +181,7 @@ struct stream {
 		unsigned int records; /* that may still share it */
 	} dated;		      /* when the last record was written that was not flushed yet */
 	bool verbose;		      /* people get more details */
+	bool hints;		      /* on a terminal, a table ends with what to try next */
 	bool intervals;		      /* there will be several intervals, so the time is shown */
 	bool live; /* each interval is to take the place of the previous one on the screen */
 };

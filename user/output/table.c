@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "output/hints.h"
 #include "output/output.h"
 #include "output/rows.h"
 #include "output/table.h"
@@ -255,6 +256,8 @@ static int write_table(struct stream *stream, const json_t *record)
 			text_add_visible(&text, part.bytes);
 		free(part.bytes);
 	}
+	if (stream->hints && empty.width && !strcmp(string(record, "type"), "end"))
+		hint_add(&text, string(stream->start, "command"), stream->start);
 	if (empty.ascii)
 		text_to_ascii(&text);
 	if (empty.width && text.used && !stream->live)

@@ -235,6 +235,7 @@ static int open_stream(const struct run *run, const struct request *request, siz
 		return refused_at(run, refusal, "/outputs/%zu/path", which);
 	stream->owner = session->alone ? request->entries[0]->name : SESSION;
 	stream->verbose = request->verbose;
+	stream->hints = session->alone && !request->quiet;
 	stream->intervals = true;
 	note("records go to %s as %s", stream->sink.path ? stream->sink.path : "stdout",
 	     stream->format->name);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/hints.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "output/member.h"
+
+struct hint {
+	const char *command;
+	const char *with;    /* an event that was counted, or a key of --by, that it takes; NULL: none */
+	const char *without; /* one that makes it needless; NULL: none does */
+	const char *text;
+};
+
+/* The first one that fits is told. */
+static const struct hint hints[] = {
+	{"stat", "cycles", NULL, "nhmtap analyze says what the cycles are spent on"},
+	{"stat", NULL, NULL, "nhmtap profile, or profile -e EVENT, says in which functions"},
+	{"profile", "stack", NULL, "with -o FILE, nhmtap report FILE makes a page with its flame graph"},
+	{"profile", "place", NULL, "with -o FILE, nhmtap show --annotate FUNCTION FILE shows the code"},
+	{"profile", NULL, NULL, "nhmtap profile -g says who calls them"},
+	{"mem", NULL, "line", "nhmtap mem --by line says in which lines"},
+	{"mem", NULL, "type", "nhmtap mem --by type says what data they load"},
+	{"branch", NULL, "line",
+	 "nhmtap branch --by line --sort mispredicted says which lines are guessed wrong"},
+	{"offcore", NULL, NULL, "nhmtap mem --by line says which lines load from there"},
+	{"show", "stack", NULL, "nhmtap show --children FILE adds up what functions call"},
+	{"show", NULL, NULL, "nhmtap report FILE > page.html makes a page of it to keep"},
+	{"show --diff", NULL, NULL, "nhmtap report A B > page.html makes a page of both"},
+};
+
+/* Whether a list has an event of this name, whatever its modifiers. */
+static bool has_event(const json_t *events, const char *wanted)
+{
+	size_t i, length = strlen(wanted);
+	json_t *event;
+
+	json_array_foreach(events, i, event) {
+		const char *name = string(event, "name");
+
+		if (!strncmp(name, wanted, length) && (!name[length] || name[length] == ':'))
+			return true;
+	}
+	return false;
+}
+
+static bool has(const json_t *start, const char *wanted)
+{
+	return has_text(json_object_get(start, "by"), wanted) ||
+	       has_event(json_object_get(start, "events"), wanted);
+}
+
+void hint_add(struct text *text, const char *command, const json_t *start)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(hints); i++) {
+		const struct hint *hint = &hints[i];
+
+		if (strcmp(hint->command, command) || (hint->with && !has(start, hint->with)) ||
+		    (hint->without && has(start, hint->without)))
+			continue;
+		text_add(text, "# next: %s\n", hint->text);
+		return;
+	}
+}

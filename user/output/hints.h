@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What someone who has seen a table may try next: a line that ends it on a terminal. */
+#pragma once
+
+#include <jansson.h>
+
+#include "output/text.h"
+
+/* Adds the line for a command whose records began with `start` (NULL: they had no start). Nothing is added
+ * where there is nothing better to ask. */
+void hint_add(struct text *text, const char *command, const json_t *start);
