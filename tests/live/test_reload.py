@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 import callgrind
 import cgroups
@@ -534,6 +535,27 @@ def test_a_file_that_can_never_be_opened_again_is_told_by_the_status(nhmtap, tmp
         session.hup()
         result = session.end()
     assert result.status == 3 and "Is a directory" in result.err
+
+
+def test_a_file_that_cannot_be_opened_again_is_not_tried_with_each_record(nhmtap, tmp_path, puppet):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    samples = {**faults("samples", "stream", pid=str(puppet.pid)), "interval_ms": 10}
+    with Session(nhmtap, tmp_path, [samples], outputs=[{"path": str(folder / "x")}]) as session:
+        folder.rename(tmp_path / "away")
+        trace = tmp_path / "trace"
+        with subprocess.Popen(["strace", "-fq", "-e", "trace=openat", "-o", trace, "-p", str(session.process.pid)]) as strace:
+            until(lambda: f"TracerPid:\t{strace.pid}\n" in open(f"/proc/{session.process.pid}/status").read())
+            session.hup()
+            begun = time.monotonic()
+            for _ in range(100):
+                puppet.do("faults=512")  # as many as have what waits written
+            took = time.monotonic() - begun
+            strace.send_signal(signal.SIGINT)
+        (tmp_path / "away").rename(folder)
+        session.end()
+    # At most ten times a second, and once more each by HUP and at its begin and end.
+    assert 1 <= trace.read_text().count(f'"{folder}/x"') <= 10 * took + 4
 
 
 def test_a_renamed_file_takes_the_rest_if_there_is_no_other(nhmtap, tmp_path, puppet):

@@ -46,6 +46,7 @@ static int open_file(struct server *server, const struct scribe_asked *asked, st
 
 	if (server->opened) {
 		sink->unopened = true;
+		sink->again_ns = 0;
 		sink_open_again(sink);
 	} else if (sink_open(sink, server->place->path, asked->begun, true, NULL, &refusal)) {
 		sink->stopped = refusal.error;

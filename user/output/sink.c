@@ -97,7 +97,8 @@ static int refuse_path(struct refusal *refusal, const char *path, int error)
 
 /* --- by another process ----------------------------------------------------------------------- */
 
-/* How long to wait for the file system at the start, and when the file is opened again. */
+/* How long to wait for the file system at the start, and when the file is opened again, which is tried at
+ * most so often. */
 #define OPEN_NS	 1000000000ULL
 #define AGAIN_NS 100000000ULL
 #define LATE_NS	 2000000000ULL
@@ -483,6 +484,8 @@ bool sink_has_left(const struct sink *sink)
 void sink_end(struct sink *sink)
 {
 	sink->ending = true;
+	if (!sink->address)
+		sink->again_ns = 0;
 }
 
 bool sink_is_busy(const struct sink *sink)
@@ -848,14 +851,22 @@ static void write_again(struct sink *sink)
 	sink->stopped = sink->scribe ? 0 : errno;
 }
 
+/* Each try looks the path up and reads the mount table. With samples as records it would come with each
+ * flush, hundreds of times a second, and a file system that is looked up that often can't be unmounted. */
 void sink_open_again(struct sink *sink)
 {
+	bool busy = sink->scribe && scribe_busy(sink->scribe);
+
+	if (!busy && clock_ns(CLOCK_MONOTONIC) < sink->again_ns)
+		return;
 	if (sink->documents)
 		write_again(sink);
 	else if (leave_to_scribe(sink))
 		open_apart(sink, AGAIN_NS);
 	else
 		open_again_here(sink);
+	if (!busy)
+		sink->again_ns = clock_ns(CLOCK_MONOTONIC) + AGAIN_NS;
 }
 
 void sink_reopen(struct sink *sink)
@@ -867,6 +878,7 @@ void sink_reopen(struct sink *sink)
 		sink->append = sink->begun = sink->begun || !sink->unopened;
 	sink->unopened = true;
 	sink->error = 0;
+	sink->again_ns = 0;
 	sink_open_again(sink);
 }
 

@@ -48,9 +48,10 @@ struct sink {
 	int stopped;   /* errno of a failure that may pass (disk full, no connection), while it lasts; 0.
 			  ETIMEDOUT: the file system does not answer */
 	bool lost;     /* the connection is lost; it is to be closed */
-	unsigned long long pause_ns, again_ns; /* pause before connecting again; its end, CLOCK_MONOTONIC */
-	const char *why;		       /* cause of a failure that is no I/O error, else NULL */
-	char told[160];			       /* cause of one that errno does not tell, else empty */
+	unsigned long long pause_ns,
+		again_ns; /* pause before connecting or opening again; its end, CLOCK_MONOTONIC */
+	const char *why;  /* cause of a failure that is no I/O error, else NULL */
+	char told[160];	  /* cause of one that errno does not tell, else empty */
 	struct queue queue;
 	size_t (*rows)(const char *bytes, size_t size); /* see struct format; NULL: what is put is a record */
 	unsigned long long missed; /* records that gaps in the queue tell of, without these gaps themselves */
@@ -112,8 +113,8 @@ short sink_events(const struct sink *sink);
 /* Whether something is under way that may turn out to be late: sink_flush() is to be called again soon. */
 bool sink_is_busy(const struct sink *sink);
 
-/* Nothing follows: once all is written, the file is closed, if that may take time. sink_waits() tells when
- * that is done. */
+/* Nothing follows: a file that could not be opened is tried at once, and once all is written, it is closed,
+ * if that may take time. sink_waits() tells when that is done. */
 void sink_end(struct sink *sink);
 
 /* For a process that works for a sink. The first removes from the file what was written of a record that is
@@ -141,7 +142,7 @@ int sink_unwaiting(int fd);
  * Opens the file's path again, for a file that another program (logrotate) may have renamed. A record that
  * was partly written is complete in the new file, and removed from the old. If the path can't be opened,
  * nothing goes into the former file any more, which may be deleted: records wait, and sink_open_again() tries
- * again.
+ * again, at most ten times a second.
  */
 void sink_reopen(struct sink *sink);
 void sink_open_again(struct sink *sink);
