@@ -46,3 +46,18 @@ def test_nothing_is_wider_than_asked_for_and_what_fits_stays(shortened):
     columns = lambda text: sum(unicodedata.combining(c) == 0 for c in text)
     for (width, text), got in zip(asked, shortened(*asked), strict=True):
         assert got == text if columns(text) <= width else columns(got) <= width, (width, text, got)
+
+
+@pytest.mark.parametrize("row, width, lines", [
+    ("        12   3.9%  f          -> g", 40, ["        12   3.9%  f          -> g"]),
+    # Blanks are taken where there are several, on the right first: the columns on the left stay below each other.
+    ("        12   3.9%  f          -> g", 30, ["        12   3.9%  f      -> g"]),
+    ("        12   3.9%  f          -> g", 24, ["        12   3.9% f -> g"]),
+    # A row that is still too wide goes on in another line.
+    ("        12   3.9%  f          -> a_function", 24, ["        12   3.9%  f", "  -> a_function"]),
+    ("# some words of a sentence", 12, ["# some words", "# of a", "# sentence"]),
+    ("                              deep", 12, ["        deep"]),
+    ("    a_name_that_is_too_long", 12, ["a_name…_long"]),
+])
+def test_a_row_that_is_too_wide_loses_blanks_before_it_is_broken(shortened, row, width, lines):
+    assert shortened((-width, row)) == lines

@@ -58,7 +58,7 @@ static void latency_cells(struct text *text, const json_t *source)
 {
 	char longest[40];
 
-	text_add(text, " %6lld %7s  ", (long long)mean_latency(source),
+	text_add(text, " %5lld %6s ", (long long)mean_latency(source),
 		 row_grouped(integer(source, "latency_max"), longest, sizeof(longest)));
 	add_histogram(text, json_object_get(source, "latency_histogram_period"));
 }
@@ -70,12 +70,12 @@ static void source_rows(struct text *text, const json_t *sources)
 	json_t *source;
 	size_t i;
 
-	text_add(text, "%-25s" ROW_WEIGHT_HEADINGS, "source");
+	text_add(text, "%-26s" ROW_WEIGHT_HEADINGS, "source");
 	if (latency)
-		text_add(text, " %6s %7s  %s", "mean", "max", "4  16   256  4k");
+		text_add(text, " %5s %6s %s", "mean", "max", "4 16  256 4k");
 	text_add(text, "\n");
 	json_array_foreach(sources, i, source) {
-		text_add(text, "%-25s", string(source, "source"));
+		text_add(text, "%-26s", string(source, "source"));
 		row_weight(text, source, &whole);
 		if (latency)
 			latency_cells(text, source);

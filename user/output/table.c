@@ -243,6 +243,7 @@ static int write_table(struct stream *stream, const json_t *record)
 
 	if (stream->sink.terminal)
 		empty = (struct text){.width = size_of_terminal(stream).ws_col, .ascii = !text_takes_utf8()};
+	text.ascii = empty.ascii;
 	for (const struct table *const *at = __start_tables; at < __stop_tables; at++) {
 		const struct table *table = *at;
 		struct text part = empty;

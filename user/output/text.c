@@ -228,24 +228,51 @@ void text_add_shortened(struct text *text, const char *of, int width)
 	free(shorter);
 }
 
-/* Adds the words of a line, which is changed. */
+/* Takes so many blanks from a line where there are several, the last ones first: numbers stand on the left.
+ * Its first blanks stay. Takes none if there are too few. */
+static void take_blanks(char *line, int surplus)
+{
+	char *first = line + strspn(line, " "), *end = line + strlen(line);
+	int spare = 0;
+
+	for (char *at = first; *at; at++)
+		spare += at[0] == ' ' && at[1] == ' ';
+	if (spare < surplus)
+		return;
+	for (char *at = end; at > first + 1 && surplus > 0; at--)
+		if (at[-1] == ' ' && at[-2] == ' ') {
+			memmove(at - 1, at, end - at + 1);
+			end--;
+			surplus--;
+		}
+}
+
+/* Adds the words of a line, which is changed. Columns stay aligned up to where the line is broken. */
 static void add_broken(struct text *text, char *line, int width)
 {
-	const char *begin = *line == '#' ? "# " : "  ", *space = "";
-	char *rest, *word = strtok_r(line, " ", &rest);
-	int at = 0;
+	const char *begin = *line == '#' ? "# " : "  ";
+	int at = 0, blanks = strspn(line, " "), left;
+	char *word = line + blanks;
 
-	for (; word; word = strtok_r(NULL, " ", &rest)) {
-		if (*space && at + 1 + text_columns(word) > width) {
+	left = width - columns(word, word + strcspn(word, " "));
+	if (blanks > left)
+		blanks = left > 0 ? left : 0;
+	while (*word) {
+		char *behind = word + strcspn(word, " "), was = *behind;
+
+		*behind = '\0';
+		if (word > line && at && at + blanks + text_columns(word) > width) {
 			text_add(text, "\n%s", begin);
 			at = 2;
-			space = "";
+			blanks = 0;
 		}
-		text_add(text, "%s", space);
-		at += strlen(space);
+		text_add(text, "%*s", blanks, "");
+		at += blanks;
 		text_add_shortened(text, word, width - at);
 		at += text_columns(word);
-		space = " ";
+		*behind = was;
+		blanks = strspn(behind, " ");
+		word = behind + blanks;
 	}
 }
 
@@ -261,6 +288,7 @@ void text_fit(struct text *text, int width)
 		whole = *end;
 		if (whole)
 			*end++ = '\0';
+		take_blanks(line, text_columns(line) - width);
 		if (text_columns(line) > width)
 			add_broken(&fitting, line, width);
 		else

@@ -36,8 +36,9 @@ int text_columns(const char *of);
  * middle, since what names have in common is often their beginning, and what tells them apart their end. */
 void text_add_shortened(struct text *text, const char *of, int width);
 
-/* Breaks lines that are wider than this at blanks, and shows characters as text_add_visible() does. Lines
- * that begin with # go on behind another #. */
+/* Makes lines that are wider than this fit: by taking blanks from between their columns if that is enough, or
+ * else by breaking them at blanks. Shows characters as text_add_visible() does. Lines that begin with # go on
+ * behind another #. */
 void text_fit(struct text *text, int width);
 
 /* Text for a terminal: of its width, and in ASCII if it does not take UTF-8. Without limits if the descriptor
