@@ -68,6 +68,14 @@ def test_divisions_may_be_hidden_altogether_but_are_named(accounts):
     assert {"divisions", "retiring", "unexplained"} <= set(verdict)
 
 
+def test_what_is_less_than_another_at_least_is_not_the_largest(accounts):
+    """Divisions may be hidden altogether, so all others may be more than they are at least. But retiring takes a fifth
+    for certain, and what waits for memory less."""
+    shares, verdict = one(accounts, 0.8, {"divisions": 0.6, "far": 0.0005})
+    assert shares["retiring"][1] == pytest.approx(0.2) and shares["far"][2] < 0.2
+    assert verdict[0] == "divisions" and {"retiring", "unexplained"} <= set(verdict) and "far" not in verdict
+
+
 def test_overlap_is_told_as_negative_and_takes_nothing_from_the_only_cause(accounts):
     shares, verdict = one(accounts, 0.6, {"far": 0.015})
     share, low, high, serial = shares["far"]

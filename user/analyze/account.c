@@ -248,20 +248,24 @@ static double potential(const struct account *account, const struct measured_sha
 	return 1;
 }
 
+/* The largest share is at least what each is at least, so one that can't be that much isn't it. */
 static void judge(struct account *account, const struct measured_share *measured, size_t nr)
 {
 	size_t first = NOWHERE;
+	double least = 0;
 
-	for (size_t i = 0; i < account->nr; i++)
-		if (account_is_leaf(account, i) && account->list[i].there &&
-		    (first == NOWHERE || account->list[i].share > account->list[first].share))
+	for (size_t i = 0; i < account->nr; i++) {
+		if (!account_is_leaf(account, i) || !account->list[i].there)
+			continue;
+		least = fmax(least, account->list[i].low);
+		if (first == NOWHERE || account->list[i].share > account->list[first].share)
 			first = i;
+	}
 	if (first == NOWHERE)
 		return;
 	account->verdict[account->nr_verdict++] = first;
 	for (size_t i = 0; i < account->nr; i++)
-		if (i != first && account_is_leaf(account, i) &&
-		    potential(account, measured, nr, i) >= account->list[first].low)
+		if (i != first && account_is_leaf(account, i) && potential(account, measured, nr, i) >= least)
 			account->verdict[account->nr_verdict++] = i;
 }
 

@@ -50,7 +50,8 @@ struct account {
 	struct accounted_share
 		*list; /* as the table, and `unexplained` at the end, if a share is explained */
 	size_t nr;
-	size_t *verdict; /* the largest share without parts; then those that may be larger, by their bounds */
+	size_t *verdict; /* the largest share without parts; then those that may be the largest, by the bounds
+			  */
 	size_t nr_verdict;
 };
 

@@ -320,22 +320,26 @@ static json_t *verdict_on(const json_t *share, const json_t *before)
 	return json_pack("{s:s}", "name", string(share, "name"));
 }
 
-/* The largest share, and those that may be larger by their bounds. */
+/* The largest share, and those that may be larger by their bounds, as judge() in account.c. */
 static json_t *judge(const json_t *shares, const json_t *before)
 {
 	const json_t *first = NULL;
 	json_t *list = json_array(), *share;
+	double least = 0;
 	size_t i;
 
-	json_array_foreach(shares, i, share)
-		if (is_leaf(shares, share) &&
-		    (!first || real_member(share, "share", 0) > real_member(first, "share", 0)))
+	json_array_foreach(shares, i, share) {
+		if (!is_leaf(shares, share))
+			continue;
+		least = fmax(least, real_member(share, "low", 0));
+		if (!first || real_member(share, "share", 0) > real_member(first, "share", 0))
 			first = share;
+	}
 	if (first)
 		json_array_append_new(list, verdict_on(first, before));
 	json_array_foreach(shares, i, share)
 		if (first && share != first && is_leaf(shares, share) &&
-		    real_member(share, "high", 0) >= real_member(first, "low", 0))
+		    real_member(share, "high", 0) >= least)
 			json_array_append_new(list, verdict_on(share, before));
 	return list;
 }
