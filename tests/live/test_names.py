@@ -813,18 +813,64 @@ void NAME(int nr, int unused)
 """
 
 
+def built(path, source, *flags):
+    subprocess.run(["gcc", "-O1", "-x", "c", "-o", path, "-", *flags], input=source, text=True, check=True)
+    return path
+
+
+def plugins(folder, *flags):
+    return [built(folder / f"{name}.so", PLUGIN.replace("NAME", name), "-shared", "-fPIC", *flags) for name in ("first", "second")]
+
+
 def test_libraries_at_the_same_address_one_after_the_other_have_their_own_samples(nhmtap, tmp_path):
-    def build(name, source, *flags):
-        subprocess.run(["gcc", "-O1", "-x", "c", "-o", tmp_path / name, "-", *flags], input=source, text=True, check=True)
-        return tmp_path / name
-    main = build("main", REUSED, "-ldl")
-    plugins = [build(f"{name}.so", PLUGIN.replace("NAME", name), "-shared", "-fPIC") for name in ("first", "second")]
     result = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", 1, "--by", "symbol", "--",
-                         main, *plugins, 300, 500)
+                         built(tmp_path / "main", REUSED, "-ldl"), *plugins(tmp_path), 300, 500)
     assert result.said == "1\n"
     samples = {entry["code"].get("symbol"): entry["samples"] for record in result.of("profile")
                for entry in record["entries"]}
     assert 300 <= samples["first"] < 310 and 500 <= samples["second"] < 510
+
+
+OVERTAKEN = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <time.h>
+
+int main(int argc, char **argv)
+{
+	void (*first)(int, int);
+	void *library;
+
+	puts("there");
+	fflush(stdout);
+	getchar();
+	library = dlopen(argv[1], RTLD_NOW);
+	first = dlsym(library, "first");
+	first(300, 0);
+	nanosleep(&(struct timespec){0, 500000000}, NULL); /* it is there for longer than the second one */
+	dlclose(library);
+	library = dlopen(argv[2], RTLD_NOW);
+	printf("%d\\n", first == dlsym(library, "second"));
+	fflush(stdout);
+	getchar();
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [["-Wl,--build-id"], ["-Wl,--build-id=none"]], ids=["with a build-id", "without one"])
+def test_a_library_goes_by_its_own_file_if_another_has_its_place_before_its_note_is_read(nhmtap, tmp_path, flags):
+    main = built(tmp_path / "main", OVERTAKEN, "-ldl")
+    with subprocess.Popen([main, *plugins(tmp_path, *flags)], text=True, bufsize=1, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "there\n"
+        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
+        run.send_signal(signal.SIGSTOP)
+        process.stdin.write("\n")
+        assert process.stdout.readline() == "1\n"
+        run.send_signal(signal.SIGCONT)
+        result = nhmtap.interrupt(run)
+        process.stdin.write("\n")
+    assert 300 <= code(result)["first", str(tmp_path / "first.so")] < 310
 
 
 def test_a_table_says_how_much_of_its_code_has_no_name_and_why(nhmtap, tmp_path):

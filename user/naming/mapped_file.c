@@ -231,29 +231,46 @@ void build_id_text(char text[BUILD_ID_TEXT], const __u8 *build_id, size_t size)
 	hex_text(text, build_id, size < most ? size : most);
 }
 
-/* Whether the file at a path is the one that was mapped, as far as is known. */
+/* Whether the file is the one that was mapped, as far as is known. */
 static bool is_the_file(const struct foreign_answer *answer, const struct sighting *sighting)
 {
 	return sighting->build_id[0] ? !strcmp(answer->build_id, sighting->build_id)
 				     : answer->stat.st_ino == sighting->inode;
 }
 
-/* Sets answer->fd to -1 if the file can't be opened. */
+/* Whether it is surely another one. Inodes say so only if the devices are the same: files of overlayfs are
+ * mapped under the numbers of a layer. */
+static bool is_another(const struct foreign_answer *answer, const struct sighting *sighting)
+{
+	if (sighting->build_id[0])
+		return answer->build_id[0] && strcmp(answer->build_id, sighting->build_id);
+	return sighting->inode && answer->stat.st_dev == sighting->device &&
+	       answer->stat.st_ino != sighting->inode;
+}
+
+static void open_nothing(struct foreign_answer *answer)
+{
+	if (answer->fd >= 0)
+		close(answer->fd);
+	answer->fd = -1;
+	answer->build_id[0] = '\0';
+}
+
+/* Sets answer->fd to -1 if the file can't be opened. By the time a note is read, the process may have closed
+ * the library and mapped another one at its addresses. */
 static void open_sighted(const struct sighting *sighting, struct foreign_answer *answer)
 {
 	int err = open_mapped(sighting, answer);
 
-	if (!err)
+	if (!err && !is_another(answer, sighting))
 		return;
-	answer->fd = -1;
-	answer->build_id[0] = '\0';
+	if (err)
+		answer->fd = -1;
+	open_nothing(answer);
 	if (err == ETIMEDOUT || !sighting->root || open_below(sighting, sighting->path, answer))
 		return;
-	if (!is_the_file(answer, sighting)) {
-		close(answer->fd);
-		answer->fd = -1;
-		answer->build_id[0] = '\0';
-	}
+	if (!is_the_file(answer, sighting))
+		open_nothing(answer);
 }
 
 /* --- the files -------------------------------------------------------------------------------- */
