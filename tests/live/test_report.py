@@ -210,6 +210,31 @@ def test_two_streams_are_compared_and_what_is_within_bounds_is_grey(opened):
     assert counts["faults"][0] == "" and counts["faults"][7] == "exact"
 
 
+def places(second, **counts):
+    """Samples of functions by their names, and of /opt/demo's code by places as long as its names were not read."""
+    code = {"module": "/opt/demo"}
+    return record("profile", second, event="cpu-clock", value=sum(counts.values()), enabled_ns=1, running_ns=1,
+                  entries=[{"comm": "demo", "samples": n, "period": n,
+                            "code": {**code, "offset": name} if name.startswith("0x") else {**code, "symbol": name}} for name, n in counts.items()],
+                  samples={"expected": sum(counts.values()), "aggregated": sum(counts.values()), "lost": {}})
+
+
+def test_what_had_no_name_yet_is_not_compared_and_makes_no_difference(opened):
+    driver = opened([start(), places(0, **{"0x10": 200, "0x20": 200}), places(1, early=400, late=100), end()],
+                    [start(), places(0, early=800, late=100), places(1, late=600), end()])
+    found = {row[-1]: row for row in rows(driver, "functions")}
+    assert set(found) == {"early", "late"}
+    assert found["early"][0] == "same" and found["early"][3] == "+100.0 %" and float(found["early"][4]) > 100 and found["early"][5] == "1.000"
+    assert found["late"][0] == "" and found["late"][5] == "< 0.001", "600 more are not the 400"
+    assert "44.4 % of A and 0.0 % of B are of functions whose names were not read yet" in section(driver, "functions")
+
+
+def test_places_in_a_file_without_any_names_are_compared(opened):
+    driver = opened([start(), places(0, **{"0x10": 100, "0x20": 100}), end()], [start(), places(0, **{"0x10": 300, "0x20": 100}), end()])
+    found = {row[-1]: row for row in rows(driver, "functions")}
+    assert found["demo+0x10"][0] == "" and found["demo+0x10"][3] == "+200.0 %" and found["demo+0x20"][0] == "same"
+
+
 def test_an_event_that_one_stream_has_not_sampled_has_no_difference(opened):
     driver = opened([start(), *stacks(0, early=400), end()], [start(), count(0, "faults", 6), end()])
     assert rows(driver, "functions")[0] == ["", "100.0 %", "not sampled", "early"]

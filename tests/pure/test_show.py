@@ -145,6 +145,43 @@ def test_two_streams_are_compared_and_what_chance_makes_is_marked(tmp_path):
     assert lines[1][2:5] == ["+1.0%", "27.8", "~"]
 
 
+def compared(tmp_path, first, second):
+    """The rows of whole runs of these entries, and the remarks."""
+    for name, found in (("a", first), ("b", second)):
+        whole = stream(*map(lambda one: profile(*one), found))
+        whole[-1]["command"] = {"pid": 1}
+        (tmp_path / name).write_text(text_of(*whole))
+    lines = show("", "--diff", tmp_path / "a", tmp_path / "b").stdout.splitlines()
+    rows_of = {line.split()[-1]: line.split() for line in lines if "%" in line and "#" not in line}
+    return rows_of, " ".join(line for line in lines if line.startswith("#"))
+
+
+def places(module="/opt/demo", **counts):
+    return [{"comm": "demo", "samples": n, "period": 10 * n, "code": {"module": module, "offset": offset}} for offset, n in counts.items()]
+
+
+def test_what_had_no_name_yet_is_not_compared_and_makes_no_difference(tmp_path):
+    """The first interval of the first run has places instead of names, which were read afterwards."""
+    found, remarks = compared(tmp_path, [places(**{"0x10": 200, "0x20": 200}), entries(early=400, late=100)],
+                              [entries(early=800, late=100), entries(late=600)])
+    assert set(found) == {"early", "late"}
+    assert found["early"][2] == "+100.0%" and found["early"][4] == "~", "the other 400 may be of it"
+    assert "~" not in found["late"], "600 more are not the 400"
+    assert "400 samples (44.4%) of the first and 0 (0.0%) of the second are of functions whose names were not read yet" in remarks
+
+
+def test_late_names_of_one_file_put_functions_of_others_in_no_doubt(tmp_path):
+    other = {"comm": "demo", "samples": 100, "period": 1000, "code": code("other", "/opt/other")}
+    found, _ = compared(tmp_path, [[*places(**{"0x10": 400}), *entries(early=400), other]],
+                        [[*entries(early=800), {**other, "samples": 200, "period": 2000}]])
+    assert found["early"][4] == "~" and found["other"][2] == "+100.0%" and "~" not in found["other"]
+
+
+def test_places_in_a_file_without_any_names_are_compared(tmp_path):
+    found, remarks = compared(tmp_path, [places(**{"0x10": 100, "0x20": 100})], [places(**{"0x10": 300, "0x20": 100})])
+    assert found["demo+0x10"][2] == "+200.0%" and "~" not in found["demo+0x10"] and "names were not read" not in remarks
+
+
 def count(name, value, **members):
     return {"type": "count", "event": name, "start_time": "2026-01-31T23:59:59.000000000Z", "duration_ns": 1, "status": "counted",
             "value": value, "enabled_ns": 1, "running_ns": 1, "scaled": value, **members}

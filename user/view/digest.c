@@ -110,6 +110,7 @@ struct digest {
 	size_t nr_sources;
 	json_t *lines;	  /* {cacheline: sums} */
 	json_t *branches; /* {from, to: sums} */
+	json_t *named;	  /* {name of a file with functions that have names: true} */
 };
 
 struct digest *digest_new(void)
@@ -121,6 +122,7 @@ struct digest *digest_new(void)
 	digest->known_figures = json_object();
 	digest->lines = json_object();
 	digest->branches = json_object();
+	digest->named = json_object();
 	numbered_texts_init(&digest->texts);
 	return digest;
 }
@@ -164,6 +166,7 @@ void digest_release(struct digest *digest)
 	json_decref(digest->verdict);
 	json_decref(digest->lines);
 	json_decref(digest->branches);
+	json_decref(digest->named);
 	free(digest);
 }
 
@@ -385,13 +388,40 @@ static __u32 digest_node(struct digest *digest, struct digest_event *event, __u3
 	return number;
 }
 
+#define FILES_MOST 1000
+
+/* The page tells names that are missing everywhere from those that were late by this: see share_file. */
+static void note_named(struct digest *digest, const struct call *call)
+{
+	const char *module = string(call->frame, "module"), *slash = strrchr(module, '/');
+
+	if (call->symbol && *module && json_object_size(digest->named) < FILES_MOST)
+		json_object_set_new(digest->named, slash && slash[1] ? slash + 1 : module, json_true());
+}
+
+/* The node of a function that is called by another one, or by none. */
+static __u32 node_of_call(struct digest *digest, struct digest_event *event, __u32 parent,
+			  const struct call *call)
+{
+	char name[CALLS_NAME_MAX];
+	size_t seen = event->keys.nr;
+	__u32 node = digest_node(digest, event, parent, calls_name(call, name, sizeof(name)));
+
+	if (node == seen)
+		note_named(digest, call);
+	return node;
+}
+
 /* Entries without stacks have one function, or what they are aggregated by. */
 static __u32 node_of_keys(struct digest *digest, struct digest_event *event, __u32 parent,
 			  const json_t *entry, const json_t *record)
 {
 	static const char *const keys[] = {"symbol", "source", "cacheline", "cpu"};
 	struct cell_source cells = {.record = record, .entry = entry};
+	struct call call = cell_function(entry);
 	char text[CELL_TEXT_MAX];
+
+	note_named(digest, &call);
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (cell_text(&cells, keys[i], text, sizeof(text)))
@@ -413,7 +443,7 @@ static void digest_entry(struct digest *digest, struct digest_event *event, cons
 		node = digest_node(digest, event, node, "[stack lost]");
 	depth = calls_path(&digest->calls, entry, &digest->path, &digest->path_room);
 	for (size_t i = 0; i < depth; i++)
-		node = digest_node(digest, event, node, calls_name(&digest->path[i], name, sizeof(name)));
+		node = node_of_call(digest, event, node, &digest->path[i]);
 	if (!stack)
 		node = node_of_keys(digest, event, node, entry, record);
 	stood_for_add(&event->nodes[node].self, &weight);
@@ -1069,13 +1099,13 @@ json_t *digest_value(const struct digest *digest, const char *name, bool cut, si
 
 	json_object_foreach(digest->whys, text, why)
 		json_array_append_new(why_texts, value_text(text, NAME_MOST));
-	return json_pack("{so so sb sb sI sI so sf sf si so so so so so so sO*}", "name",
+	return json_pack("{so so sb sb sI sI so sf sf si so so so so sO so so sO*}", "name",
 			 value_text(name, NAME_MOST), "runs", runs_value(digest), "whole",
 			 digest->whole && !cut, "ended", digest->ends >= digest->runs && !cut, "gaps",
 			 digest->gaps, "records", digest->records, "whys", why_texts, "began",
 			 digest->time.began_ns / 1e9, "width", digest->time.width_ns / 1e9, "buckets",
 			 BUCKETS, "figures", figures_value(digest), "sources", sources_value(digest), "lines",
 			 largest(digest->lines, "period", "cacheline", LINES_MOST), "branches",
-			 largest(digest->branches, "count", NULL, BRANCHES_MOST), "texts",
-			 texts_value(digest, events), "events", events, "verdict", digest->verdict);
+			 largest(digest->branches, "count", NULL, BRANCHES_MOST), "named", digest->named,
+			 "texts", texts_value(digest, events), "events", events, "verdict", digest->verdict);
 }

@@ -33,6 +33,16 @@ struct share_row {
 	double predicted, mispredicted;	    /* branch */
 	double *spread; /* mem: occurrences by the power of two of their latency; NULL: none */
 	size_t seen;	/* the entry that has added to `total` last */
+	size_t file; /* differences: whose code it is, a share_file plus 1; 0: several files', or not known */
+	bool unnamed; /* the function has no name, only a place in the file */
+};
+
+/* A file with code. Its names can be late: until they are read, records have places instead. What is named in
+ * one stream would look new beside another that has its places. */
+struct share_file {
+	bool named; /* some of its functions have names */
+	struct stood_for
+		late[2]; /* what is of functions without one then, in the first stream and the second */
 };
 
 /* The samples of an event. */
@@ -50,8 +60,11 @@ struct share_table {
 	double duration_ns[2], enabled, running;
 	json_t *lost;	 /* {cause: samples} */
 	const char *why; /* why there are no samples, as interned text; NULL: not told */
-	bool stacks, latency, predicted, branches, known_keys;
+	bool stacks, latency, predicted, branches, known_keys, by_function;
 	struct way_tree ways;
+	struct interned modules; /* the number of the path of each file */
+	struct share_file *files;
+	size_t files_room;
 };
 
 struct share_tables {
@@ -89,6 +102,8 @@ static void release_table(struct share_table *table)
 	for (size_t i = 0; i < table->numbers.nr; i++)
 		free(table->rows[i].spread);
 	free(table->rows);
+	free(table->files);
+	interned_release(&table->modules);
 	interned_release(&table->numbers);
 	free(table->name);
 }
@@ -216,6 +231,8 @@ static void choose_keys(const struct share_tables *shares, struct share_table *t
 		add_keys_of_single(shares, table, json_array_get(entries, 0));
 	else
 		add_own_keys(shares, table, entries);
+	for (size_t i = 0; i < table->nr_keys; i++)
+		table->by_function |= !strcmp(table->keys[i], "symbol") || !strcmp(table->keys[i], "code");
 }
 
 /* --- taking in -------------------------------------------------------------------------------- */
@@ -250,6 +267,7 @@ static struct share_table *table_of(struct share_tables *shares, const json_t *r
 				      .lost = json_object(),
 				      .branches = !strcmp(string(record, "type"), "branch")};
 	interned_init(&table->numbers, sizeof(struct row_key));
+	interned_init(&table->modules, sizeof(__u32));
 	way_tree_init(&table->ways);
 	return table;
 }
@@ -262,6 +280,36 @@ static struct cell_source cells_of(const struct share_tables *shares, const json
 
 	return (struct cell_source){record, entry, call, renames ? shares->program[1] : NULL,
 				    renames ? shares->program[0] : NULL};
+}
+
+static size_t file_of(struct share_tables *shares, struct share_table *table, const char *module)
+{
+	__u32 text = text_number(&shares->texts, module), number;
+	size_t seen = table->modules.nr;
+
+	number = interned_number(&table->modules, &text);
+	if (number == seen) {
+		table->files = xroom(table->files, seen, &table->files_room, sizeof(*table->files));
+		table->files[number] = (struct share_file){0};
+	}
+	return number;
+}
+
+/* Notes whose code a row is. */
+static void take_file(struct share_tables *shares, struct share_table *table, const struct cell_source *cells,
+		      struct share_row *row, bool added)
+{
+	struct call call = cells->call ? *cells->call : cell_function(cells->entry);
+	const char *module = string(call.frame, "module");
+	size_t file;
+
+	if (!*module)
+		return;
+	file = file_of(shares, table, module);
+	row->file = added || row->file == file + 1 ? file + 1 : 0;
+	/* Where the function's bounds are known, the file has no name for it, now or later. */
+	row->unnamed = !call.symbol && !json_object_get(call.frame, "function_offset");
+	table->files[file].named |= !!call.symbol;
 }
 
 static struct share_row *row_of(struct share_tables *shares, struct share_table *table,
@@ -284,6 +332,8 @@ static struct share_row *row_of(struct share_tables *shares, struct share_table 
 		table->rows = xroom(table->rows, seen, &table->room, sizeof(*table->rows));
 		table->rows[number] = (struct share_row){0};
 	}
+	if (shares->wanted.diff && table->by_function)
+		take_file(shares, table, cells, &table->rows[number], number == seen);
 	return &table->rows[number];
 }
 
@@ -607,11 +657,12 @@ int shares_check(const struct share_tables *shares, struct refusal *refusal)
 /* The table that is printed. */
 struct printed_table {
 	const struct share_tables *shares;
-	const struct share_table *table;
+	struct share_table *table;
 	__u32 *order;
 	size_t nr;
-	bool amounts; /* a difference is of whole runs */
-	bool marked;  /* a row was marked as within its error */
+	bool amounts;		  /* a difference is of whole runs */
+	bool marked;		  /* a row was marked as within its error */
+	struct stood_for late[2]; /* of all files */
 };
 
 static const struct stood_for *weight_of_row(const struct printed_table *printed, size_t row, int stream)
@@ -633,7 +684,37 @@ static double change_of(const struct printed_table *printed, size_t row)
 	return weight_share(now, &table->whole[1]) - weight_share(before, &table->whole[0]);
 }
 
-static double change_error(const struct printed_table *printed, size_t row)
+static bool is_late(const struct printed_table *printed, size_t row)
+{
+	const struct share_row *of = &printed->table->rows[row];
+
+	return of->unnamed && of->file && printed->table->files[of->file - 1].named;
+}
+
+static void sum_late(struct printed_table *printed)
+{
+	for (size_t row = 0; row < printed->table->numbers.nr; row++)
+		for (int stream = 0; stream < 2 && is_late(printed, row); stream++) {
+			size_t file = printed->table->rows[row].file - 1;
+
+			stood_for_add(&printed->table->files[file].late[stream],
+				      weight_of_row(printed, row, stream));
+			stood_for_add(&printed->late[stream], weight_of_row(printed, row, stream));
+		}
+}
+
+/* By how much a change may be too large: all that has no name in the file may be of this row. */
+static double late_error(const struct printed_table *printed, size_t row)
+{
+	int stream = change_of(printed, row) < 0;
+	size_t file = printed->table->rows[row].file;
+	const struct stood_for *late =
+		file ? &printed->table->files[file - 1].late[stream] : &printed->late[stream];
+
+	return printed->amounts ? late->sum : weight_share(late, &printed->table->whole[stream]);
+}
+
+static double sampling_error(const struct printed_table *printed, size_t row)
 {
 	const struct stood_for *before = weight_of_row(printed, row, 0),
 			       *now = weight_of_row(printed, row, 1);
@@ -642,6 +723,11 @@ static double change_error(const struct printed_table *printed, size_t row)
 	if (printed->amounts)
 		return difference_error(before, now);
 	return hypot(weight_share_error(before, &table->whole[0]), weight_share_error(now, &table->whole[1]));
+}
+
+static double change_error(const struct printed_table *printed, size_t row)
+{
+	return sampling_error(printed, row) + late_error(printed, row);
 }
 
 static double mean_of(const struct share_row *row)
@@ -866,7 +952,10 @@ static struct stood_for choose_rows(struct printed_table *printed, size_t *left_
 
 	printed->order = xmalloc((nr + 1) * sizeof(*printed->order));
 	for (size_t i = 0; i < nr; i++)
-		printed->order[i] = i;
+		if (!is_late(printed, i))
+			printed->order[kept++] = i;
+	nr = kept;
+	kept = 0;
 	qsort_r(printed->order, nr, sizeof(*printed->order), by_rank, printed);
 	for (size_t i = 0; i < nr; i++) {
 		__u32 row = printed->order[i];
@@ -899,6 +988,23 @@ static void add_rest(const struct printed_table *printed, struct text *text, con
 			 "# %s samples (%.1f%%) were summed up when they were recorded (--top, --memory)\n",
 			 row_grouped(table->rest[0].samples, number, sizeof(number)),
 			 weight_share(&table->rest[0], &table->whole[0]));
+}
+
+/* Says how much is not compared. */
+static void add_late(const struct printed_table *printed, struct text *text)
+{
+	char number[40], second[40];
+
+	if (!printed->late[0].samples && !printed->late[1].samples)
+		return;
+	text_add(text,
+		 "# %s samples (%.1f%%) of the first and %s (%.1f%%) of the second are of functions whose "
+		 "names were not read yet: they are not compared, and ± covers them; nhmtap symbolize "
+		 "adds names that can still be read\n",
+		 row_grouped(printed->late[0].samples, number, sizeof(number)),
+		 weight_share(&printed->late[0], &printed->table->whole[0]),
+		 row_grouped(printed->late[1].samples, second, sizeof(second)),
+		 weight_share(&printed->late[1], &printed->table->whole[1]));
 }
 
 static void add_heading(const struct printed_table *printed, struct text *text)
@@ -966,10 +1072,12 @@ static void add_table(struct printed_table *printed, struct sheet *sheet, struct
 	struct stood_for others;
 	size_t left_out;
 
+	sum_late(printed);
 	others = choose_rows(printed, &left_out);
 	add_columns(printed, sheet);
 	add_rows(printed, sheet);
 	add_rest(printed, after, &others, left_out);
+	add_late(printed, after);
 	if (printed->marked)
 		text_add(after,
 			 "# ~: within what sampling alone makes of two equal runs, in 19 of 20 cases\n");
