@@ -520,7 +520,7 @@ MUTANTS = [
     ),
     Mutant(
         "what-is-between-functions-is-the-former",
-        "user/naming/spans.c", "while (sweep.active && sweep.heap[0].high <= low)", "while (sweep.active && sweep.heap[0].high < low)",
+        "user/naming/spans.c", "if (sweep.left == 1 || sweep.next.high < sweep.follows.low)", "if (sweep.left == 1)",
         "pure/test_naming.py::test_what_is_between_functions_has_no_name",
     ),
     Mutant(

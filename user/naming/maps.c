@@ -46,6 +46,41 @@ static const unsigned char digits[256] = {
 	['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
+#define EACH_BYTE(byte) (0x0101010101010101ULL * (byte))
+
+/* Reads eight hex digits without a loop. Returns false if the text begins with others. */
+static bool eight_digits(const char *text, __u64 *number)
+{
+	__u64 bytes, digit, letter, odd;
+
+	memcpy(&bytes, text, sizeof(bytes));
+	/* The sums can't carry from a byte to the next if the bytes are ASCII. */
+	digit = bytes ^ EACH_BYTE('0');
+	letter = (bytes | EACH_BYTE(0x20)) ^ EACH_BYTE(0x60);
+	odd = (digit + EACH_BYTE(0x7f - 9)) & ~((letter + EACH_BYTE(0x7f)) & ~(letter + EACH_BYTE(0x7f - 6)));
+	if ((bytes | odd) & EACH_BYTE(0x80))
+		return false;
+	bytes = __builtin_bswap64((bytes & EACH_BYTE(15)) + (bytes >> 6 & EACH_BYTE(1)) * 9);
+	bytes = (bytes | bytes >> 4) & 0x00ff00ff00ff00ffULL;
+	bytes = (bytes | bytes >> 8) & 0x0000ffff0000ffffULL;
+	*number = (bytes | bytes >> 16) & 0xffffffff;
+	return true;
+}
+
+/* Reads an address as the kernel writes it, with 16 digits and a blank. `end`: the end of the text. */
+static bool take_address(char **at, const char *end, __u64 *number)
+{
+	__u64 high = 0xffffffff, low;
+
+	if (end - *at < 17 || (*at)[16] != ' ')
+		return false;
+	if ((memcmp(*at, "ffffffff", 8) && !eight_digits(*at, &high)) || !eight_digits(*at + 8, &low))
+		return false;
+	*number = high << 32 | low;
+	*at += 17;
+	return true;
+}
+
 /* Reads the hex number at *at, and moves *at after it and the blanks that follow. Returns false if there is
  * none. strtoull(3) took more than a third of the time that kallsyms takes. */
 static bool take_hex(char **at, __u64 *number)
@@ -159,18 +194,17 @@ static void read_modules(struct modules *modules, const char *path)
 static __u64 end_of_module(const void *of, __u64 address)
 {
 	const struct modules *modules = of;
-	__u32 found = spans_find(&modules->spans, address);
+	__u32 found;
 
-	if (found != SPANS_NONE)
-		return modules->ends[found];
 	if (address >= modules->kernel_low && address < modules->kernel_high)
 		return modules->kernel_high;
-	return address + 4096;
+	found = spans_find(&modules->spans, address);
+	return found == SPANS_NONE ? address + 4096 : modules->ends[found];
 }
 
 static void note_bounds(struct modules *modules, const char *name, __u64 address)
 {
-	if (name[0] != '_')
+	if (name[0] != '_' || (name[1] != 's' && name[1] != 'e'))
 		return;
 	if (!strcmp(name, "_stext"))
 		modules->kernel_low = address;
@@ -179,37 +213,52 @@ static void note_bounds(struct modules *modules, const char *name, __u64 address
 		modules->kernel_high = address > modules->kernel_high ? address : modules->kernel_high;
 }
 
-/* Appends a text to the strings. They grow over the part of the same buffer that was parsed already. */
-static void keep_text(struct symbols *symbols, const char *text)
+/* Appends a text and a zero byte to the strings. They grow over the part of the same buffer that was parsed
+ * already. */
+static void keep_text(struct symbols *symbols, const char *text, size_t length)
 {
-	size_t size = strlen(text) + 1;
+	if (length)
+		memmove(symbols->strings + symbols->strings_size, text, length);
+	symbols->strings_size += length;
+	symbols->strings[symbols->strings_size++] = '\0';
+}
 
-	memmove(symbols->strings + symbols->strings_size, text, size);
-	symbols->strings_size += size;
+static bool is_code(char kind)
+{
+	return (kind | 0x20) == 't' || (kind | 0x20) == 'w';
+}
+
+/* Half of the kernel's symbols are of data, and none of those in note_bounds(). */
+static bool is_data(const char *line, const char *end)
+{
+	return end - line > 18 && line[16] == ' ' && !is_code(line[17]);
 }
 
 /*
- * Parses a line like "ffffffffc0a3b000 t ext4_free_inode\t[ext4]". The name and its module are stored in the
- * same buffer, which has room because the line is longer than they are. Returns whether the address is
- * hidden.
+ * Parses a line like "ffffffffc0a3b000 t ext4_free_inode\t[ext4]", which ends with a zero byte. The name and
+ * its module are stored in the same buffer, which has room because the line is longer than they are. Returns
+ * whether the address is hidden.
  */
-static bool add_kernel_line(struct symbols *symbols, struct modules *modules, char *line)
+static bool add_kernel_line(struct symbols *symbols, struct modules *modules, char *line, char *end)
 {
 	struct found_symbol symbol = {0};
-	char *name = line, *module;
+	char *name = line, *name_end = end, *module = end;
 	char kind;
 
-	if (!take_hex(&name, &symbol.address) || !name[0] || name[1] != ' ')
+	if (is_data(line, end))
+		return false;
+	if ((!take_address(&name, end, &symbol.address) && !take_hex(&name, &symbol.address)) || !name[0] ||
+	    name[1] != ' ')
 		return false;
 	kind = *name;
 	name += 2;
-	module = strpbrk(name, " \t");
-	if (module) {
-		*module++ = '\0';
-		module += strspn(module, " \t");
+	if (end[-1] == ']') {
+		name_end = name + strcspn(name, " \t");
+		module = name_end + strspn(name_end, " \t");
+		*name_end = '\0';
 	}
 	note_bounds(modules, name, symbol.address);
-	if (!strchr("tTwW", kind) || !*name)
+	if (!is_code(kind) || name_end == name)
 		return false;
 	symbol.end = symbol.address;
 	if (!symbol.address)
@@ -217,8 +266,8 @@ static bool add_kernel_line(struct symbols *symbols, struct modules *modules, ch
 	symbol.name = symbols->strings_size;
 	symbol.local = kind == 't';
 	symbol.weak = kind == 'w' || kind == 'W';
-	keep_text(symbols, name);
-	keep_text(symbols, module ? module : "");
+	keep_text(symbols, name, name_end - name);
+	keep_text(symbols, module, end - module);
 	symbols_add(symbols, &symbol);
 	return false;
 }
@@ -251,8 +300,11 @@ const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const 
 		return "the kernel's symbols (kallsyms) can't be read";
 	read_modules(&modules, modules_path);
 	for (char *line = symbols->strings, *next; *line; line = next) {
-		next = end_line(line);
-		hidden |= add_kernel_line(symbols, &modules, line);
+		char *end = strchrnul(line, '\n');
+
+		next = *end ? end + 1 : end;
+		*end = '\0';
+		hidden |= add_kernel_line(symbols, &modules, line, end);
 	}
 	symbols_finish(symbols, end_of_module, &modules);
 	spans_release(&modules.spans);

@@ -9,6 +9,10 @@
  * and /proc/modules. The latter tells where modules end; it may be missing. Each name is followed by a zero
  * byte and the name of its module, "" for the kernel itself. Returns NULL, or why there are no symbols: a
  * constant sentence.
+ *
+ * Of Debian 12's 94,266 lines it takes 24 million instructions. The kernel takes 187 million to write them
+ * (the same for dd with pieces of 1 MiB, measured on the emulated machine): it expands each name and prints
+ * each line.
  */
 const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const char *modules);
 

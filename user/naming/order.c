@@ -13,12 +13,14 @@ static __u64 key_of(const char *list, size_t i, size_t size)
 	return *(const __u64 *)(list + i * size);
 }
 
-static bool is_ordered(const char *list, size_t nr, size_t size)
+/* How many at the list's begin are in order. */
+static size_t ordered(const char *list, size_t nr, size_t size)
 {
-	for (size_t i = 1; i < nr; i++)
-		if (key_of(list, i, size) < key_of(list, i - 1, size))
-			return false;
-	return true;
+	size_t i = 1;
+
+	while (i < nr && key_of(list, i, size) >= key_of(list, i - 1, size))
+		i++;
+	return i < nr ? i : nr;
 }
 
 /* Sorts by one byte of the keys, from one list into the other. Returns false, and does nothing, if that byte
@@ -42,13 +44,10 @@ static bool distribute(char *to, const char *from, size_t nr, size_t size, int s
 	return true;
 }
 
-void order_by_address(void *list, size_t nr, size_t size)
+static void sort(char *list, size_t nr, size_t size)
 {
-	char *from = list, *to;
+	char *from = list, *to = xmalloc(nr * size);
 
-	if (is_ordered(list, nr, size))
-		return;
-	to = xmalloc(nr * size);
 	for (int shift = 0; shift < 64; shift += 8)
 		if (distribute(to, from, nr, size, shift)) {
 			char *done = to;
@@ -59,4 +58,35 @@ void order_by_address(void *list, size_t nr, size_t size)
 	if (from != list)
 		memcpy(list, from, nr * size);
 	free(from != list ? from : to);
+}
+
+/* Merges what is behind the first, all in order, with these. */
+static void merge(char *list, size_t first, size_t nr, size_t size)
+{
+	size_t left = nr - first, at = nr;
+	char *rest = xmalloc(left * size);
+
+	memcpy(rest, list + first * size, left * size);
+	while (left) {
+		bool move = first && key_of(list, first - 1, size) > key_of(rest, left - 1, size);
+
+		at--;
+		memcpy(list + at * size, move ? list + --first * size : rest + --left * size, size);
+	}
+	free(rest);
+}
+
+/* Many lists are in order but for their end: the kernel's symbols, of which those of modules and of BPF
+ * programs are the last. */
+void order_by_address(void *list, size_t nr, size_t size)
+{
+	size_t first = ordered(list, nr, size);
+
+	if (first == nr)
+		return;
+	if (first < nr / 4)
+		first = 0;
+	sort((char *)list + first * size, nr - first, size);
+	if (first)
+		merge(list, first, nr, size);
 }

@@ -14,6 +14,8 @@ struct sweep {
 	size_t room;
 	struct span *heap;
 	size_t active, heap_room;
+	size_t left;		   /* ranges that have not begun, `next` included */
+	struct span next, follows; /* if so many are left */
 };
 
 static bool above(const struct span *a, const struct span *b)
@@ -54,46 +56,70 @@ static void pop(struct sweep *sweep)
 	}
 }
 
-/* Begins a piece at `low`, with the range that is now on top of the heap. */
-static void begin_piece(struct sweep *sweep, __u64 low)
+/* Begins a piece at `low`. */
+static void begin_piece(struct sweep *sweep, __u64 low, __u32 what)
 {
 	struct spans *spans = sweep->spans;
-	__u32 what = sweep->active ? sweep->heap[0].what : SPANS_NONE;
 
 	if (spans->nr && spans->list[spans->nr - 1].low == low)
 		spans->nr--;
 	if (spans->nr ? spans->list[spans->nr - 1].what == what : what == SPANS_NONE)
 		return;
-	spans->list = xroom(spans->list, spans->nr, &sweep->room, sizeof(*spans->list));
+	if (spans->nr == sweep->room)
+		spans->list = xroom(spans->list, spans->nr, &sweep->room, sizeof(*spans->list));
 	spans->list[spans->nr++] = (struct piece){low, what};
+}
+
+/* Whether the next range overlaps none, as nearly all do: the heap would cost most of the time. */
+static bool is_alone(const struct sweep *sweep)
+{
+	const struct span *next = &sweep->next;
+
+	return !sweep->active && sweep->left && next->low < next->high &&
+	       (sweep->left == 1 || next->high <= sweep->follows.low);
+}
+
+static void step(struct sweep *sweep, size_t nr, struct span (*span_at)(const void *of, size_t i),
+		 const void *of)
+{
+	sweep->next = sweep->follows;
+	if (--sweep->left > 1)
+		sweep->follows = span_at(of, nr - sweep->left + 1);
 }
 
 void spans_of_ordered(struct spans *spans, size_t nr, struct span (*span_at)(const void *of, size_t i),
 		      const void *of)
 {
-	struct sweep sweep = {.spans = spans};
-	struct span span = {0};
+	struct sweep sweep = {.spans = spans, .left = nr};
 
 	*spans = (struct spans){0};
 	if (nr)
-		span = span_at(of, 0);
-	for (size_t next = 0; next < nr || sweep.active;) {
+		sweep.next = span_at(of, 0);
+	if (nr > 1)
+		sweep.follows = span_at(of, 1);
+	while (sweep.left || sweep.active) {
 		__u64 low;
 
-		if (sweep.active && (next == nr || sweep.heap[0].high <= span.low)) {
+		if (is_alone(&sweep)) {
+			begin_piece(&sweep, sweep.next.low, sweep.next.what);
+			if (sweep.left == 1 || sweep.next.high < sweep.follows.low)
+				begin_piece(&sweep, sweep.next.high, SPANS_NONE);
+			step(&sweep, nr, span_at, of);
+			continue;
+		}
+		if (sweep.active && (!sweep.left || sweep.heap[0].high <= sweep.next.low)) {
 			low = sweep.heap[0].high;
 		} else {
-			low = span.low;
-			while (next < nr && span.low == low) {
-				if (span.high > low)
-					push(&sweep, &span);
-				if (++next < nr)
-					span = span_at(of, next);
+			low = sweep.next.low;
+			while (sweep.left && sweep.next.low == low) {
+				if (sweep.next.high > low)
+					push(&sweep, &sweep.next);
+				step(&sweep, nr, span_at, of);
 			}
 		}
 		while (sweep.active && sweep.heap[0].high <= low)
 			pop(&sweep);
-		begin_piece(&sweep, low);
+		begin_piece(&sweep, low, sweep.active ? sweep.heap[0].what : SPANS_NONE);
 	}
 	free(sweep.heap);
 	if (spans->nr)

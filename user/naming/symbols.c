@@ -47,7 +47,9 @@ void symbols_expect(struct symbols *symbols, size_t nr)
 
 void symbols_add(struct symbols *symbols, const struct found_symbol *symbol)
 {
-	symbols->found = xroom(symbols->found, symbols->nr_found, &symbols->room, sizeof(*symbols->found));
+	if (symbols->nr_found == symbols->room)
+		symbols->found =
+			xroom(symbols->found, symbols->nr_found, &symbols->room, sizeof(*symbols->found));
 	symbols->found[symbols->nr_found++] = *symbol;
 }
 
@@ -104,10 +106,11 @@ static bool inside(const struct found_symbol *symbol, __u64 reach)
  * address's first. */
 static size_t best_of(const struct symbols *symbols, size_t first, struct found_symbol *best)
 {
+	const struct found_symbol *found = symbols->found;
 	size_t i = first;
 
-	*best = symbols->found[first];
-	while (++i < symbols->nr_found && symbols->found[i].address == best->address)
+	*best = found[first];
+	while (++i < symbols->nr_found && found[i].address == found[first].address)
 		if (better(&symbols->found[i], best, symbols->strings) < 0)
 			*best = symbols->found[i];
 	return i;
