@@ -3,13 +3,14 @@
 there is the machine's own number (user/machine/README.md), so that the share of a program's loads follows from its
 text and the cycles that perf's event counts."""
 import json
+import os
 import re
 import subprocess
 
 import pytest
 
 import known
-from records import check_stream, parse
+from records import PROGRAMS, check_stream, parse
 
 CHASE = known.numbers("chase")
 # Cycles of a load beyond those of a hit in the first level.
@@ -249,6 +250,16 @@ def test_the_load_that_waits_for_memory_is_named(guest):
     assert sampled(analysis, "dram_bound")["chase_site"] >= 0.98
     assert "MEM_UNCORE_RETIRED.LOCAL_DRAM:pp" in analysis["shares"]["dram_bound"]["sampled"]["by"]
     assert [name for name, share in analysis["shares"].items() if "sampled" in share] == ["dram_bound"]
+
+
+def test_code_whose_samples_come_too_densely_for_the_kernel_has_its_part(nhmtap):
+    """Of the loads from memory, in_memory has 40,000, one after the other, and in_last_level one for each of the 16,384
+    lines that the larger list displaced. A thousand samples of these come faster than the kernel takes samples."""
+    result = nhmtap("analyze", "--machine", "-q", "-r", "2", "--where", "1", "--", os.path.abspath(f"{PROGRAMS}/levels"))
+    share = merged(result.records)["shares"]["dram_bound"]
+    part = {place["symbol"]: place["share"] for place in share["where"]}
+    assert 1.8 < part["in_memory"] / part["in_last_level"] < 3.2
+    assert share["sampled"]["samples"] >= 100 and "throttled" not in share["sampled"]
 
 
 def test_what_is_found_by_cycles_has_one_sample_of_many_cycles(guest):

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analyze/spots.h"
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/note.h"
@@ -17,6 +18,10 @@
 
 /* More records than a run without intervals writes. */
 #define RECORDS_MOST (256 << 20)
+
+/* Where the kernel paused the sampling, the next run takes one of so many samples; there are so many runs. */
+#define FEWER	  4
+#define RUNS_MOST 3
 
 /* --- the command line ------------------------------------------------------------------------- */
 
@@ -168,4 +173,39 @@ json_t *again_run(struct activity *activity, const struct arguments *command, ch
 	arguments_release(&line);
 	close(output);
 	return records;
+}
+
+/* --- as densely as the kernel lets it --------------------------------------------------------- */
+
+/* The end of a run has the sum of its records. */
+json_int_t again_paused(const json_t *records)
+{
+	json_int_t paused = 0;
+	json_t *record;
+	size_t i;
+
+	json_array_foreach(records, i, record)
+		if (strcmp(string(record, "type"), "end"))
+			paused += integer(json_object_get(record, "samples"), "throttled");
+	return paused;
+}
+
+json_t *again_sample(struct activity *activity, struct arguments *command, double occurrences, double wanted,
+		     char *why, size_t size)
+{
+	const struct host *host = &activity->session->host;
+	size_t nr = command->nr;
+	json_t *records;
+
+	for (int run = 1;; run++, wanted /= FEWER) {
+		if (occurrences > 0)
+			arguments_add_number(command, "-c", period_for(host, occurrences, wanted));
+		records = again_run(activity, command, why, size);
+		if (run == RUNS_MOST || occurrences <= 0 || activity->session->ended_by ||
+		    !again_paused(records))
+			return records;
+		note("the kernel paused the sampling: it is done once more, with fewer samples");
+		json_decref(records);
+		arguments_drop(command, command->nr - nr);
+	}
 }

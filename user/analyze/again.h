@@ -12,3 +12,13 @@
  * list of its records, a new reference; or NULL with the reason in `why`. A signal that ends the session is
  * passed on, and noted in session->ended_by. */
 json_t *again_run(struct activity *activity, const struct arguments *command, char *why, size_t size);
+
+/* The same for a command that samples what occurs so often; its period, which is added to it, gives about
+ * `wanted` samples. `occurrences` of 0: nobody knows, so the command's own period is taken. Where the kernel
+ * paused the sampling, the command is run again with fewer samples: what occurs densely would be missing
+ * among them. */
+json_t *again_sample(struct activity *activity, struct arguments *command, double occurrences, double wanted,
+		     char *why, size_t size);
+
+/* Returns how often the kernel paused the sampling of a run with these records. */
+json_int_t again_paused(const json_t *records);

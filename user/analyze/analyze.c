@@ -219,13 +219,14 @@ static void say_repeats(const struct activity *activity)
 {
 	const struct analyze_options *own = activity->options->own;
 	const struct analysis *analysis = activity->state;
-	char samples[100] = "";
+	char samples[150] = "";
 
 	if (activity->options->quiet)
 		return;
 	if (!own->no_where)
 		snprintf(samples, sizeof(samples),
-			 ", then up to %llu times to sample loads and the largest shares",
+			 ", then up to %llu times to sample loads and the largest shares, or more where the "
+			 "kernel pauses that",
 			 1 + most_sampled(own) * (own->annotate ? 2 : 1));
 	say("nhmtap: the command is run %llu times: once to warm up, and %llu times for each of %zu groups "
 	    "of events%s; --once runs it once",

@@ -31,9 +31,7 @@ json_t *loads_sample(struct activity *activity, double occurrences, double wante
 	arguments_add(&command, "mem");
 	arguments_add_number(&command, "--ldlat", FIRST_LEVEL + 1);
 	arguments_add_option(&command, "--by", "page,variable,type");
-	arguments_add_number(&command, "-c",
-			     period_for(&activity->session->host, occurrences * TAGGED, wanted));
-	records = again_run(activity, &command, why, sizeof(why));
+	records = again_sample(activity, &command, occurrences * TAGGED, wanted, why, sizeof(why));
 	if (!records)
 		note("loads are not sampled: %s", why);
 	arguments_release(&command);

@@ -265,6 +265,11 @@ static void add_where(struct text *text, const json_t *shares)
 			 (long long)integer(sampled, "samples"), string(sampled, "by"));
 		if (*string(sampled, "why"))
 			text_add(text, "  not found: %s\n", string(sampled, "why"));
+		if (integer(sampled, "throttled"))
+			text_add(text,
+				 "  less than its part is told of what occurs densely: the kernel paused the "
+				 "sampling %lld times, because it sampled too often\n",
+				 (long long)integer(sampled, "throttled"));
 		json_array_foreach(json_object_get(share, "where"), p, place)
 			add_place(text, place);
 		if (*string(sampled, "unannotated"))

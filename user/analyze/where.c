@@ -153,19 +153,12 @@ static void put_places(json_t *share, json_t *sampled, const json_t *records, co
 	}
 	list = spots_end(&spots, WHERE_ENTRIES);
 	json_object_set_new(sampled, "samples", json_integer(samples));
+	if (again_paused(records))
+		json_object_set_new(sampled, "throttled", json_integer(again_paused(records)));
 	if (list)
 		json_object_set_new(share, "where", list);
 	else
 		json_object_set_new(sampled, "why", json_string("no sample was of it"));
-}
-
-static void add_period(struct arguments *command, const struct activity *activity,
-		       const struct sampler *sampler, double occurrences, double whole)
-{
-	if (occurrences > 0)
-		arguments_add_number(command, "-c",
-				     period_for(&activity->session->host, occurrences * sampler->thinned,
-						where_samples(whole)));
 }
 
 /* Samples once more, by the places in the code, and appends the annotations of the function. Returns 0, or -1
@@ -179,8 +172,8 @@ static int annotate_function(struct activity *activity, const struct known_share
 
 	add_located(&command, known->locate, &activity->session->host);
 	arguments_add_option(&command, "--annotate", function);
-	add_period(&command, activity, sampler_of(known->locate), occurrences, whole);
-	records = again_run(activity, &command, why, size);
+	records = again_sample(activity, &command, occurrences * sampler_of(known->locate)->thinned,
+			       where_samples(whole), why, size);
 	json_array_foreach(records, i, record) {
 		if (strcmp(string(record, "type"), "annotation"))
 			continue;
@@ -229,11 +222,11 @@ static void sample(struct activity *activity, const struct known_share *known, d
 	add_located(&command, known->locate, &activity->session->host);
 	for (size_t i = 0; sampler->extra[i]; i++)
 		arguments_add(&command, sampler->extra[i]);
-	add_period(&command, activity, sampler, occurrences, whole);
+	records = again_sample(activity, &command, occurrences * sampler->thinned, where_samples(whole), why,
+			       sizeof(why));
 	text = command_text(&command);
 	json_object_set_new(sampled, "by", json_string(text));
 	free(text);
-	records = again_run(activity, &command, why, sizeof(why));
 	if (records)
 		put_places(share, sampled, records, sampler);
 	else

@@ -30,6 +30,14 @@ void arguments_add_number(struct arguments *arguments, const char *option, __u64
 	arguments_add_option(arguments, option, value ? text : NULL);
 }
 
+void arguments_drop(struct arguments *arguments, size_t nr)
+{
+	while (nr--) {
+		free(arguments->words[--arguments->nr]);
+		arguments->words[arguments->nr] = NULL;
+	}
+}
+
 void arguments_release(struct arguments *arguments)
 {
 	for (size_t i = 0; i < arguments->nr; i++)

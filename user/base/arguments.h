@@ -15,4 +15,7 @@ struct arguments {
 void arguments_add(struct arguments *arguments, const char *word);
 void arguments_add_option(struct arguments *arguments, const char *option, const char *value);
 void arguments_add_number(struct arguments *arguments, const char *option, __u64 value);
+/* Takes the last words away, so many. */
+void arguments_drop(struct arguments *arguments, size_t nr);
+
 void arguments_release(struct arguments *arguments);
