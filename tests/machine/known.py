@@ -95,9 +95,15 @@ def groups(wanted):
         yield group
 
 
-def sequence(n):
-    """The random bits that graph.S branches on: (c or d, jump or not)."""
+def numbers_of_graph(n):
+    """The pseudo-random numbers that graph.S and bound.S branch on."""
     x = 305419896
     for _ in range(n):
         x = (x * 1103515245 + 12345) % 2**32
+        yield x
+
+
+def sequence(n):
+    """The random bits that graph.S branches on: (c or d, jump or not)."""
+    for x in numbers_of_graph(n):
         yield x >> 30 & 1, x >> 29 & 1
