@@ -139,7 +139,7 @@ OBJECTS = {
 }
 
 
-@pytest.mark.parametrize("compiler", ["g++ -O2", "clang++ -O2", "g++ -O1 -gdwarf-4"])
+@pytest.mark.parametrize("compiler", ["g++ -O2", "clang++ -O2", "g++ -O1 -gdwarf-4", "g++ -O0", "clang++ -O0"])
 def test_objects_of_cpp_have_the_types_and_members_of_their_classes(nhmtap, tmp_path, compiler):
     program = tmp_path / "objects"
     subprocess.run([*compiler.split(), "-g", "-o", program, f"{HERE}/programs/objects.cc"], check=True)

@@ -2,14 +2,13 @@
 """nhmtap analyze on the emulated machine: programs that one thing holds back, and a mixture. What a thing costs there is the
 machine's own number (user/machine/README.md), so a program's cycles for it follow from its text. built_shares.txt has what
 came out: a row for each program and share."""
-import json
 import os
 
 import pytest
 
 import known
 from guests import CORE2
-from records import check_stream, parse
+from records import parse
 
 CHASE = known.numbers("chase")
 BOUND = known.numbers("bound")

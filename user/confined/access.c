@@ -12,6 +12,7 @@
 #include "confined/scope.h"
 #include "naming/untyped.h"
 
+#define REGISTERS     16
 #define FUNCTION_MOST (1 << 15) /* bytes; more would take too long for a name */
 #define FOLLOWED_MOST 16	/* registers that are followed one after the other */
 #define ACCESS_STEPS  1000000
@@ -38,6 +39,8 @@ struct pointer {
 	__u64 offset;
 	bool steps;		      /* plus a multiple of the type's size */
 	bool indexed;		      /* plus an index */
+	__u64 stride;		      /* plus a multiple of this, if it is not 0 */
+	__u64 apart;		      /* or plus this, if it is not 0 */
 	Dwarf_Die variable, function; /* the variable that this is in: see struct in_variable */
 };
 
@@ -125,30 +128,33 @@ static void consider(void *context, Dwarf_Die *die, Dwarf_Die *in)
 {
 	struct in_register *found = context;
 	struct lines *lines = found->body->lines;
-	Dwarf_Die type = *die, to;
+	Dwarf_Die type = *die, whole, to;
 	__u64 inside, offset;
 
 	if (!scope_is_variable(die) || !variable_in(die, found->address, found->reg, &inside, &offset))
 		return;
 	found->any = true;
-	if (!type_of_entry(lines, &type) || type_of_begin(lines, &type, inside))
+	if (!type_of_entry(lines, &type))
+		return;
+	whole = type;
+	if (type_of_begin(lines, &type, inside))
 		return;
 	to = type;
 	/* A number, or a pointer to void or to a class without members, may be another variable's value, too.
 	 */
 	if (!is_pointer(&type) || !lines_follow(lines, &to, DW_AT_type) || type_is_empty(lines, to))
 		return;
+	type_of_derived(lines, whole, &to);
 	/* An iterator may lead to the next element already. */
 	if (found->points && are_elements(lines, &found->pointer, to, -offset)) {
 		found->pointer.steps |= found->pointer.offset != -offset;
 		return;
 	}
-	/* What is inlined may have a pointer to what the data begin with. */
-	if (found->points && found->pointer.offset == -offset &&
-	    type_begins_with(lines, found->pointer.type, to))
+	/* What is inlined may have a pointer to a part of the data. */
+	if (found->points && type_has_at(lines, found->pointer.type, found->pointer.offset + offset, to))
 		return;
-	found->differ |= found->points && (found->pointer.offset != -offset ||
-					   !type_begins_with(lines, to, found->pointer.type));
+	found->differ |= found->points &&
+			 !type_has_at(lines, to, -offset - found->pointer.offset, found->pointer.type);
 	found->points = true;
 	found->pointer = (struct pointer){.type = to, .offset = -offset};
 }
@@ -241,7 +247,18 @@ static void point_into(struct pointer *pointer, const struct in_variable *in)
 	pointer->function = in->function;
 }
 
-/* Makes the begin of threads' variables one of them. */
+/* Whether what is added to a pointer leads to other elements like that which it points to. */
+static bool counts_elements(struct body *body, const struct pointer *pointer)
+{
+	__u64 element;
+
+	if (!pointer->stride || is_multiple(pointer->stride, type_size(body->lines, &pointer->type)))
+		return true;
+	element = type_element(body->lines, pointer->type, pointer->offset);
+	return element && pointer->stride % element == 0;
+}
+
+/* Makes the begin of threads' variables one of them. Fails if that, or data, are not what is pointed to. */
 static const char *settle(struct body *body, struct pointer *pointer)
 {
 	struct in_variable in;
@@ -250,12 +267,12 @@ static const char *settle(struct body *body, struct pointer *pointer)
 	if (pointer->kind == NUMBER)
 		return TYPE_NO_POINTER;
 	if (pointer->kind == TO_DATA)
-		return NULL;
+		return counts_elements(body, pointer) ? NULL : TYPE_NO_POINTER;
 	pointer->kind = TO_DATA;
 	why = thread_variable_at(body->lines, pointer->offset + body->code->thread_size, &in);
 	if (!why)
 		point_into(pointer, &in);
-	return why ? TYPE_UNDESCRIBED : NULL;
+	return why ? TYPE_UNDESCRIBED : counts_elements(body, pointer) ? NULL : TYPE_NO_POINTER;
 }
 
 /* What a pointer of this type points to. */
@@ -268,15 +285,38 @@ static const char *pointee(struct body *body, Dwarf_Die type, struct pointer *fo
 	return NULL;
 }
 
+/* The other place that a pointer may point to, in the same data. */
+static struct pointer other_of(const struct pointer *pointer)
+{
+	struct pointer other = *pointer;
+
+	other.offset += pointer->apart;
+	return other;
+}
+
+/* The type of what begins where a pointer points to. */
+static const char *begin_of(struct body *body, const struct pointer *pointer, Dwarf_Die *type)
+{
+	struct pointer other = other_of(pointer);
+	Dwarf_Die found = pointer->type;
+	const char *why;
+
+	*type = pointer->type;
+	why = type_of_begin(body->lines, type, offset_of(body, pointer));
+	if (why || !pointer->apart)
+		return why;
+	why = type_of_begin(body->lines, &found, offset_of(body, &other));
+	return why ? why : type_is_same(body->lines, *type, found) ? NULL : TYPE_NO_POINTER;
+}
+
 /* What a pointer points to that is loaded from where another one points to. */
 static const char *loaded(struct body *body, struct pointer *from, struct pointer *found)
 {
 	Dwarf_Die type;
 	const char *why = settle(body, from);
 
-	type = from->type;
 	if (!why)
-		why = type_of_begin(body->lines, &type, offset_of(body, from));
+		why = begin_of(body, from, &type);
 	return why ? why : pointee(body, type, found);
 }
 
@@ -289,7 +329,7 @@ static const char *check_index(struct body *body, const struct memory_operand *m
 	if (why || memory->index < 0)
 		return why;
 	found->indexed = true;
-	return type_is_indexed(body->lines, found->type, found->offset) ? NULL : TYPE_NO_POINTER;
+	return type_element(body->lines, found->type, found->offset) ? NULL : TYPE_NO_POINTER;
 }
 
 /* The instruction before the i-th, in straight code, that has written a register; `i` itself if none is
@@ -312,20 +352,26 @@ static bool may_count(struct body *body, size_t i, int index, int scale, const s
 	__u64 size = type_size(body->lines, &pointer->type);
 	size_t from;
 
-	if (type_is_indexed(body->lines, pointer->type, pointer->offset) || !size || scale % size == 0)
+	if (type_element(body->lines, pointer->type, pointer->offset) || !size || scale % size == 0)
 		return true;
 	scope_each(body->lines, &body->function, variables.address, consider, &variables);
 	from = writer(body, i, index);
 	return !variables.any && (from == i || body->list[from].kind != INSTRUCTION_LOAD);
 }
 
+static struct locals locals_of(struct body *body, size_t i)
+{
+	return (struct locals){body->lines, &body->code->frames, &body->function, body->list[i].address};
+}
+
 /* What the i-th instruction's operand is the address of; an index that counts elements is left out. */
 static const char *operand(struct body *body, size_t i, const struct memory_operand *memory,
 			   struct pointer *found, int depth)
 {
-	struct locals locals = {body->lines, &body->code->frames, &body->function, body->list[i].address};
+	struct locals locals = locals_of(body, i);
 	struct in_variable in;
 	const char *why = NULL;
+	__u64 distance;
 
 	*found = (struct pointer){.offset = 0};
 	if (memory->thread) {
@@ -345,7 +391,7 @@ static const char *operand(struct body *body, size_t i, const struct memory_oper
 			point_into(found, &in);
 		return why;
 	}
-	if (memory->base == REGISTER_STACK || locals_have(&locals, memory->base)) {
+	if (memory->base == REGISTER_STACK || locals_distance(&locals, memory->base, &distance)) {
 		why = locals_at(&locals, memory->base, memory->offset, &in);
 		if (!why)
 			point_into(found, &in);
@@ -389,28 +435,421 @@ static bool asks_for_place(const struct body *body, size_t i, struct pointer *fo
 	       from_slot(body, &body->list[from].memory, true, found);
 }
 
-/* What a sum is that has the thread pointer, and a distance from it. */
+/* The type of what a call has left in the first register for results. */
+static bool returned(struct body *body, size_t i, Dwarf_Die *type)
+{
+	return i + 1 < body->nr &&
+	       scope_returned(body->lines, &body->function, body->list[i + 1].address, body->list[i].callee,
+			      type) &&
+	       type_is_in_register(body->lines, *type) && !type_of_begin(body->lines, type, 0);
+}
+
+/* --- multiples --------------------------------------------------------------------------------- */
+
+/* `factor` times what a register had when the straight code began, or after an instruction wrote it. */
+struct multiple {
+	size_t from;
+	int reg;
+	__u64 factor;
+};
+
+static __u64 common_factor(__u64 a, __u64 b)
+{
+	while (b) {
+		__u64 rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static struct multiple add_multiples(struct multiple a, struct multiple b, struct multiple own)
+{
+	if (a.from == b.from && a.reg == b.reg) {
+		a.factor += b.factor;
+		return a;
+	}
+	own.factor = common_factor(a.factor, b.factor);
+	return own;
+}
+
+/* What a register is a multiple of before the i-th instruction. */
+static struct multiple multiple_of(const struct body *body, size_t i, int reg, int depth)
+{
+	size_t from = writer(body, i, reg);
+	const struct instruction *at = &body->list[from];
+	struct multiple own = {from, reg, 1}, a, b;
+
+	if (from == i || depth > FOLLOWED_MOST) {
+		while (own.from && !is_jumped_to(body, own.from) && !body->list[own.from - 1].ends)
+			own.from--;
+		return own;
+	}
+	switch (at->kind) {
+	case INSTRUCTION_COPY:
+		return multiple_of(body, from, at->source, depth + 1);
+	case INSTRUCTION_PRODUCT:
+		if (at->source >= 0)
+			own = multiple_of(body, from, at->source, depth + 1);
+		own.factor *= at->factor;
+		return own;
+	case INSTRUCTION_SUM:
+		if (at->source < 0)
+			return own;
+		a = multiple_of(body, from, reg, depth + 1);
+		return add_multiples(a, multiple_of(body, from, at->source, depth + 1), own);
+	case INSTRUCTION_ADDRESS:
+		if (at->memory.fixed || at->memory.thread || at->memory.offset || at->memory.index < 0)
+			return own;
+		b = multiple_of(body, from, at->memory.index, depth + 1);
+		b.factor *= at->memory.scale;
+		if (at->memory.base < 0)
+			return b;
+		a = multiple_of(body, from, at->memory.base, depth + 1);
+		return add_multiples(a, b, own);
+	default:
+		return own;
+	}
+}
+
+/* Adds `index` times `scale` to a pointer. */
+static void add_elements(struct body *body, size_t i, int index, int scale, struct pointer *pointer)
+{
+	__u64 factor = multiple_of(body, i, index, 0).factor * scale;
+
+	pointer->stride = common_factor(factor, pointer->stride);
+	pointer->indexed = true;
+}
+
+/* What is added to a register by what is in memory: a distance, or the thread pointer, or a pointer. */
+static const char *added(struct body *body, size_t i, struct pointer *found, int depth)
+{
+	const struct memory_operand *memory = &body->list[i].memory;
+	struct pointer base;
+	const char *why;
+
+	if (memory->thread && memory->base < 0 && memory->index < 0 && !memory->offset) {
+		*found = (struct pointer){.kind = TO_THREAD};
+		return NULL;
+	}
+	if (from_slot(body, memory, false, found))
+		return NULL;
+	why = operand(body, i, memory, &base, depth);
+	return why ? why : loaded(body, &base, found);
+}
+
+/* What a sum is that has the thread pointer, and a distance from it; or a pointer, and an index that counts
+ * elements. */
 static const char *sum(struct body *body, size_t i, int reg, struct pointer *found, int depth)
 {
 	const struct instruction *at = &body->list[i];
 	struct pointer more = {0};
-	const char *why = follow(body, i, reg, found, depth + 1);
+	const char *why = follow(body, i, reg, found, depth + 1), *why_more;
 
-	if (why)
+	why_more = at->source >= 0 ? follow(body, i, at->source, &more, depth + 1)
+				   : added(body, i, &more, depth);
+	if (why && why_more)
 		return why;
-	if (at->source >= 0)
-		why = follow(body, i, at->source, &more, depth + 1);
-	else if (at->memory.thread && at->memory.base < 0 && at->memory.index < 0 && !at->memory.offset)
-		more = (struct pointer){.kind = TO_THREAD};
-	else if (!from_slot(body, &at->memory, false, &more))
-		return TYPE_NO_POINTER;
-	if (why || (found->kind == NUMBER) == (more.kind == NUMBER))
+	if (why || why_more) {
+		if (why)
+			*found = more;
+		else if (at->source < 0)
+			return why_more;
+		add_elements(body, i, why ? reg : at->source, 1, found);
+		return NULL;
+	}
+	if ((found->kind == NUMBER) == (more.kind == NUMBER))
 		return TYPE_NO_POINTER;
 	more.offset += found->offset;
 	found->offset = more.offset;
 	if (found->kind == NUMBER)
 		*found = more;
 	return NULL;
+}
+
+/* What an address is that is made of a pointer and an index that counts elements. */
+static const char *element(struct body *body, size_t i, struct pointer *found, int depth)
+{
+	const struct memory_operand *memory = &body->list[i].memory;
+	struct memory_operand plain = *memory;
+	const char *why;
+
+	plain.index = -1;
+	why = operand(body, i, &plain, found, depth);
+	if (!why) {
+		add_elements(body, i, memory->index, memory->scale, found);
+		return NULL;
+	}
+	if (memory->scale != 1 || memory->base < 0 || memory->thread)
+		return why;
+	plain.base = memory->index;
+	why = operand(body, i, &plain, found, depth);
+	if (!why)
+		add_elements(body, i, memory->base, 1, found);
+	return why;
+}
+
+/* --- what the compiler keeps on the stack ------------------------------------------------------- */
+
+/* What is in a register or a slot: a value of a type, or a pointer to it. */
+struct value {
+	Dwarf_Die type;
+	bool points, known;
+};
+
+/* Where the i-th instruction accesses the stack, from the frame. */
+static bool slot_of(struct body *body, size_t i, __u64 *at)
+{
+	const struct instruction *own = &body->list[i];
+	struct locals locals = locals_of(body, i);
+
+	if (!own->accesses || own->memory.thread || own->memory.fixed || own->memory.index >= 0 ||
+	    own->memory.base < 0 || !locals_distance(&locals, own->memory.base, at))
+		return false;
+	*at += own->memory.offset;
+	return true;
+}
+
+/* What writes to a slot. */
+struct stores {
+	size_t *list, nr, room;
+	bool changes; /* its value is calculated with, too */
+};
+
+enum overlap {
+	APART,
+	SAME,
+	ACROSS,
+};
+
+#define WIDTH_MOST 64 /* of an access that is wider than a register */
+
+/* How what the n-th instruction writes lies to a slot. */
+static enum overlap overlap(struct body *body, size_t n, __u64 slot, unsigned int width)
+{
+	const struct instruction *at = &body->list[n];
+	__u64 other;
+
+	if (!at->stores || !slot_of(body, n, &other) ||
+	    (other - slot >= width && slot - other >= (at->width ? at->width : WIDTH_MOST)))
+		return APART;
+	return other == slot && at->width == width ? SAME : ACROSS;
+}
+
+static void add_store(struct body *body, struct stores *stores, size_t n)
+{
+	stores->changes |= body->list[n].kind != INSTRUCTION_STORE;
+	if (body->list[n].kind != INSTRUCTION_STORE)
+		return;
+	stores->list = xroom(stores->list, stores->nr, &stores->room, sizeof(*stores->list));
+	stores->list[stores->nr++] = n;
+}
+
+/* Finds the last store, in straight code, to what the i-th instruction loads from the stack, or else all of
+ * them in the function. Returns false if there are none, or if something else writes to a part of it. The
+ * caller frees the list. */
+static bool find_stores(struct body *body, size_t i, struct stores *stores)
+{
+	unsigned int width = body->list[i].width;
+	enum overlap how;
+	__u64 slot;
+
+	*stores = (struct stores){.nr = 0};
+	if (!slot_of(body, i, &slot) || !width || body->lines->steps < body->nr)
+		return false;
+	body->lines->steps -= body->nr;
+	for (size_t n = i; n && !is_jumped_to(body, n) && !body->list[n - 1].ends; n--)
+		if (overlap(body, n - 1, slot, width) == SAME &&
+		    body->list[n - 1].kind == INSTRUCTION_STORE) {
+			add_store(body, stores, n - 1);
+			return true;
+		}
+	for (size_t n = 0; n < body->nr; n++) {
+		how = overlap(body, n, slot, width);
+		if (how == ACROSS)
+			return false;
+		if (how == SAME)
+			add_store(body, stores, n);
+	}
+	return stores->nr;
+}
+
+/* Whether two pointers are the same. */
+static bool are_same(const struct body *body, const struct pointer *a, const struct pointer *b)
+{
+	return a->kind == b->kind && a->offset == b->offset && a->steps == b->steps &&
+	       a->indexed == b->indexed && a->stride == b->stride && a->apart == b->apart &&
+	       (a->kind != TO_DATA || type_is_same(body->lines, a->type, b->type));
+}
+
+/* The pointer that the i-th instruction loads from a slot that no variable describes. */
+static const char *kept(struct body *body, size_t i, struct pointer *found, int depth)
+{
+	bool known = false, differ = depth > FOLLOWED_MOST;
+	struct pointer one;
+	struct stores stores;
+
+	if (find_stores(body, i, &stores) && !stores.changes)
+		for (size_t n = 0; n < stores.nr && !differ; n++) {
+			int reg = body->list[stores.list[n]].source;
+
+			if (reg < 0)
+				continue;
+			differ = follow(body, stores.list[n], reg, &one, depth + 1) ||
+				 (known && !are_same(body, &one, found));
+			*found = one;
+			known = true;
+		}
+	free(stores.list);
+	return known && !differ ? NULL : TYPE_STACK;
+}
+
+/* Takes what is known of a value, if that is not known to be another one. Returns false if it is. */
+static bool take_value(const struct body *body, struct value *value, const struct value *one)
+{
+	if (value->known)
+		return value->points == one->points && type_is_same(body->lines, value->type, one->type);
+	*value = *one;
+	return true;
+}
+
+/* The type of what a place has that the i-th instruction accesses. */
+static bool place_value(struct body *body, size_t i, struct value *value, int depth)
+{
+	struct pointer base;
+
+	if (operand(body, i, &body->list[i].memory, &base, depth) || settle(body, &base))
+		return false;
+	*value = (struct value){.known = true};
+	return !begin_of(body, &base, &value->type) &&
+	       type_size(body->lines, &value->type) == body->list[i].width;
+}
+
+/* The type of the variable to which a register is stored from the i-th instruction on, before it is written.
+ */
+static bool stored_value(struct body *body, size_t i, int reg, struct value *value, int depth)
+{
+	for (; i < body->nr && !is_jumped_to(body, i); i++) {
+		if (body->list[i].kind == INSTRUCTION_STORE && body->list[i].source == reg &&
+		    place_value(body, i, value, depth))
+			return true;
+		if (body->list[i].writes & 1U << reg || body->list[i].ends)
+			break;
+	}
+	return false;
+}
+
+static bool slot_value(struct body *body, size_t i, struct value *value, int depth);
+
+/* The type of what the n-th instruction has written to a register. */
+static bool written_value(struct body *body, size_t n, int reg, struct value *value, int depth)
+{
+	const struct instruction *at = &body->list[n];
+
+	switch (at->kind) {
+	case INSTRUCTION_LOAD:
+	case INSTRUCTION_PART:
+		return place_value(body, n, value, depth) || slot_value(body, n, value, depth + 1);
+	case INSTRUCTION_CALL:
+		value->points = false;
+		value->known = true;
+		return !reg && returned(body, n, &value->type);
+	default:
+		return false;
+	}
+}
+
+/* The type of what a register has that the i-th instruction stores. */
+static bool source_value(struct body *body, size_t i, struct value *value, int depth)
+{
+	int reg = body->list[i].source;
+	struct pointer pointer;
+	size_t n = i;
+
+	for (; n && !is_jumped_to(body, n) && !body->list[n - 1].ends; n--) {
+		const struct instruction *at = &body->list[n - 1];
+
+		if (at->kind == INSTRUCTION_STORE && at->source == reg &&
+		    place_value(body, n - 1, value, depth))
+			return true;
+		if (!(at->writes & 1U << reg))
+			continue;
+		if (at->kind != INSTRUCTION_COPY) {
+			if (written_value(body, n - 1, reg, value, depth))
+				return true;
+			break;
+		}
+		reg = at->source;
+	}
+	if (stored_value(body, i + 1, body->list[i].source, value, depth))
+		return true;
+	if (body->list[i].width != sizeof(__u64) ||
+	    follow(body, i, body->list[i].source, &pointer, depth + 1) || settle(body, &pointer) ||
+	    pointer.apart || offset_of(body, &pointer))
+		return false;
+	*value = (struct value){.type = pointer.type, .points = true, .known = true};
+	return true;
+}
+
+/* The type of what the loads of a slot store to variables. */
+static bool loaded_value(struct body *body, __u64 slot, unsigned int width, struct value *value, int depth)
+{
+	struct value one;
+	__u64 other;
+
+	for (size_t n = 0; n < body->nr; n++) {
+		const struct instruction *at = &body->list[n];
+
+		if ((at->kind != INSTRUCTION_LOAD && at->kind != INSTRUCTION_PART) || at->width != width ||
+		    !slot_of(body, n, &other) || other != slot)
+			continue;
+		for (int reg = 0; reg < REGISTERS; reg++)
+			if (at->writes == 1U << reg && stored_value(body, n + 1, reg, &one, depth) &&
+			    !take_value(body, value, &one))
+				return false;
+	}
+	return value->known;
+}
+
+/* The type of what the i-th instruction loads from a slot that no variable describes. */
+static bool slot_value(struct body *body, size_t i, struct value *value, int depth)
+{
+	bool all = depth <= FOLLOWED_MOST;
+	struct stores stores;
+	struct value one;
+	__u64 slot;
+
+	*value = (struct value){.known = false};
+	if (!find_stores(body, i, &stores) || !all || !slot_of(body, i, &slot)) {
+		free(stores.list);
+		return false;
+	}
+	for (size_t n = 0; n < stores.nr && all; n++)
+		if (body->list[stores.list[n]].source >= 0)
+			all = source_value(body, stores.list[n], &one, depth + 1) &&
+			      take_value(body, value, &one);
+	/* What was calculated is known by where it goes. */
+	if (!all && stores.nr == 1)
+		all = loaded_value(body, slot, body->list[i].width, value, depth + 1);
+	free(stores.list);
+	return all && value->known;
+}
+
+/* What a register has that has one of two values: two places in the same data. */
+static const char *chosen(struct body *body, size_t i, int reg, struct pointer *found, int depth)
+{
+	struct pointer other;
+	const char *why = follow(body, i, reg, found, depth + 1);
+
+	if (!why)
+		why = follow(body, i, body->list[i].source, &other, depth + 1);
+	if (why || found->apart || other.apart)
+		return TYPE_NO_POINTER;
+	other.apart = other.offset - found->offset;
+	found->apart = other.apart;
+	other.offset = found->offset;
+	return are_same(body, found, &other) ? NULL : TYPE_NO_POINTER;
 }
 
 /* What a register has after the i-th instruction has written it. */
@@ -425,6 +864,8 @@ static const char *written(struct body *body, size_t i, int reg, struct pointer 
 	switch (at->kind) {
 	case INSTRUCTION_COPY:
 		return operand(body, i, &copied, found, depth);
+	case INSTRUCTION_CHOICE:
+		return chosen(body, i, reg, found, depth);
 	case INSTRUCTION_NUMBER:
 		*found = (struct pointer){.kind = NUMBER, .offset = at->memory.offset};
 		return NULL;
@@ -435,13 +876,17 @@ static const char *written(struct body *body, size_t i, int reg, struct pointer 
 	case INSTRUCTION_SUM:
 		return sum(body, i, reg, found, depth);
 	case INSTRUCTION_ADDRESS:
-		if (at->memory.index >= 0 || (at->memory.base < 0 && !at->memory.fixed))
+		if (at->memory.base < 0 && !at->memory.fixed)
 			return TYPE_NO_POINTER;
+		if (at->memory.index >= 0)
+			return element(body, i, found, depth);
 		return operand(body, i, &at->memory, found, depth);
 	case INSTRUCTION_LOAD:
 		if (from_slot(body, &at->memory, false, found))
 			return NULL;
 		why = operand(body, i, &at->memory, &base, depth);
+		if (why && !strcmp(why, TYPE_STACK))
+			return kept(body, i, found, depth + 1);
 		/* The thread pointer points to itself. */
 		if (!why && base.kind == TO_THREAD && !base.offset) {
 			*found = base;
@@ -451,11 +896,7 @@ static const char *written(struct body *body, size_t i, int reg, struct pointer 
 	case INSTRUCTION_CALL:
 		if (!reg && asks_for_place(body, i, found))
 			return NULL;
-		if (reg || i + 1 >= body->nr ||
-		    !scope_returned(body->lines, &body->function, body->list[i + 1].address, at->callee,
-				    &type))
-			return TYPE_NO_POINTER;
-		return pointee(body, type, found);
+		return reg || !returned(body, i, &type) ? TYPE_NO_POINTER : pointee(body, type, found);
 	default:
 		return TYPE_NO_POINTER;
 	}
@@ -576,10 +1017,26 @@ static bool is_cast(struct body *body, Dwarf_Die type, unsigned int width)
 	       type_size(body->lines, &type) < width;
 }
 
+/* The type and field of where a pointer points to; both fields if that may be either. */
+static const char *type_of_places(struct body *body, const struct pointer *pointer, struct typed *typed)
+{
+	struct pointer one = *pointer, other = other_of(pointer);
+	struct typed second;
+	const char *why = type_of_pointed(body->lines, &one.type, offset_of(body, &one), typed);
+
+	if (why || !pointer->apart)
+		return why;
+	why = type_of_pointed(body->lines, &other.type, offset_of(body, &other), &second);
+	if (!why && strcmp(typed->field, second.field))
+		type_add_field(typed, second.field);
+	return why;
+}
+
 static const char *look_at(struct body *body, size_t i, struct typed *typed)
 {
 	const struct memory_operand *memory = &body->list[i].memory;
 	struct pointer base;
+	struct value value;
 	const char *why;
 
 	if (!body->list[i].accesses)
@@ -587,6 +1044,12 @@ static const char *look_at(struct body *body, size_t i, struct typed *typed)
 	if (memory->fixed)
 		return type_of_variable(body->lines, memory->offset, typed);
 	why = operand(body, i, memory, &base, 0);
+	if (why && !strcmp(why, TYPE_STACK) && slot_value(body, i, &value, 0)) {
+		if (!value.points)
+			return type_of_field(body->lines, &value.type, 0, typed);
+		type_of_pointer(body->lines, &value.type, typed);
+		return NULL;
+	}
 	/* An index without a scale may be the pointer. */
 	if (why && !memory->thread && memory->base != REGISTER_STACK && memory->index >= 0 &&
 	    memory->scale == 1 && !follow(body, i, memory->index, &base, 0)) {
@@ -599,12 +1062,12 @@ static const char *look_at(struct body *body, size_t i, struct typed *typed)
 	if (!why && !base.variable.addr && is_cast(body, base.type, body->list[i].width))
 		why = TYPE_NO_POINTER;
 	if (!why)
-		why = type_of_pointed(body->lines, &base.type, offset_of(body, &base), typed);
+		why = type_of_places(body, &base, typed);
 	if (!why)
 		type_name_variable(
 			body->lines,
 			&(struct in_variable){base.variable, base.function, base.type, base.offset},
-			base.steps || base.indexed, typed);
+			base.steps || base.indexed || base.apart, typed);
 	return why;
 }
 
@@ -625,6 +1088,7 @@ static const char *find(struct body *body, const struct code_bytes *code, __u64 
 	mark_targets(body);
 	steps = body->lines->steps;
 	body->lines->steps = ACCESS_STEPS;
+	body->lines->furthest = dwarf_dieoffset(&body->function);
 	for (size_t i = 0; i < body->nr; i++)
 		if (body->list[i].address == address)
 			why = look_at(body, i, typed);

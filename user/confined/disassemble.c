@@ -129,12 +129,67 @@ static struct memory_operand memory_of(const cs_insn *insn, const x86_op_mem *me
 	return memory;
 }
 
+/* Multiplications by a number, and shifts. */
+static void take_product(const cs_insn *insn, struct instruction *taken)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+	const cs_x86_op *from = &x86->operands[x86->op_count == 3], *by = &x86->operands[x86->op_count - 1];
+
+	if (x86->op_count < 2 || by->type != X86_OP_IMM || x86->operands[0].type != X86_OP_REG ||
+	    register_number(x86->operands[0].reg, true) < 0)
+		return;
+	if (insn->id == X86_INS_IMUL)
+		taken->factor = by->imm;
+	else if (insn->id == X86_INS_SHL && by->imm < 64)
+		taken->factor = 1ULL << by->imm;
+	else
+		return;
+	taken->kind = INSTRUCTION_PRODUCT;
+	taken->source = from->type == X86_OP_REG ? register_number(from->reg, true) : -1;
+}
+
+static void take_store(const cs_insn *insn, struct instruction *taken)
+{
+	const cs_x86_op *to = &insn->detail->x86.operands[0], *from = &insn->detail->x86.operands[1];
+
+	taken->source = from->type == X86_OP_REG ? register_number(from->reg, false) : -1;
+	if (insn->id == X86_INS_MOV && to->type == X86_OP_MEM &&
+	    (from->type == X86_OP_IMM || taken->source >= 0))
+		taken->kind = INSTRUCTION_STORE;
+}
+
+static bool is_choice(unsigned int id)
+{
+	static const unsigned int ids[] = {
+		X86_INS_CMOVA,	X86_INS_CMOVAE, X86_INS_CMOVB,	X86_INS_CMOVBE,
+		X86_INS_CMOVE,	X86_INS_CMOVG,	X86_INS_CMOVGE, X86_INS_CMOVL,
+		X86_INS_CMOVLE, X86_INS_CMOVNE, X86_INS_CMOVNO, X86_INS_CMOVNP,
+		X86_INS_CMOVNS, X86_INS_CMOVO,	X86_INS_CMOVP,	X86_INS_CMOVS,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
 static void take_kind(const cs_insn *insn, struct instruction *taken)
 {
 	const cs_x86 *x86 = &insn->detail->x86;
 	const cs_x86_op *to = &x86->operands[0], *from = &x86->operands[1];
 
-	if (x86->op_count != 2 || to->type != X86_OP_REG || register_number(to->reg, true) < 0)
+	take_product(insn, taken);
+	if (x86->op_count != 2)
+		return;
+	if (to->type == X86_OP_MEM) {
+		take_store(insn, taken);
+		return;
+	}
+	if (insn->id == X86_INS_MOV && from->type == X86_OP_MEM && register_number(to->reg, false) >= 0)
+		taken->kind = INSTRUCTION_PART;
+	if (insn->id == X86_INS_XOR && from->type == X86_OP_REG && from->reg == to->reg)
+		taken->kind = INSTRUCTION_NUMBER;
+	if (register_number(to->reg, true) < 0)
 		return;
 	if (insn->id == X86_INS_LEA) {
 		/* Linkers make this of what loaded the place of a thread's variable. */
@@ -142,6 +197,9 @@ static void take_kind(const cs_insn *insn, struct instruction *taken)
 										       : INSTRUCTION_ADDRESS;
 	} else if (insn->id == X86_INS_MOV && from->type == X86_OP_REG) {
 		taken->kind = INSTRUCTION_COPY;
+		taken->source = register_number(from->reg, true);
+	} else if (is_choice(insn->id) && from->type == X86_OP_REG) {
+		taken->kind = INSTRUCTION_CHOICE;
 		taken->source = register_number(from->reg, true);
 	} else if (insn->id == X86_INS_MOV && from->type == X86_OP_MEM) {
 		taken->kind = INSTRUCTION_LOAD;
@@ -155,7 +213,7 @@ static void take_kind(const cs_insn *insn, struct instruction *taken)
 		taken->kind = INSTRUCTION_ADD;
 		taken->memory.offset = insn->id == X86_INS_ADD ? from->imm : -from->imm;
 	}
-	if (taken->kind == INSTRUCTION_COPY && taken->source < 0)
+	if ((taken->kind == INSTRUCTION_COPY || taken->kind == INSTRUCTION_CHOICE) && taken->source < 0)
 		taken->kind = INSTRUCTION_OTHER;
 }
 
@@ -191,6 +249,7 @@ static void take_parts(csh handle, const cs_insn *insn, struct instruction *take
 		if (x86->operands[i].type == X86_OP_MEM) {
 			taken->memory = memory_of(insn, &x86->operands[i].mem);
 			taken->width = x86->operands[i].size <= sizeof(__u64) ? x86->operands[i].size : 0;
+			taken->stores = x86->operands[i].access & CS_AC_WRITE;
 			in_memory++;
 		}
 	taken->accesses = in_memory == 1 && insn->id != X86_INS_LEA && insn->id != X86_INS_NOP;

@@ -19,20 +19,26 @@ struct memory_operand {
 enum instruction_kind {
 	INSTRUCTION_OTHER,
 	INSTRUCTION_COPY,    /* of the register `source` */
+	INSTRUCTION_CHOICE,  /* the same, or nothing */
 	INSTRUCTION_ADD,     /* of memory.offset to the register that it writes */
 	INSTRUCTION_SUM,     /* of that register and `source`; -1: and what it loads */
+	INSTRUCTION_PRODUCT, /* `factor` times `source`, or what it loads if that is -1, into a register */
 	INSTRUCTION_ADDRESS, /* lea */
 	INSTRUCTION_NUMBER,  /* memory.offset into a register */
 	INSTRUCTION_CALL,
-	INSTRUCTION_LOAD, /* of 64 bits into a register */
+	INSTRUCTION_LOAD,  /* of 64 bits into a register */
+	INSTRUCTION_PART,  /* the same of fewer bits */
+	INSTRUCTION_STORE, /* of the register `source`, or a part of it; -1: of a number */
 };
 
 struct instruction {
 	__u64 address;
 	enum instruction_kind kind;
 	int source;
+	__u64 factor;
 	struct memory_operand memory;
 	bool accesses;	     /* `memory` is the only one that it accesses */
+	bool stores;	     /* it writes there */
 	unsigned int width;  /* bytes of it; 0: more than a register's */
 	__u32 writes;	     /* registers, as bits; a call writes all that its callee may */
 	__u64 callee;	     /* of a call; 0: not known */

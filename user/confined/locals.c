@@ -9,21 +9,13 @@
 #include "confined/types.h"
 #include "naming/untyped.h"
 
-/* The distance of a register from the frame (the CFA), modulo 2^64. */
-static bool from_frame(const struct locals *locals, int reg, __u64 *distance)
+bool locals_distance(const struct locals *locals, int reg, __u64 *distance)
 {
 	struct unwind_rule rule = unwind_table_at(locals->frames, locals->address);
 
 	*distance = -(__u64)(__s64)rule.offset;
 	return (rule.frame == FRAME_SP && reg == REGISTER_STACK) ||
 	       (rule.frame == FRAME_BP && reg == REGISTER_FRAME);
-}
-
-bool locals_have(const struct locals *locals, int reg)
-{
-	__u64 distance;
-
-	return from_frame(locals, reg, &distance);
 }
 
 /* Where an operation of one register and an offset leads, from the frame. */
@@ -40,7 +32,7 @@ static bool of_register(const struct locals *locals, const Dwarf_Op *op, __u64 *
 	} else {
 		return false;
 	}
-	if (!from_frame(locals, reg, at))
+	if (!locals_distance(locals, reg, at))
 		return false;
 	*at += offset;
 	return true;
@@ -58,7 +50,7 @@ static bool base_of(const struct locals *locals, __u64 *at)
 		return false;
 	*at = 0;
 	if (ops->atom >= DW_OP_reg0 && ops->atom <= DW_OP_reg31)
-		return from_frame(locals, ops->atom - DW_OP_reg0, at);
+		return locals_distance(locals, ops->atom - DW_OP_reg0, at);
 	return ops->atom == DW_OP_call_frame_cfa || of_register(locals, ops, at);
 }
 
@@ -145,10 +137,10 @@ const char *locals_at(const struct locals *locals, int reg, __u64 offset, struct
 {
 	struct wanted_local wanted = {.locals = locals, .in = found};
 
-	if (!from_frame(locals, reg, &wanted.at))
+	if (!locals_distance(locals, reg, &wanted.at))
 		return TYPE_STACK;
 	wanted.at += offset;
 	scope_each(locals->lines, locals->function, locals->address, consider, &wanted);
 	/* Variables of different types in one place: a cast, or parts of each other. */
-	return wanted.found && !wanted.differ ? NULL : TYPE_STACK;
+	return wanted.differ ? TYPE_NO_POINTER : wanted.found ? NULL : TYPE_STACK;
 }

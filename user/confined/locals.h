@@ -19,9 +19,10 @@ struct locals {
 	__u64 address; /* the instruction */
 };
 
-/* Whether a register is, at this instruction, at a known distance from the function's frame. */
-bool locals_have(const struct locals *locals, int reg);
+/* Whether a register is, at this instruction, at a known distance from the function's frame (the CFA): sets
+ * it, modulo 2^64. */
+bool locals_distance(const struct locals *locals, int reg, __u64 *distance);
 
 /* The variable that is `offset` bytes from where this register points, and where in it that is. Returns NULL,
- * or why it is not known: TYPE_… of naming/untyped.h. */
+ * or why it is not known: TYPE_… of naming/untyped.h; TYPE_STACK if no variable is there. */
 const char *locals_at(const struct locals *locals, int reg, __u64 offset, struct in_variable *found);

@@ -63,7 +63,20 @@ bool type_peel(const struct lines *lines, Dwarf_Die *type)
 
 bool type_is_same(const struct lines *lines, Dwarf_Die a, Dwarf_Die b)
 {
-	return type_peel(lines, &a) && type_peel(lines, &b) && a.addr == b.addr;
+	for (int hops = 0; hops < HOPS_MOST && type_peel(lines, &a) && type_peel(lines, &b); hops++) {
+		if (a.addr == b.addr)
+			return true;
+		if (dwarf_tag(&a) != DW_TAG_pointer_type || dwarf_tag(&b) != DW_TAG_pointer_type ||
+		    !lines_follow(lines, &a, DW_AT_type) || !lines_follow(lines, &b, DW_AT_type))
+			return false;
+	}
+	return false;
+}
+
+static bool is_cplusplus(int language)
+{
+	return language == DW_LANG_C_plus_plus || language == DW_LANG_C_plus_plus_03 ||
+	       language == DW_LANG_C_plus_plus_11 || language == DW_LANG_C_plus_plus_14;
 }
 
 /* The number of elements of an array, in all its dimensions; 0: it is open. */
@@ -115,6 +128,25 @@ static __u64 size_of(struct lines *lines, Dwarf_Die type, int depth)
 __u64 type_size(struct lines *lines, const Dwarf_Die *type)
 {
 	return size_of(lines, *type, 0);
+}
+
+#define PAIR_MOST 16 /* bytes of a class in C++, if it is no more than its members */
+#define DATA_MOST 8  /* bytes of others, some of which are never returned in two registers */
+
+bool type_is_in_register(struct lines *lines, Dwarf_Die type)
+{
+	__u64 size, convention;
+	Dwarf_Die unit;
+
+	if (!type_peel(lines, &type))
+		return false;
+	if (!is_aggregate(dwarf_tag(&type)))
+		return true;
+	size = size_of(lines, type, 0);
+	if (number_of(&type, DW_AT_calling_convention, &convention))
+		return convention == DW_CC_pass_by_value && size && size <= PAIR_MOST;
+	return size && size <= DATA_MOST && dwarf_diecu(&type, &unit, NULL, NULL) &&
+	       !is_cplusplus(dwarf_srclang(&unit));
 }
 
 /* --- texts ------------------------------------------------------------------------------------- */
@@ -444,6 +476,19 @@ const char *type_of_pointed(struct lines *lines, Dwarf_Die *type, __u64 offset, 
 	return type_of_field(lines, type, offset, typed);
 }
 
+void type_of_pointer(struct lines *lines, const Dwarf_Die *type, struct typed *typed)
+{
+	*typed = (struct typed){.type = ""};
+	add_type(lines, *type, typed->type, 0);
+	add_text(typed->type, "*");
+}
+
+void type_add_field(struct typed *typed, const char *field)
+{
+	add_text(typed->field, "|");
+	add_text(typed->field, field);
+}
+
 const char *type_of_begin(struct lines *lines, Dwarf_Die *type, __u64 offset)
 {
 	for (int depth = 0; depth < HOPS_MOST && type_peel(lines, type); depth++) {
@@ -472,39 +517,85 @@ bool type_is_empty(struct lines *lines, Dwarf_Die type)
 	return is_empty(lines, type, 0);
 }
 
-bool type_begins_with(struct lines *lines, Dwarf_Die whole, Dwarf_Die part)
+/* Whether an array of bytes has room for data of a type: containers keep theirs in such. */
+static bool is_room(struct lines *lines, const Dwarf_Die *array, Dwarf_Die element, __u64 offset,
+		    Dwarf_Die part)
+{
+	__u64 room = size_of(lines, *array, 0), size = size_of(lines, part, 0);
+
+	return type_peel(lines, &element) && dwarf_tag(&element) == DW_TAG_base_type &&
+	       size_of(lines, element, 0) == 1 && size && offset <= room && size <= room - offset;
+}
+
+bool type_has_at(struct lines *lines, Dwarf_Die whole, __u64 offset, Dwarf_Die part)
 {
 	for (int depth = 0; depth < HOPS_MOST && type_peel(lines, &whole); depth++) {
 		struct parts_there found;
+		Dwarf_Die element = whole;
 
-		if (type_is_same(lines, whole, part))
+		if (!offset && type_is_same(lines, whole, part))
 			return true;
+		if (dwarf_tag(&whole) == DW_TAG_array_type)
+			return lines_follow(lines, &element, DW_AT_type) &&
+			       is_room(lines, &whole, element, offset, part);
 		if (!is_aggregate(dwarf_tag(&whole)))
 			return false;
-		find_parts(lines, &whole, 0, &found);
+		find_parts(lines, &whole, offset, &found);
 		if (found.nr != 1 || found.bits)
 			return false;
+		offset -= found.first.begin;
 		whole = found.first.type;
 	}
 	return false;
 }
 
-bool type_is_indexed(struct lines *lines, Dwarf_Die type, __u64 offset)
+/* A type that a class has a name for, or has one for pointers to it. */
+static bool named_type(struct lines *lines, Dwarf_Die *die)
+{
+	return dwarf_tag(die) == DW_TAG_typedef && type_peel(lines, die) &&
+	       (dwarf_tag(die) != DW_TAG_pointer_type || lines_follow(lines, die, DW_AT_type)) &&
+	       type_peel(lines, die) && is_aggregate(dwarf_tag(die));
+}
+
+void type_of_derived(struct lines *lines, Dwarf_Die of, Dwarf_Die *base)
+{
+	Dwarf_Die die, found = *base, type;
+	__u64 size = size_of(lines, *base, 0);
+
+	if (!size || !type_peel(lines, &of) || !is_aggregate(dwarf_tag(&of)) ||
+	    !lines_descend(lines, &of, &die, 0))
+		return;
+	do {
+		type = die;
+		if (!named_type(lines, &type) || size_of(lines, type, 0) <= size ||
+		    !type_has_at(lines, type, 0, *base))
+			continue;
+		if (found.addr != base->addr && !type_is_same(lines, found, type))
+			return;
+		found = type;
+	} while (lines_next(lines, &die));
+	*base = found;
+}
+
+__u64 type_element(struct lines *lines, Dwarf_Die type, __u64 offset)
 {
 	for (int depth = 0; depth < HOPS_MOST && type_peel(lines, &type); depth++) {
 		struct parts_there found;
+		__u64 size;
 
-		if (dwarf_tag(&type) == DW_TAG_array_type)
-			return lines_follow(lines, &type, DW_AT_type) && offset < size_of(lines, type, 0);
+		if (dwarf_tag(&type) == DW_TAG_array_type) {
+			size = lines_follow(lines, &type, DW_AT_type) ? size_of(lines, type, 0) : 0;
+			return offset < size ? size : 0;
+		}
 		if (!is_aggregate(dwarf_tag(&type)))
-			return false;
+			return 0;
 		find_parts(lines, &type, offset, &found);
 		if (found.nr != 1 || found.bits)
-			return false;
+			return 0;
 		offset -= found.first.begin;
 		type = found.first.type;
 	}
-	return false;
+	return 0;
 }
 
 /* --- variables --------------------------------------------------------------------------------- */

@@ -13,8 +13,8 @@
 
 struct typed {
 	char type[TYPE_TEXT]; /* "struct node", "long int", "char*"; of an array, what its elements are */
-	/* "next", "key.low", "slots[].count"; "a|b" if it may be either: members of a union, or bit-fields of
-	 * one unit. "": the type has no fields, or none is there. */
+	/* "next", "key.low", "slots[].count"; "a|b" if it may be either: members of a union, bit-fields of
+	 * one unit, or what an instruction chooses from. "": the type has no fields, or none is there. */
 	char field[TYPE_TEXT];
 	/* The variable that it is in, if an instruction tells: "own", or "function::local" as debuggers have
 	 * it;
@@ -43,6 +43,12 @@ const char *type_of_field(struct lines *lines, Dwarf_Die *type, __u64 offset, st
 /* The same for what a pointer to this type, plus an offset, points to. */
 const char *type_of_pointed(struct lines *lines, Dwarf_Die *type, __u64 offset, struct typed *typed);
 
+/* Tells a pointer to this type, which need not be described itself. */
+void type_of_pointer(struct lines *lines, const Dwarf_Die *type, struct typed *typed);
+
+/* Says that it may also be another field: "a|b". */
+void type_add_field(struct typed *typed, const char *field);
+
 /* Goes to the type of what begins at an offset of data of a type: that of a member, or of an element. */
 const char *type_of_begin(struct lines *lines, Dwarf_Die *type, __u64 offset);
 
@@ -59,15 +65,24 @@ void type_name_variable(const struct lines *lines, const struct in_variable *in,
 /* Whether this is a class without members. */
 bool type_is_empty(struct lines *lines, Dwarf_Die type);
 
-/* Whether the data of a type begin with data of another one: a first member, or its first member, and so on.
+/* Whether data of another type begin at an offset of the data of a type: as a member, its first member, and
+ * so on.
  */
-bool type_begins_with(struct lines *lines, Dwarf_Die whole, Dwarf_Die part);
+bool type_has_at(struct lines *lines, Dwarf_Die whole, __u64 offset, Dwarf_Die part);
 
-/* Whether data at an offset of a type begins in the first element of an array, or of one in it: where an
- * index counts from. */
-bool type_is_indexed(struct lines *lines, Dwarf_Die type, __u64 offset);
+/* Goes from a base class to the only class derived from it that another class has a name for: an iterator has
+ * a pointer to a base class of its container's nodes, and a name for these. */
+void type_of_derived(struct lines *lines, Dwarf_Die of, Dwarf_Die *base);
 
-/* Whether two types are the same but for qualifiers and typedefs. */
+/* Bytes of an element, if data at an offset of a type begins in the first element of an array, or of one in
+ * it: where an index counts from. 0: it does not. */
+__u64 type_element(struct lines *lines, Dwarf_Die type, __u64 offset);
+
+/* Whether a function that returns data of this type returns their begin in a register, and not their address.
+ */
+bool type_is_in_register(struct lines *lines, Dwarf_Die type);
+
+/* Whether two types are the same but for qualifiers and typedefs, also those of what they point to. */
 bool type_is_same(const struct lines *lines, Dwarf_Die a, Dwarf_Die b);
 
 /* Bytes of a type; 0: not known. */
