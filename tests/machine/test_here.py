@@ -319,7 +319,7 @@ def test_root_of_the_machine_changes_nothing_here(run, tmp_path):
 
 
 def test_dates_of_files_and_of_the_clock_move_no_count(run, tmp_path):
-    """Of the user's instructions. The kernel's depend on the names in /tmp as well, which come and go."""
+    """Of the user's instructions."""
     (tmp_path / "data").write_bytes(bytes(20000))
     shutil.copy("/usr/bin/sha256sum", tmp_path / "prog")
 
@@ -333,6 +333,28 @@ def test_dates_of_files_and_of_the_clock_move_no_count(run, tmp_path):
     os.utime(tmp_path / "prog", ns=(0, 1600000000_000_000_000))
     assert count() == before
     assert count(surroundings=here.Surroundings(clock=1700000000)) == before
+
+
+def test_what_others_make_beside_a_commands_files_moves_no_count(run):
+    """Neither the user's nor the kernel's: what is beside them has no part in where they are and in how they are found. Not
+    in /tmp, where there may be more names than fit into a block of a folder."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as top:
+        folder = pathlib.Path(top) / "near"
+        folder.mkdir()
+        shutil.copy("/usr/bin/sort", folder / "prog")
+        (folder / "data").write_text("".join(f"{n * 7919 % 10007}\n" for n in range(2000)))
+
+        def count():
+            events = "instructions:u,cycles:u,r010b:u,r01cb:u,instructions:k,cycles:k"
+            return run("perf", "stat", "-x,", "-e", events, "./prog", "data", folder=folder, user="root")[2]
+
+        before = count()
+        assert len(before.splitlines()) == 6 and int(before.split(",")[0]) > 1000000
+        for place in (folder, folder.parent):
+            for n in range(40):
+                (place / f"a{n}").write_text("other")
+                (place / f"z{n}").mkdir()
+            assert count() == before
 
 
 # -------------------------------------------------------------- streams

@@ -8,16 +8,19 @@
 //   host    the host's root folder
 //   stdin   what nhm_tree_stdin() names
 //
-// Addresses are given out in this order, and never taken back, because the guest keeps what it
-// has read:
+// Addresses are never taken back, because the guest keeps what it has read:
 //   - a folder's entries get pages for their inodes when the folder is read: one page, or for a
 //     regular file also one for each 16 GiB of it. lstat at this moment says what they are.
 //   - a folder's own content gets pages when its inode is read, since the inode has its size.
-//   - a file's data get pages when the guest asks where they are, in chunks. So its inode is the
+//   - a file's data get pages when the guest asks where they are, in chunks, one after the other in
+//     the order in which it asks. So its inode is the
 //     last thing in its first page, and the index of its chunks, which follows an inode, begins with
 //     the next page. Files that are only looked at cost no more than these. A chunk without data has no pages.
 //   - of a large folder, many inodes share a page. Their files are of one chunk, which gets its
 //     pages together with the inode.
+//
+// Where inodes and folders' contents are follows from their paths alone. So files that others make or remove beside
+// those that are used move neither the data of these nor the numbers of their inodes, on which caches depend.
 //
 // What cannot be read on the host, or not any more, lies in pages that are registered as broken: the
 // guest's kernel reports an input/output error, also to its root.
@@ -77,6 +80,7 @@ struct Node {
   std::string content;               // of a folder or a symbolic link
   std::string attributes;            // as they follow an inode
   std::vector<std::string> names;    // of a folder whose entries are not known yet
+  std::vector<std::string> leading;  // those that lead to a known path, in order
 };
 
 enum Kind { OF_INODE, OF_PACKED, OF_INDEX, OF_DATA };
@@ -87,7 +91,8 @@ std::map<Page, Extent> extents;      // by their first page
 std::vector<bool> made;
 Bit8u *base;
 Bit64u address;
-Page size, used = FIRST_FREE;
+Page size, used = FIRST_FREE;        // used: from here on no data are
+Page size_by_path, used_by_path;     // the last pages of all, and how many of them have a use
 bool full;
 std::set<std::string> known;         // paths, for folders that the user may enter but not list
 
@@ -128,12 +133,39 @@ void tell_full(Bit32u folder) {
   full = true;
 }
 
+// The first run of so many free pages, or 0.
+Page find_free(Page from, Page to, Bit64u pages) {
+  auto next = extents.upper_bound(from);
+  if (next != extents.begin()) from = std::max(from, std::prev(next)->first + std::prev(next)->second.pages);
+  for (; next != extents.end() && next->first < from + pages; ++next) from = next->first + next->second.pages;
+  return from + pages <= to ? from : 0;
+}
+
 // 0 if there are not as many addresses left.
 Page allot(Bit32u n, Kind kind, Bit64u pages, Bit64u from = 0) {
-  if (pages > size - used) return 0;
-  const Page at = used;
+  const Page at = find_free(used, size, pages);
+  if (!at) return 0;
   extents[at] = { n, kind, Page(pages), from };
-  used += pages;
+  used = at + pages;
+  return at;
+}
+
+// FNV-1a: the same in all builds.
+Bit64u hash_of(const std::string &text) {
+  Bit64u hash = 0xcbf29ce484222325;
+  for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
+  return hash;
+}
+
+// The same at a place that follows from the path, or where that is taken, behind it. When many are taken, it is that of
+// the next data.
+Page allot_by_path(Bit32u n, const std::string &path, Kind kind, Bit64u pages) {
+  const Page first = size - size_by_path;
+  Page at = 0;
+  if (used_by_path + pages <= size_by_path / 8 * 7) at = find_free(std::max(used, first + Page(hash_of(path) % size_by_path)), size, pages);
+  if (!at) return allot(n, kind, pages);
+  extents[at] = { n, kind, Page(pages), 0 };
+  used_by_path += pages;
   return at;
 }
 
@@ -181,14 +213,18 @@ Bit32u push(Bit32u parent, const std::string &name, const struct stat &is) {
 
 void place(Bit32u n) {
   Node &node = nodes[n];
-  node.inode = allot(n, OF_INODE, 1);
-  if (!S_ISREG(node.is.st_mode)) return;
-  node.attributes = packed(nhm_host::attributes(path_of(n)));
-  node.slot = PAGE - INODE - node.attributes.size();
-  node.pages = pages_of(node.is.st_size);
-  node.index = std::min<Bit64u>(node.pages / (Bit64u(ENTRIES) << CHUNK_BITS) + 1, ENTRIES);
-  node.chunk_bits = bits_for(node.pages, node.index);
-  if (!allot(n, OF_INDEX, node.index)) node.inode = 0;
+  const std::string path = path_of(n);
+  if (S_ISREG(node.is.st_mode)) {
+    node.attributes = packed(nhm_host::attributes(path));
+    node.slot = PAGE - INODE - node.attributes.size();
+    node.pages = pages_of(node.is.st_size);
+    node.index = std::min<Bit64u>(node.pages / (Bit64u(ENTRIES) << CHUNK_BITS) + 1, ENTRIES);
+    node.chunk_bits = bits_for(node.pages, node.index);
+  }
+  node.inode = allot_by_path(n, path, OF_INODE, 1 + node.index);
+  if (!node.inode || !node.index) return;
+  extents[node.inode].pages = 1;
+  extents[node.inode + 1] = { n, OF_INDEX, node.index, 0 };
 }
 
 // A node without pages for its inode is that of all files that are lost.
@@ -214,15 +250,27 @@ struct Entry { std::string name; Bit64u number; int type; };
 
 bool before(const Entry &a, const Entry &b) { return a.name < b.name; }
 
-// Blocks of entries, each followed by the entries' names.
-std::string folder_of(std::vector<Entry> entries) {
+// Blocks of entries, each followed by the entries' names. Linux finds a name by halving the blocks, of which it reads the
+// first names, and then within one block. So that this takes the same for a name that leads to a known path, whatever
+// else there is, such a name is the first one of its block, and the last one of them the only one. The entry ".."
+// closes the block behind it, so that there is one: nobody looks it up, and at the end it misleads no search.
+// More blocks, and more to read, are only where one is not enough for all names before or behind it, or between two.
+std::string folder_of(std::vector<Entry> entries, const std::vector<std::string> &leading) {
   enum { ENTRY = 12 };
+  const auto leads = [&](const Entry &entry) { return std::binary_search(leading.begin(), leading.end(), entry.name); };
   std::string out;
   std::sort(entries.begin(), entries.end(), before);
+  if (std::any_of(entries.begin(), entries.end(), leads)) {
+    const auto parent = std::find_if(entries.begin(), entries.end(), [](const Entry &entry) { return entry.name == ".."; });
+    std::rotate(parent, parent + 1, entries.end());
+  }
+  const size_t last = entries.rend() - std::find_if(entries.rbegin(), entries.rend(), leads);   // behind it, or 0
   for (size_t from = 0, to; from < entries.size(); from = to) {
     size_t room = 0;
-    for (to = from; to < entries.size() && room + ENTRY + entries[to].name.size() <= PAGE; to++)
+    for (to = from; to < entries.size() && room + ENTRY + entries[to].name.size() <= PAGE; to++) {
+      if (to > from && (to == last || leads(entries[to]))) break;
       room += ENTRY + entries[to].name.size();
+    }
     std::string head, names;
     for (size_t k = from; k < to; k++) {
       Bit8u e[ENTRY] = {};
@@ -273,9 +321,8 @@ bool is_shared(const std::string &path) {
 
 // What others make and remove meanwhile is not seen. It would change what a look-up takes the kernel, and where all
 // that is read later gets its place.
-void leave_known(const std::string &folder, std::vector<std::string> &names) {
-  const std::vector<std::string> leading = known_names(folder);
-  const auto leads = [&](const std::string &name) { return std::count(leading.begin(), leading.end(), name); };
+void leave_known(const std::vector<std::string> &leading, std::vector<std::string> &names) {
+  const auto leads = [&](const std::string &name) { return std::binary_search(leading.begin(), leading.end(), name); };
   names.erase(std::remove_if(names.begin(), names.end(), std::not_fn(leads)), names.end());
 }
 
@@ -285,15 +332,17 @@ void read_names(Bit32u n) {
   std::vector<Entry> entries = { { ".", 0, 0 }, { "..", 0, 0 } };
   const std::string path = path_of(n);
   std::vector<std::string> names;
-  if (!is_hidden(n) && nhm_host::names(path, names) && errno == EACCES) names = known_names(path);
-  if (is_shared(path)) leave_known(path, names);
+  node.leading = known_names(path);
+  std::sort(node.leading.begin(), node.leading.end());
+  if (!is_hidden(n) && nhm_host::names(path, names) && errno == EACCES) names = node.leading;
+  if (is_shared(path)) leave_known(node.leading, names);
   std::sort(names.begin(), names.end());
   for (const std::string &name : names)
     if (!is_machines(name)) {
       node.names.push_back(name);
       entries.push_back({ name, 0, 0 });
     }
-  node.content = folder_of(entries);
+  node.content = folder_of(entries, node.leading);
 }
 
 // What has gone meanwhile is a file that nobody may open.
@@ -309,7 +358,7 @@ struct stat status_of(const std::string &path) {
 // Many inodes in a page.
 void add_packed(Bit32u n, const std::string &start) {
   const Bit32u first = nodes.size(), count = nodes[n].names.size();
-  const Page at = allot(first, OF_PACKED, (count + PACKED - 1) / PACKED);
+  const Page at = allot_by_path(first, path_of(n), OF_PACKED, (count + PACKED - 1) / PACKED);
   if (!at) return tell_full(n);
   for (Bit32u k = 0; k < count; k++) {
     const std::string name = nodes[n].names[k];
@@ -332,8 +381,9 @@ void read_folder(Bit32u n) {
     if (!is_large) child = add(n, name, status_of(start + name));
     entries.push_back({ name, number_of(nodes[child]), type_of(nodes[child].is.st_mode) });
   }
-  node.content = folder_of(entries);
+  node.content = folder_of(entries, node.leading);
   std::vector<std::string>().swap(node.names);
+  std::vector<std::string>().swap(node.leading);
   tell_silent();
 }
 
@@ -383,7 +433,7 @@ void read_content(Bit32u n) {
 
 void put_special(Bit32u n, Bit8u *i, mode_t mode) {
   Node &node = nodes[n];
-  if (node.pages && !(node.data = allot(n, OF_DATA, node.pages))) {
+  if (node.pages && !(node.data = allot_by_path(n, path_of(n), OF_DATA, node.pages))) {
     tell_full(n);
     node.content.clear();
   }
@@ -516,7 +566,7 @@ void make_super_page() {
   put<Bit32u>(s + 80, 4);                // has files of chunks
   const Bit64u number = ROOT_OFFSET / SLOT;
   const std::string content = folder_of({ { ".", number, 2 }, { "..", number, 2 },
-    { "host", number_of(nodes[HOST_NODE]), 2 }, { "stdin", number_of(nodes[STDIN_NODE]), 1 } });
+    { "host", number_of(nodes[HOST_NODE]), 2 }, { "stdin", number_of(nodes[STDIN_NODE]), 1 } }, {});
   struct stat is = {};
   is.st_nlink = 3;
   put_inode(root, FLAT_INLINE, S_IFDIR | 0755, content.size(), 0, is);
@@ -600,6 +650,7 @@ void nhm_place_tree() {
   address = strtoull(where, &end, 0);
   const Bit64u bytes = *end == ',' ? strtoull(end + 1, NULL, 0) : 0;
   size = bytes / PAGE;
+  size_by_path = size / 4;
   if (size <= FIRST_FREE) BX_PANIC(("NHM_TREE wants ADDRESS,SIZE"));
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) BX_PANIC(("no addresses for the host's files: %s", strerror(errno)));
