@@ -4,8 +4,9 @@ machine. So each goes on from the same state, whatever ran before it, and severa
 
 The command runs as the guest's root. Where it waits, it writes the byte READY to the port WORD, which tells the host,
 and reads from the port REQUEST, at which the whole machine stands still: four bytes with a length, then as many more.
-It first stops its parent, src/guest/here.c, which would take these bytes for its own. Of the folders for temporary files it
-sees only what leads to its words, the working and the home folder, and those of PATH.
+It first stops its parent, src/guest/here.c, which would take these bytes for its own. If it writes the byte DONE there,
+it has answered: the machine ends, with status 0. Of the folders for temporary files the command sees only what leads to
+its words, the working and the home folder, and those of PATH.
 
 A client connects to a socket, sends the messages for the command as a JSON list of texts and shuts its side down. All
 but the last message lead to a machine in which the command waits again; it is kept for further clients whose messages
@@ -23,7 +24,7 @@ import threading
 import here
 import nehalem
 
-READY = b"4"
+READY, DONE = b"4", b"5"
 MOST_KEPT = 8  # machines beside the first one
 
 
@@ -70,6 +71,8 @@ def outcome(guest, client=None):
                 guest.notes.append(os.fsdecode(line[1:]))
             elif line == b"=" + READY:
                 return READY
+            elif line == b"=" + DONE:
+                return 0
             elif not line.startswith(b"="):
                 return int(line)
 

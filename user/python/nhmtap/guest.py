@@ -8,12 +8,14 @@ another one, and a test's counts do not depend on which others are run.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import os
 import pickle
 import signal
 import struct
 import sys
+import termios
 import time
 from typing import Any, Dict, List, Tuple
 
@@ -23,7 +25,7 @@ from _pytest.config import Config
 from . import inprocess, plugin
 
 # The ports of user/machine/src/nhm/nhm_ports.cc, as user/machine/forks.py uses them.
-WORD, REQUEST, READY = 0xCE7, 0xCE8, 4
+WORD, REQUEST, READY, DONE = 0xCE7, 0xCE8, 4, 5
 
 
 class Port:
@@ -37,17 +39,29 @@ class Port:
         """Returns the next message. The process that carries this one's output takes what the host sends, too, and
         is stopped meanwhile."""
         os.kill(self._carrier, signal.SIGSTOP)
-        while not self._is_stopped():
-            time.sleep(0.0001)
+        self._until_carrier_is("Tt")
         os.pwrite(self._fd, bytes([READY]), WORD)
         length, = struct.unpack("<I", self._read(4))
         message = self._read(length).decode()
         os.kill(self._carrier, signal.SIGCONT)
         return message
 
-    def _is_stopped(self) -> bool:
+    def end(self, out: int) -> None:
+        """Has the host end the machine once it has what was written to this pipe. What the kernel would do at the end of
+        all processes takes longer than many a test."""
+        while int.from_bytes(fcntl.ioctl(out, termios.FIONREAD, bytes(4)), sys.byteorder):
+            time.sleep(0.0001)
+        self._until_carrier_is("S")  # it waits for more, so it has passed on what it took
+        os.pwrite(self._fd, bytes([DONE]), WORD)
+        self._read(1)  # never comes
+
+    def _until_carrier_is(self, states: str) -> None:
+        while self._state() not in states:
+            time.sleep(0.0001)
+
+    def _state(self) -> str:
         with open(f"/proc/{self._carrier}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] in "Tt"
+            return file.read().rpartition(")")[2].split()[0]
 
     def _read(self, length: int) -> bytes:
         return b"".join(os.pread(self._fd, 1, REQUEST) for _ in range(length))
@@ -116,7 +130,9 @@ class Server:
     def _answer(self, answer: Dict[str, Any]) -> None:
         with open(self._out, "wb") as out:
             out.write(pickle.dumps(answer))
-        sys.stderr.flush()
+            out.flush()
+            with contextlib.suppress(OSError):  # the test has left this process without /proc, say
+                self._port.end(self._out)
         os._exit(0)
 
 
