@@ -9,6 +9,7 @@ Exit status: 0 nothing was found; 1 something was.
 """
 import argparse
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -34,12 +35,26 @@ SEARCHES = {
                   " tests/pure/test_formula.py tests/pure/test_grammar_properties.py tests/pure/test_grouping.py"
                   " tests/pure/test_mapped.py tests/pure/test_share.py --hypothesis-seed={seed} --reruns 0'",
     "verdicts": "NHMTAP_SEED={seed} NHMTAP_RUNS=25 {make} test T='tests/machine/test_analyze_over_seeds.py --reruns 0'",
+    "bounds": "NHMTAP_SEED={seed} NHMTAP_RUNS=5 {make} test jobs=0 T='tests/machine/test_multiplexing.py -k every_shape -s --reruns 0'",
     "counts": "NHMTAP_SEED={seed} NHMTAP_RUNS=1000000 {make} test T='tests/pure/test_plausible.py -k exists --reruns 0'",
     "exact": "NHMTAP_SEED={seed} NHMTAP_RUNS=1000 {make} test T='tests/machine/test_exact_runs.py --reruns 0'",
     "soak": "{make} soak S={seconds} SEED={seed}",
     "varied_machine": "NHM_VARY={seed} {make} test T='tests/machine -m \"not thorough\" --reruns 0'",
 }
 FUZZERS = 16  # which share the seconds of a turn
+
+
+# What a test says of itself in a turn, as "figures: WHAT: text with numbers"; the numbers of all turns are added up.
+FIGURES = re.compile(r"^figures: (.*): (.*)$", re.M)
+NUMBER = re.compile(r"\d+")
+sums = {}
+
+
+def add_figures(output):
+    for what, text in FIGURES.findall(output):
+        words, numbers = NUMBER.sub("{}", text), list(map(int, NUMBER.findall(text)))
+        had = sums.get((what, words), [0] * len(numbers))
+        sums[what, words] = [a + b for a, b in zip(had, numbers)]
 
 
 def command_of(name, seed):
@@ -53,6 +68,7 @@ def turn(name, seed):
     print(f"{name:15} seed {seed}", flush=True)
     done = subprocess.run(["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace", check=False)
+    add_figures(done.stdout)
     if done.returncode:
         print(f"{done.stdout[-4000:]}\n{name:15} FOUND SOMETHING after {time.monotonic() - began:.0f} s; again: {command}",
               flush=True)
@@ -72,6 +88,8 @@ def main():
             found.append(command_of(name, seed))
         seed += 1
     print(f"{seed - asked.seed} turns, of which {len(found)} found something")
+    for (what, words), numbers in sums.items():
+        print(f"  {what}: {words.format(*numbers)}")
     for command in found:
         print("  again: " + shlex.join(["sh", "-c", command]))
     return bool(found)

@@ -4,7 +4,8 @@
  * usage: bursts burst MS TOTAL_MS SEED     one burst of loads, at a random time
  *        bursts bursts MS TOTAL_MS SEED    four such bursts, which together take MS
  *        bursts children MS NUMBER SEED    as many children in turn, each of 1 ms to MS
- *        bursts chain MS NUMBER SEED       the same, in a process that executes itself again
+ *        bursts parallel MS NUMBER SEED    the same, four at a time
+ *        bursts chain MS NUMBER SEED       the same as children, in a process that executes itself again
  *        bursts step MS TOTAL_MS SEED      loads in the last third of each MS, after a random time
  *        bursts tails MS TOTAL_MS SEED     phases of loads and of none, with lengths of a heavy tail
  *        bursts rare MS TOTAL_MS SEED      short bursts between long pauses, a few of them a hundred times as long
@@ -75,18 +76,19 @@ static void live(long most)
 	bursts(1, loading, total);
 }
 
-static void children(long most, long number)
+static void children(long most, long number, long at_a_time)
 {
-	while (number--) {
-		pid_t child = fork();
-
-		if (!child) {
+	for (long begun = 0; begun < number; begun++) {
+		if (begun >= at_a_time)
+			wait(NULL);
+		if (!fork()) {
 			live(most);
 			_exit(0);
 		}
-		waitpid(child, NULL, 0);
 		chosen(1);
 	}
+	while (wait(NULL) > 0)
+		;
 }
 
 /* Lengths that are as often twice as long as they are half as frequent: Pareto's, up to the whole time. */
@@ -214,7 +216,9 @@ int main(int argc, char **argv)
 	else if (!strcmp(argv[1], "tails"))
 		tails(first / 8, second * TURNS_OF_A_MS);
 	else if (!strcmp(argv[1], "children"))
-		children(first, second);
+		children(first, second, 1);
+	else if (!strcmp(argv[1], "parallel"))
+		children(first, second, 4);
 	else if (!strcmp(argv[1], "rare"))
 		rare(first / 16, second * TURNS_OF_A_MS);
 	else if (!strcmp(argv[1], "tree"))
