@@ -188,7 +188,7 @@ def check_branches(first, pieces, by, on_their_way):
     because the end of an interval may come while a stack is being added to a table."""
     assert len(pieces) == first.get("parts", 1)
     told = first["branches"]
-    entries = [e for p in pieces for e in p["entries"]] + [first.get("rest", {"count": 0})]
+    entries = [e for p in pieces for e in p["entries"]] + [first[name] for name in ("rest", "rest_of_ranges") if name in first]
     total = sum(e["count"] for e in entries) + told["broken"] + told["table_full"]
     edges = told["delivered"] if set(by) & {"edge", "function", "callpair", "line", "symbol"} else 0
     if "trace" in first:

@@ -5,6 +5,7 @@ objdump and with perf record -b."""
 import collections
 import functools
 import glob
+import json
 import os
 import re
 import subprocess
@@ -12,7 +13,8 @@ import subprocess
 import pytest
 
 import known
-from records import Result
+import weights
+from records import Result, check_stream, parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 Edge = collections.namedtuple("Edge", "source target")
@@ -309,6 +311,34 @@ def test_more_branches_than_a_table_has_slots_for_are_counted_one_and_all(guest)
     assert told["table_full"] < told["delivered"] / 2
     assert not any(result.one("end")["samples"]["lost"].values())
     assert abs(sum(depths(result)) - known.numbers("maze")["TAKEN"] // 61) <= 1
+
+
+ADDING_UP = [form for form in weights.OF_FORMATS if form not in ("json", "flat")]
+
+
+def test_ranges_are_no_part_of_what_branches_add_up_to(guest, tmp_path):
+    """Each branch that a sample came with is an edge, the first twenty of which are listed. Without that limit, ranges alone add
+    up to nearly as much."""
+    outputs = " ".join(f"-o {form}=out.{form}" for form in ("json", "flat", "table", *ADDING_UP))
+    guest.say(f"nhmtap branch --by range,symbol,comm -g -c 1009 --filter any,u --top 20 {outputs} -- graph", paranoid=-1)
+    with guest.guest.fetch(*(f"out.{form}" for form in ("json", "flat", "table", *ADDING_UP))) as tar:
+        tar.extractall(tmp_path)
+    found = parse((tmp_path / "tmp/out.json").read_text())
+    check_stream(found)
+    parts = [r for r in found if r["type"] == "branch"]
+    whole, rest, of_ranges = parts[0]["branches"]["period"], parts[0]["rest"], parts[0]["rest_of_ranges"]
+    listed = [e for part in parts for e in part["entries"]]
+    assert len(listed) == 20 and {e["kind"] for e in listed} == {"edge", "range"} and rest["kind"] == "edge"
+    assert sum(e["period"] for e in listed if e["kind"] == "edge") + rest["period"] == whole
+    assert sum(e["period"] for e in listed if e["kind"] == "range") + of_ranges["period"] > whole / 2
+    sums = {form: sum(n for _, n in weights.pairs(form, f"{tmp_path}/tmp/out.{form}")) for form in ADDING_UP}
+    assert sums == dict.fromkeys(ADDING_UP, whole)
+    rows = [json.loads(line) for line in (tmp_path / "tmp/out.flat").read_text().splitlines()]
+    sums = {edges: sum(r["value"] for r in rows if "kind" in r and (r["kind"] == "edge") == edges) for edges in (True, False)}
+    assert sums == {True: whole, False: sum(e["period"] for e in listed if e["kind"] == "range") + of_ranges["period"]}
+    table = (tmp_path / "tmp/out.table").read_text()
+    assert re.search(rf" {100 * rest['period'] / whole:.1f}%  in [\d,]+ more", table)
+    assert re.search(rf" {100 * of_ranges['period'] / whole:.1f}%  in [\d,]+ ranges more", table)
 
 
 def test_branches_that_find_no_slot_in_a_full_table_are_counted(guest):

@@ -133,6 +133,37 @@ def test_a_branch_is_of_the_function_that_it_leaves_and_not_of_where_its_stack_e
     assert [(row[0], row[-1]) for row in rows(text, "--by", "symbol", "--filter", "symbol=other")] == [("30", "other")]
 
 
+def straight(stack, function, times):
+    edge = branch(stack, function, times)
+    return {name: "range" if name == "kind" else value for name, value in edge.items() if not name.startswith("mispredicted")}
+
+
+# In two parts, of which the second has nothing but ranges.
+WITH_RANGES = [frames(*NAMES),
+               {**BRANCHES[1], "part": 1, "parts": 2, "entries": [straight("main__work", "step", 60), *BRANCHES[1]["entries"]],
+                "samples": {"expected": 9, "uncertainty": 1, "aggregated": 9, "lost": {}},
+                "rest": {"kind": "edge", "entries": 7, "count": 100, "period": 1000, "mispredicted": 0, "mispredicted_period": 0},
+                "rest_of_ranges": {"kind": "range", "entries": 5, "count": 50, "period": 500}},
+               {**BRANCHES[1], "part": 2, "parts": 2, "entries": [straight("main__work__step", "other", 90)]}]
+
+
+def test_ranges_and_branches_are_shares_of_two_wholes():
+    said = show(text_of(*stream(*WITH_RANGES)), "--by", "symbol").stdout
+    branches, ranges = said.split("taken (branch), kind range")
+    assert "taken (branch), kind edge" in branches
+    assert [row[:2] + row[-1:] for row in map(str.split, branches.splitlines()) if row[-1:] in (["work"], ["other"])] == [
+        ["70", "35.0%", "work"], ["30", "15.0%", "other"]]
+    assert [row[:2] + row[-1:] for row in map(str.split, ranges.splitlines()) if row[-1:] in (["step"], ["other"])] == [
+        ["90", "45.0%", "other"], ["60", "30.0%", "step"]]
+
+
+def test_a_flame_graph_of_branches_has_a_graph_of_its_own_for_ranges():
+    page = subprocess.run([NHMTAP, "flamegraph"], input=text_of(*stream(*WITH_RANGES)), capture_output=True, text=True, check=True).stdout
+    data = json.loads(re.search(r'(\{"title":.*\})\s*</script>', page, re.S)[1].replace("\\u003c", "<"))
+    assert {graph["name"]: graph["weight"][0] for graph in data["events"]} == {
+        "taken (branch)": 2000, "taken (branch), kind range": 2000}
+
+
 def test_two_streams_are_compared_and_what_chance_makes_is_marked(tmp_path):
     """Whole runs of a command, so amounts are compared: 400 against 100 samples is no chance, 101 against 100 is."""
     for name, large in (("a", 100), ("b", 400)):

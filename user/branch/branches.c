@@ -32,8 +32,11 @@ struct branches {
 	size_t room;				   /* the number of keys that there is room for in `sums` */
 	__u32 *order;				   /* numbers of keys, by descending weight */
 	size_t nr_chosen;			   /* the first of `order` that are to be kept */
-	__u64 nr_shed;				   /* keys that were not kept, and their sum */
-	struct branch_sums shed;
+	/* Keys that were not kept: how many, and their sum. Of branches, and of ranges. */
+	struct shed_branches {
+		__u64 nr;
+		struct branch_sums sum;
+	} shed[2];
 	__u64 depths[BRANCHES_MOST + 1]; /* samples, by the number of their branches */
 	size_t deepest;
 	__u64 mispredicted, unresolved, broken; /* sums of counts */
@@ -70,6 +73,11 @@ static __u32 kind_of(const struct branches *branches, const void *key)
 	return *(__u32 *)of_key(branches, key, "kind");
 }
 
+static bool is_range(const struct branches *branches, const void *key)
+{
+	return kind_of(branches, key) == BRANCH_RANGE;
+}
+
 /* --- taking in -------------------------------------------------------------------------------- */
 
 static unsigned int detail_of(const struct branches *branches, __u32 kind)
@@ -95,6 +103,12 @@ static void add_sums(struct branch_sums *sums, const struct branch_sums *more)
 	sums->period += more->period;
 	sums->mispredicted += more->mispredicted;
 	sums->mispredicted_period += more->mispredicted_period;
+}
+
+static void add_shed(struct shed_branches *to, __u64 nr, const struct branch_sums *sums)
+{
+	to->nr += nr;
+	add_sums(&to->sum, sums);
 }
 
 static struct branch_sums sums_of_entry(const struct entry *entry, bool missed)
@@ -298,9 +312,8 @@ static void take_shed(struct branches *branches, const struct remainder *apart)
 			take_entry(branches, &entry);
 			continue;
 		}
-		branches->nr_shed += apart->keys[i];
 		branches->mispredicted += sums.mispredicted;
-		add_sums(&branches->shed, &sums);
+		add_shed(&branches->shed[kind == BRANCH_RANGE], apart->keys[i], &sums);
 	}
 }
 
@@ -335,9 +348,12 @@ void branches_choose(struct branches *branches, size_t most, bool *used)
 	branches->nr_chosen = nr < most ? nr : most;
 	for (size_t i = 0; i < branches->nr_chosen; i++)
 		mark(branches, interned_at(&branches->keys, branches->order[i]), used);
-	for (size_t i = branches->nr_chosen; i < nr; i++)
-		add_sums(&branches->shed, &branches->sums[branches->order[i]]);
-	branches->nr_shed += nr - branches->nr_chosen;
+	for (size_t i = branches->nr_chosen; i < nr; i++) {
+		__u32 number = branches->order[i];
+
+		add_shed(&branches->shed[is_range(branches, interned_at(&branches->keys, number))], 1,
+			 &branches->sums[number]);
+	}
 }
 
 void branches_keep(struct branches *branches, const __u32 *numbers)
@@ -400,7 +416,7 @@ static void add_sums_of(struct fields *fields, const struct branch_sums *sums, b
 static void append_branch(struct branches *branches, struct compact *text, __u32 number)
 {
 	const void *key = interned_at(&branches->keys, number);
-	bool edge = kind_of(branches, key) == BRANCH_EDGE;
+	bool edge = !is_range(branches, key);
 	__u64 from = *(__u64 *)of_key(branches, key, "from"), to = *(__u64 *)of_key(branches, key, "to");
 	struct fields kind = {.nr = 0}, others = {.nr = 0};
 
@@ -417,20 +433,30 @@ static void append_branch(struct branches *branches, struct compact *text, __u32
 	fields_clear(&others);
 }
 
+/* Ranges have a rest of their own: they are not among the branches that edges add up to. */
 static void put_rest(const struct branches *branches, json_t *record, size_t top)
 {
-	size_t nr = branches->keys.nr - top + branches->nr_shed;
-	json_t *rest = json_pack("{s:I}", "entries", (json_int_t)nr);
-	struct branch_sums sum = branches->shed;
-	struct fields fields = {.nr = 0};
+	struct shed_branches rests[2] = {branches->shed[0], branches->shed[1]};
 
-	for (size_t i = top; i < branches->keys.nr; i++)
-		add_sums(&sum, &branches->sums[branches->order[i]]);
-	add_sums_of(&fields, &sum, true);
-	fields_put(&fields, rest);
-	if (nr)
-		json_object_set(record, "rest", rest);
-	json_decref(rest);
+	for (size_t i = top; i < branches->keys.nr; i++) {
+		__u32 number = branches->order[i];
+
+		add_shed(&rests[is_range(branches, interned_at(&branches->keys, number))], 1,
+			 &branches->sums[number]);
+	}
+	for (int range = 0; range < 2; range++) {
+		struct fields fields = {.nr = 0};
+		json_t *rest;
+
+		if (!rests[range].nr)
+			continue;
+		rest = json_object();
+		fields_string(&fields, "kind", range ? "range" : branches->asked.kind);
+		fields_number(&fields, "entries", rests[range].nr);
+		add_sums_of(&fields, &rests[range].sum, !range);
+		fields_put(&fields, rest);
+		json_object_set_new(record, range ? "rest_of_ranges" : "rest", rest);
+	}
 }
 
 void branches_put(struct branches *branches, json_t *record, size_t top)

@@ -43,5 +43,5 @@ void branches_add(struct branches *branches, const struct reading *reading);
 size_t branches_count(const struct branches *branches);
 
 /* Adds stacks, branches, entries (those with the highest counts first, at most `top`) and, if there are more,
- * their rest to a record; if calls are a key, also call_stacks and frames. */
+ * their rest, apart for ranges, to a record; if calls are a key, also call_stacks and frames. */
 void branches_put(struct branches *branches, json_t *record, size_t top);

@@ -119,14 +119,24 @@ static void traced_table(struct text *text, const struct stream *stream, const j
 		 place(record, "from", a, sizeof(a)), place(record, "to", b, sizeof(b)));
 }
 
+static void add_rest(struct text *text, const json_t *rest, json_int_t total, const char *what)
+{
+	char number[40], others[40];
+
+	if (rest)
+		text_add(text, "%12s %6.1f%%  in %s%s more\n",
+			 row_grouped(integer(rest, "count"), number, sizeof(number)),
+			 row_share(calls_weight(rest), total),
+			 row_grouped(integer(rest, "entries"), others, sizeof(others)), what);
+}
+
 static void branch_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *branches = json_object_get(record, "branches");
 	const json_t *entries = json_object_get(record, "entries");
-	const json_t *rest = json_object_get(record, "rest");
 	json_int_t delivered = integer(branches, "delivered");
 	json_int_t total = json_object_get(branches, "period") ? integer(branches, "period") : delivered;
-	char number[40], others[40], event[512];
+	char number[40], event[512];
 
 	row_time(text, stream, record);
 	row_cell(json_object_get(record, "event"), event, sizeof(event));
@@ -136,11 +146,8 @@ static void branch_table(struct text *text, const struct stream *stream, const j
 	lines_of_status(text, record);
 	if (json_array_size(entries))
 		add_rows(text, &stream->calls, entries, total);
-	if (rest)
-		text_add(text, "%12s %6.1f%%  in %s more\n",
-			 row_grouped(integer(rest, "count"), number, sizeof(number)),
-			 row_share(calls_weight(rest), total),
-			 row_grouped(integer(rest, "entries"), others, sizeof(others)));
+	add_rest(text, json_object_get(record, "rest"), total, "");
+	add_rest(text, json_object_get(record, "rest_of_ranges"), total, " ranges");
 	text_add(text, "\n");
 }
 

@@ -299,6 +299,7 @@ static int write_callgrind(struct stream *stream, const json_t *record)
 static const struct format callgrind = {
 	.name = "callgrind",
 	.help = "costs of lines and calls, for KCachegrind; implies -g",
+	.adds_up = true,
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.whole = true,

@@ -163,6 +163,59 @@ json_int_t calls_weight(const json_t *entry)
 	return json_integer_value(weight);
 }
 
+const char *calls_kind(const json_t *record)
+{
+	const char *kind = text_of(json_object_get(record, "rest"), "kind");
+	json_t *entry;
+	size_t i;
+
+	if (kind)
+		return kind;
+	json_array_foreach(json_object_get(record, "entries"), i, entry) {
+		kind = text_of(entry, "kind");
+		if (!kind || strcmp(kind, "range"))
+			break;
+	}
+	return kind ?: text_of(json_object_get(record, "rest_of_ranges"), "kind") ?: "";
+}
+
+static bool is_range(const json_t *entry)
+{
+	return !strcmp(text_of(entry, "kind") ?: "", "range");
+}
+
+json_t *calls_part(const json_t *record, bool ranges)
+{
+	static const char *const account[] = {"samples", "enabled_ns", "running_ns", "no_samples"};
+	const json_t *others = json_object_get(record, "rest_of_ranges");
+	bool alone = !strcmp(calls_kind(record), "range");
+	json_t *of_ranges, *of_branches, *part = NULL, *entry;
+	size_t i;
+
+	if (!*calls_kind(record))
+		return ranges ? NULL : json_incref((json_t *)record);
+	of_ranges = json_array();
+	of_branches = json_array();
+	json_array_foreach(json_object_get(record, "entries"), i, entry)
+		json_array_append(is_range(entry) ? of_ranges : of_branches, entry);
+	if (!json_array_size(of_ranges) && !others) {
+		part = ranges ? NULL : json_incref((json_t *)record);
+	} else if (ranges || !alone) {
+		part = json_copy((json_t *)record);
+		json_object_set(part, "entries", ranges ? of_ranges : of_branches);
+		json_object_del(part, "rest_of_ranges");
+		if (ranges && others)
+			json_object_set(part, "rest", (json_t *)others);
+		else if (ranges)
+			json_object_del(part, "rest");
+		for (i = 0; ranges && !alone && i < ARRAY_SIZE(account); i++)
+			json_object_del(part, account[i]);
+	}
+	json_decref(of_ranges);
+	json_decref(of_branches);
+	return part;
+}
+
 static const json_t *frame_of(const struct calls *calls, const json_t *stack, size_t i)
 {
 	return calls_frame(calls, json_integer_value(json_array_get(stack, i)));
@@ -222,7 +275,7 @@ const char *calls_lost(const json_t *entry, char *name, size_t size)
 const char *calls_end(const json_t *entry, char *name, size_t size)
 {
 	const json_t *from = json_object_get(entry, "from"), *to = json_object_get(entry, "to");
-	const char *arrow = !strcmp(text_of(entry, "kind") ?: "", "range") ? " .. " : " -> ";
+	const char *arrow = is_range(entry) ? " .. " : " -> ";
 	struct call call;
 	size_t used;
 

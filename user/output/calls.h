@@ -59,6 +59,15 @@ bool calls_lead_to(const json_t *record);
  * do not have them: its number of branches or samples. */
 json_int_t calls_weight(const json_t *entry);
 
+/* What a record's entries are: "edge", "function", …; "range" if there is nothing but ranges. "": they are
+ * samples, or there are none. */
+const char *calls_kind(const json_t *record);
+
+/* A record's branches, or its ranges, as a record of their own: what ranges weigh is no part of what branches
+ * add up to. The account of samples is in the first of them that there is. A new reference to this record if
+ * it has no ranges; NULL if it has none of what is asked for. */
+json_t *calls_part(const json_t *record, bool ranges);
+
 /* The code that an entry's samples are of: where a branch leaves, or else where the stack ends, or the
  * entry's own. NULL if the entry has none of these. */
 const json_t *calls_own_code(const struct calls *calls, const json_t *entry);

@@ -227,6 +227,7 @@ static int put_document(struct stream *stream)
 static const struct format firefox = {
 	.name = "firefox",
 	.help = "a profile for the Firefox Profiler (profiler.firefox.com); implies -g",
+	.adds_up = true,
 	.commands = COMMANDS_OF_STACKS ",stream",
 	.keys = "stack",
 	.whole = true,

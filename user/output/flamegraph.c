@@ -180,8 +180,9 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const json_t *recor
 	char name[sizeof(((struct graph *)0)->name)];
 	struct graph *graph;
 
-	snprintf(name, sizeof(name), "%.150s%s%.20s%s", string(record, "event"), others ? " (" : "",
-		 others ? type : "", others ? ")" : "");
+	snprintf(name, sizeof(name), "%.150s%s%.20s%s%s", string(record, "event"), others ? " (" : "",
+		 others ? type : "", others ? ")" : "",
+		 strcmp(calls_kind(record), "range") ? "" : ", kind range");
 	if (nth) {
 		size_t used = strlen(name);
 
@@ -330,8 +331,15 @@ void flamegraph_take(struct flamegraph *flamegraph, const json_t *record)
 			json_object_get(record, "command") && !strcmp(string(record, "reason"), "exited");
 	if (!strcmp(type, "frames"))
 		calls_define(&flamegraph->calls, record);
-	if (list_has(COMMANDS_OF_STACKS, type) && calls_lead_to(record) && in_part(flamegraph, record))
-		take_profile(flamegraph, record);
+	if (!list_has(COMMANDS_OF_STACKS, type) || !calls_lead_to(record) || !in_part(flamegraph, record))
+		return;
+	for (int ranges = 0; ranges < 2; ranges++) {
+		json_t *part = calls_part(record, ranges);
+
+		if (part)
+			take_profile(flamegraph, part);
+		json_decref(part);
+	}
 }
 
 /* Adds JSON that is safe within an HTML page: '<' is escaped, so that no name can close the element that

@@ -194,7 +194,7 @@ int flatten(const json_t *record, const struct calls *calls, bool stacks,
 	    int (*take)(void *context, const struct row *row), void *context)
 {
 	struct flattening flattening = {record, calls, stacks, NULL, take, context};
-	const json_t *rest = json_object_get(record, "rest");
+	static const char *const rests[] = {"rest", "rest_of_ranges"};
 	const struct flattened *kind = NULL;
 	json_t *entry;
 	int err = 0;
@@ -211,7 +211,10 @@ int flatten(const json_t *record, const struct calls *calls, bool stacks,
 	json_array_foreach(json_object_get(record, kind->list), i, entry)
 		if (!err)
 			err = take_entry(&flattening, entry, false);
-	return rest && !err ? take_entry(&flattening, rest, true) : err;
+	for (i = 0; i < ARRAY_SIZE(rests); i++)
+		if (!err && json_object_get(record, rests[i]))
+			err = take_entry(&flattening, json_object_get(record, rests[i]), true);
+	return err;
 }
 
 /* --- what is lost ----------------------------------------------------------------------------- */

@@ -84,6 +84,7 @@ static int write_folded(struct stream *stream, const json_t *record)
 static const struct format folded = {
 	.name = "folded",
 	.help = "one line per stack, for flamegraph.pl; implies -g",
+	.adds_up = true,
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.media = "text/plain; charset=utf-8",

@@ -681,6 +681,7 @@ static const struct format otlp_profiles = {
 	.bytes = true,
 	.help = "OpenTelemetry's profiles (1.11, v1development) in protobuf, for "
 		"http://HOST:PORT/v1development/profiles; implies -g",
+	.adds_up = true,
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.linkage_names = true,
@@ -699,6 +700,7 @@ REGISTER_FORMAT(otlp_profiles);
 static const struct format otlp_profiles_json = {
 	.name = "otlp-profiles-json",
 	.help = "what otlp-profiles has, as JSON: lines, or requests; implies -g",
+	.adds_up = true,
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.linkage_names = true,

@@ -16,6 +16,7 @@
 #include "base/visible.h"
 #include "option/command.h"
 #include "output/address.h"
+#include "output/calls.h"
 #include "output/documents.h"
 #include "output/member.h"
 #include "output/push.h"
@@ -294,7 +295,7 @@ static json_t *with_envelope(struct stream *stream, const json_t *record)
 
 static int output(struct stream *stream, const json_t *record)
 {
-	json_t *whole;
+	json_t *whole, *part = NULL;
 	int err;
 
 	/* For formats that write JSON lines the envelope is written as text: adding it to the JSON tree would
@@ -302,7 +303,10 @@ static int output(struct stream *stream, const json_t *record)
 	if (stream->format->lines || stream->format->numbered)
 		return stream->format->write(stream, record);
 	whole = with_envelope(stream, record);
-	err = stream->format->write(stream, whole);
+	if (stream->format->adds_up)
+		part = calls_part(whole, false) ?: calls_part(whole, true);
+	err = stream->format->write(stream, part ? part : whole);
+	json_decref(part);
 	json_decref(whole);
 	return err;
 }

@@ -21,11 +21,13 @@ struct text;
 struct format {
 	const char *name; /* "json" */
 	const char *help; /* description for --help */
-	bool people;	  /* meant for a terminal: names instead of addresses, and only what fits */
-	bool lines;	  /* writes each record as a line, cut at RECORD_MAX */
-	bool bytes;	  /* what it writes is no lines, or need not end with one */
-	bool numbered;	  /* its lines are not the records themselves, and have an envelope of their own */
-	bool measured;	  /* only commands that measure have it */
+	bool adds_up;  /* its readers add up what entries weigh: it gets ranges only if there are no branches
+			*/
+	bool people;   /* meant for a terminal: names instead of addresses, and only what fits */
+	bool lines;    /* writes each record as a line, cut at RECORD_MAX */
+	bool bytes;    /* what it writes is no lines, or need not end with one */
+	bool numbered; /* its lines are not the records themselves, and have an envelope of their own */
+	bool measured; /* only commands that measure have it */
 	const char *commands; /* list of the commands that have it; NULL: all */
 	const char *keys;     /* key that --by must contain for it: "stack"; NULL: none */
 	/* Refuses options that the format can't serve; NULL: it serves all. Called twice: before the events

@@ -389,6 +389,7 @@ static const struct format pprof = {
 	.name = "pprof",
 	.bytes = true,
 	.help = "profile.proto, gzipped, for go tool pprof; implies -g",
+	.adds_up = true,
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.linkage_names = true,

@@ -148,6 +148,7 @@ static int write_speedscope(struct stream *stream, const json_t *record)
 static const struct format speedscope = {
 	.name = "speedscope",
 	.help = "a document for speedscope (speedscope.app); implies -g",
+	.adds_up = true,
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.whole = true,

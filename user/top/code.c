@@ -86,16 +86,18 @@ static void add_place(json_t *functions, const json_t *frame, const json_t *entr
 				    json_integer(integer(sum, "samples") + integer(entry, "count")));
 }
 
-void code_take(struct sampled_code *code, const json_t *record)
+static void take_part(struct sampled_code *code, const json_t *record)
 {
 	json_t *entries = json_object_get(record, "entries"), *event, *entry;
+	char *name;
 	size_t i;
 
-	if (!strcmp(string(record, "type"), "frames"))
-		calls_define(&code->calls, record);
 	if (!json_array_size(entries))
 		return;
-	event = object_at(code->events, string(record, "event"));
+	name = xasprintf("%s%s", string(record, "event"),
+			 strcmp(calls_kind(record), "range") ? "" : ", kind range");
+	event = object_at(code->events, name);
+	free(name);
 	if (!strcmp(string(record, "type"), "branch"))
 		json_object_set_new(event, "branches", json_true());
 	add_number(event, json_object_get(record, "rest"), "period");
@@ -109,6 +111,19 @@ void code_take(struct sampled_code *code, const json_t *record)
 	}
 	json_decref(code->annotations);
 	code->annotations = NULL;
+}
+
+void code_take(struct sampled_code *code, const json_t *record)
+{
+	if (!strcmp(string(record, "type"), "frames"))
+		calls_define(&code->calls, record);
+	for (int ranges = 0; ranges < 2; ranges++) {
+		json_t *part = calls_part(record, ranges);
+
+		if (part)
+			take_part(code, part);
+		json_decref(part);
+	}
 }
 
 /* --- code ------------------------------------------------------------------------------------- */

@@ -348,8 +348,9 @@ static struct digest_event *digest_event(struct digest *digest, const json_t *re
 {
 	const char *type = string(record, "type"), *event = string(record, "event");
 	bool clock = !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
-	char *name = xasprintf("%.150s%s%.20s%s", event, strcmp(type, "profile") ? " (" : "",
-			       strcmp(type, "profile") ? type : "", strcmp(type, "profile") ? ")" : "");
+	char *name = xasprintf("%.150s%s%.20s%s%s", event, strcmp(type, "profile") ? " (" : "",
+			       strcmp(type, "profile") ? type : "", strcmp(type, "profile") ? ")" : "",
+			       strcmp(calls_kind(record), "range") ? "" : ", kind range");
 	struct digest_event *found = NULL;
 
 	for (size_t i = 0; i < digest->nr_events && !found; i++)
@@ -574,7 +575,7 @@ static void bound_nodes(struct digest *digest, struct digest_event *event)
 	forget_texts(digest);
 }
 
-static void digest_samples(struct digest *digest, const json_t *record)
+static void digest_part(struct digest *digest, const json_t *record)
 {
 	struct digest_event *event = digest_event(digest, record);
 	size_t bucket = bucket_of(digest, record), i;
@@ -593,6 +594,17 @@ static void digest_samples(struct digest *digest, const json_t *record)
 
 		stood_for_add(&event->nodes[node].self, &others);
 		event->nodes[node].line.v[bucket] += others.sum;
+	}
+}
+
+static void digest_samples(struct digest *digest, const json_t *record)
+{
+	for (int ranges = 0; ranges < 2; ranges++) {
+		json_t *part = calls_part(record, ranges);
+
+		if (part)
+			digest_part(digest, part);
+		json_decref(part);
 	}
 }
 

@@ -510,15 +510,16 @@ static void take_account(struct share_tables *shares, struct share_table *table,
 
 static void take_samples(struct share_tables *shares, const json_t *record)
 {
-	const json_t *entries = json_object_get(record, "entries");
-	const char *kind = string(json_array_get(entries, 0), "kind");
-	json_t *entry;
-	size_t i;
+	for (int ranges = 0; ranges < 2; ranges++) {
+		json_t *part = calls_part(record, ranges), *entry;
+		size_t i;
 
-	if (integer(record, "part") <= 1)
-		take_account(shares, table_of(shares, record, kind), record);
-	json_array_foreach(entries, i, entry)
-		take_entry_of_record(shares, record, entry);
+		if (part && integer(part, "part") <= 1)
+			take_account(shares, table_of(shares, part, calls_kind(part)), part);
+		json_array_foreach(json_object_get(part, "entries"), i, entry)
+			take_entry_of_record(shares, part, entry);
+		json_decref(part);
+	}
 }
 
 static void take_start(struct share_tables *shares, const json_t *record)
