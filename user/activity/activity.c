@@ -43,9 +43,10 @@ void activity_put_event(json_t *record, const struct event *event)
 
 void activity_put_interval(const struct activity *activity, json_t *record)
 {
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 	char start_time[TIME_TEXT];
 
+	fields_begin(&fields);
 	activity_add_interval(activity, &fields, time_text(&activity->interval_began_at, start_time));
 	fields_put(&fields, record);
 }

@@ -293,8 +293,9 @@ static void add_registers(struct streaming *streaming, struct fields *fields, co
 {
 	const struct ring_registers *registers = extra_of(streaming, key, RING_EXTRA_REGISTERS);
 	struct compact *text = &streaming->registers_text;
-	struct fields all = {.nr = 0};
+	struct fields all;
 
+	fields_begin(&all);
 	for (size_t i = 0; i < RING_REGISTERS; i++)
 		if (register_names[i])
 			fields_hex(&all, register_names[i], registers->words[i]);
@@ -398,9 +399,11 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 			unsigned int every, const __u32 *codes)
 {
 	const struct host *host = &streaming->activity->session->host;
-	struct fields fields = {.every = every};
+	struct fields fields;
 	int err = 0;
 
+	fields_begin(&fields);
+	fields.every = every;
 	if (!has_room(streaming->activity, "sample", every, &err)) {
 		streaming->unwritten++;
 		return err;
@@ -433,8 +436,9 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 static int write_loss(struct streaming *streaming, struct flow *flow)
 {
 	struct ring_loss loss = flow->loss;
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 
+	fields_begin(&fields);
 	flow->loss = (struct ring_loss){0};
 	streaming->lost += loss.samples;
 	activity_add_event(&fields, flow->event, flow->name);
@@ -685,9 +689,10 @@ static json_t *place_of(struct streaming *streaming, pid_t pid, __u64 address)
 static int write_branch(struct streaming *streaming, const struct traced *traced,
 			const struct trace_record *record, __u64 number)
 {
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 	int err = 0;
 
+	fields_begin(&fields);
 	if (!has_room(streaming->activity, "traced", 1, &err)) {
 		streaming->unwritten++;
 		return err;
@@ -706,8 +711,9 @@ static int write_branch(struct streaming *streaming, const struct traced *traced
 /* The kernel does not say how many branches are missing, nor when they were taken. */
 static int write_gap(struct streaming *streaming, const struct traced *traced, __u64 number)
 {
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 
+	fields_begin(&fields);
 	streaming->lost++;
 	activity_add_event(&fields, streaming->flows->event, streaming->flows->name);
 	fields_text(&fields, "cause", traced->cause, strlen(traced->cause));

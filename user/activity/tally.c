@@ -424,8 +424,9 @@ void tally_add(struct fields *fields, const struct tally *tally, const struct ta
 
 void tally_put(json_t *record, const struct tally *tally, const struct tally_row *row)
 {
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 
+	fields_begin(&fields);
 	tally_add(&fields, tally, row);
 	fields_put(&fields, record);
 	fields_clear(&fields);

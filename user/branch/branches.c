@@ -418,8 +418,10 @@ static void append_branch(struct branches *branches, struct compact *text, __u32
 	const void *key = interned_at(&branches->keys, number);
 	bool edge = !is_range(branches, key);
 	__u64 from = *(__u64 *)of_key(branches, key, "from"), to = *(__u64 *)of_key(branches, key, "to");
-	struct fields kind = {.nr = 0}, others = {.nr = 0};
+	struct fields kind, others;
 
+	fields_begin(&kind);
+	fields_begin(&others);
 	fields_string(&kind, "kind", edge ? branches->asked.kind : "range");
 	compact_add_fields(text, &kind);
 	append_place(branches, text, ",\"from\":", from);
@@ -445,9 +447,10 @@ static void put_rest(const struct branches *branches, json_t *record, size_t top
 			 &branches->sums[number]);
 	}
 	for (int range = 0; range < 2; range++) {
-		struct fields fields = {.nr = 0};
+		struct fields fields;
 		json_t *rest;
 
+		fields_begin(&fields);
 		if (!rests[range].nr)
 			continue;
 		rest = json_object();

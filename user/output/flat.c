@@ -71,8 +71,9 @@ static struct flat begin(struct stream *stream, const json_t *record)
 {
 	struct flattened_time time = flatten_time(record);
 	struct flat flat = {.line = json_object()};
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 
+	fields_begin(&fields);
 	envelope(stream, time.at.tv_sec * 1000000000ULL + time.at.tv_nsec,
 		 time.interval ? &time.interval_ms : NULL, false, &fields);
 	fields_put(&fields, flat.line);
@@ -245,10 +246,11 @@ static void envelope_of_sample(struct stream *stream, const struct fields *field
 static int write_fields(struct stream *stream, const char *type, const struct fields *fields)
 {
 	struct compact *line = &stream->line;
-	struct fields first = {.nr = 0};
+	struct fields first;
 	json_t *record;
 	int err;
 
+	fields_begin(&first);
 	if (!strcmp(type, "sample") && is_plain(fields)) {
 		envelope_of_sample(stream, fields, &first);
 		line->used = 0;

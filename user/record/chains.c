@@ -199,8 +199,9 @@ __u32 chains_number(struct chains *chains, __u32 number, const char *comm)
 
 static void append_frame(struct chains *chains, const struct chain_place *place)
 {
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 
+	fields_begin(&fields);
 	fields_number(&fields, "id", chains->frames.nr);
 	fields_code(&fields, codes_at(chains->codes, place->code));
 	if (place->what & PLACE_RETURNS)
@@ -262,8 +263,9 @@ static void append_stack(struct chains *chains, struct compact *text, const stru
 void chains_append(struct chains *chains, struct compact *text, __u32 number)
 {
 	struct chain none = {0}, *chain = number < STACK_FIRST ? &none : &chains->list[number - STACK_FIRST];
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 
+	fields_begin(&fields);
 	append_stack(chains, text, chain);
 	if (number < STACK_FIRST)
 		fields_string(&fields, "stack_lost", chains_lost(number));

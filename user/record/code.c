@@ -22,9 +22,10 @@ void fields_code(struct fields *fields, const struct code *code)
 
 void append_code(struct compact *text, const char *head, const struct code *code)
 {
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 	size_t begun;
 
+	fields_begin(&fields);
 	fields_code(&fields, code);
 	compact_add_text(text, head);
 	begun = text->used;
@@ -35,8 +36,9 @@ void append_code(struct compact *text, const char *head, const struct code *code
 
 void append_datum(struct compact *text, const struct code *datum)
 {
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 
+	fields_begin(&fields);
 	fields_string(&fields, "variable", datum->symbol);
 	if (datum->has_offset)
 		fields_number(&fields, "variable_offset", datum->offset);
@@ -50,9 +52,10 @@ void append_datum(struct compact *text, const struct code *datum)
 
 json_t *code_value(const struct code *code)
 {
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 	json_t *value = json_object();
 
+	fields_begin(&fields);
 	fields_code(&fields, code);
 	fields_put(&fields, value);
 	fields_clear(&fields);

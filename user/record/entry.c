@@ -73,9 +73,10 @@ struct entry_columns entry_columns(const struct host *host, const struct layout 
 
 static void append_owner(struct compact *text, const struct field *cgroup)
 {
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 	json_t *path = field_json(cgroup);
 
+	fields_begin(&fields);
 	owner_add(&fields, json_string_value(path));
 	compact_add_fields(text, &fields);
 	fields_clear(&fields);

@@ -102,9 +102,10 @@ void add_key_member(struct fields *fields, const struct host *host, const struct
 
 json_t *member_value(const struct host *host, const struct member *member, const void *base)
 {
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 	json_t *value;
 
+	fields_begin(&fields);
 	add_key_member(&fields, host, member, base);
 	value = field_json(&fields.list[0]);
 	fields_clear(&fields);

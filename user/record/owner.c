@@ -24,8 +24,9 @@ void owner_add(struct fields *fields, const char *path)
 
 void owner_put(json_t *record, const char *path)
 {
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 
+	fields_begin(&fields);
 	owner_add(&fields, path);
 	fields_put(&fields, record);
 	fields_clear(&fields);

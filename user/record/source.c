@@ -189,8 +189,9 @@ void put_source(json_t *record, const struct host *host, __u64 data_src)
 {
 	const struct known_data_source *source = find(host, data_src);
 	char name[SOURCE_NAME_SIZE], perf[SOURCE_NAME_SIZE];
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 
+	fields_begin(&fields);
 	source_name(fields_add(&fields, "source"), host, data_src);
 	fields_hex(&fields, "data_src", data_src);
 	fields_put(&fields, record);

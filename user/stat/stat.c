@@ -108,10 +108,11 @@ static int report_count(struct activity *activity, size_t i, const struct tally_
 	const struct counting *stat = activity->state;
 	const struct event *event = &activity->plan.events.list[i];
 	const struct count *count = &row->since[i];
-	struct fields fields = {.nr = 0};
+	struct fields fields;
 	char text[WHY_SIZE];
 	const char *why;
 
+	fields_begin(&fields);
 	activity_add_event(&fields, event, stat->names[i]);
 	if (metric)
 		fields_text(&fields, "explained_by", metric->name, strlen(metric->name));
