@@ -3,6 +3,7 @@
 them."""
 import collections
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -68,6 +69,16 @@ def check(lines, content):
 def test_rows_are_the_lines_of_flat(nhmtap, tmp_path, which):
     lines, content = both(nhmtap, tmp_path, *{**RUNS, **MORE_RUNS}[which], "--", *command("faults=300", "exit=0"))
     assert len(check(lines, content)) == len(lines) > 0
+
+
+def test_rows_of_activities_in_turns_have_each_its_own_name(nhmtap, tmp_path):
+    flat, blocks, config = tmp_path / "flat", tmp_path / "blocks", tmp_path / "config.json"
+    config.write_text(json.dumps({"outputs": [{"path": str(flat), "format": "flat"}, {"path": str(blocks), "format": "clickhouse"}], "activities": [
+        {"name": "each", "command": "stream", "event": "page-faults", "count": 1, "fields": "addr,pid", "interval_ms": 10},
+        {"name": "sums", "command": "stat", "event": "page-faults", "interval_ms": 10}]}))
+    assert nhmtap("run", config, "--", *command(*["faults=50", "spin=15"] * 5, "exit=0")).status == 0
+    names = [row["activity"] for row in check(parse(flat.read_text()), blocks.read_bytes())]
+    assert set(names) == {"each", "sums"} and sum(a != b for a, b in zip(names, names[1:])) > 2
 
 
 @pytest.mark.parametrize("which", [*RUNS, *MORE_RUNS])

@@ -146,6 +146,7 @@ struct clickhouse {
 	struct field_slot slots[FIELDS_MOST];
 	struct known_code codes[KNOWN_CODES];
 	struct flattened_run run;
+	char *activity; /* of the rows that are being put; NULL: of none */
 	__u64 since_ns; /* when the block's first row was put, CLOCK_MONOTONIC */
 	bool any;	/* a block was written */
 };
@@ -181,6 +182,7 @@ static struct clickhouse *own_of(struct stream *stream)
 		return own;
 	own = stream->own = xcalloc(1, sizeof(*own));
 	add_group(&own->block, ALWAYS);
+	native_set_usual(&own->block, RUN_ID, stream->run_id, sizeof(stream->run_id) - 1);
 	return own;
 }
 
@@ -254,31 +256,38 @@ static int write_block(struct stream *stream)
 	return err;
 }
 
+/* Most rows are of the same run and activity as the one before. */
+static void see_run(struct clickhouse *own, const struct stream *stream)
+{
+	const char *activity = stream->activity ?: "";
+
+	if (own->run.start != stream->start) {
+		flatten_run(&own->run, stream->start);
+		native_set_usual(&own->block, HOST, json_string_value(own->run.host) ?: "",
+				 json_string_length(own->run.host));
+	}
+	if (own->activity && !strcmp(own->activity, activity))
+		return;
+	free(own->activity);
+	own->activity = xstrdup(activity);
+	native_set_usual(&own->block, ACTIVITY, activity, strlen(activity));
+}
+
 /* Columns that have no value yet get the run's. */
 static int end_row(struct stream *stream, struct clickhouse *own, __u64 time_ns)
 {
 	struct native_block *block = &own->block;
-	size_t bytes = 0;
 
-	flatten_run(&own->run, stream->start);
-	native_put_text(block, RUN_ID, stream->run_id, sizeof(stream->run_id) - 1);
+	see_run(own, stream);
 	native_put_number(block, SEQ, stream->records++);
-	if (stream->activity)
-		native_put_text(block, ACTIVITY, stream->activity, strlen(stream->activity));
 	native_put_number(block, TIME_NS, time_ns);
 	native_put_number(block, TIME_MS, time_ns / 1000000);
 	put_member(block, "host.emulated.model", own->run.model);
 	put_member(block, "container.id", own->run.container);
-	if (own->run.host)
-		put_value(block, HOST, own->run.host);
 	if (!block->rows)
 		own->since_ns = clock_ns(CLOCK_MONOTONIC);
 	native_end_row(block);
-	if (block->rows % LOOK_EVERY)
-		return 0;
-	for (size_t i = 0; i < block->nr; i++)
-		bytes += block->list[i].bytes.used;
-	return bytes < BLOCK_BYTES ? 0 : write_block(stream);
+	return block->rows % LOOK_EVERY || native_bytes(block) < BLOCK_BYTES ? 0 : write_block(stream);
 }
 
 struct rows_taking {
@@ -336,12 +345,24 @@ static struct field_slot slot_for(struct native_block *block, const struct field
 	return slot;
 }
 
+/* Whether two names of this length are the same. The call of memcmp(3) would take most of the time. */
+static inline bool is_same(const char *one, const char *other, size_t length)
+{
+	if (length > 16 || length < 2)
+		return !memcmp(one, other, length);
+	if (length >= 8)
+		return !memcmp(one, other, 8) && !memcmp(one + length - 8, other + length - 8, 8);
+	if (length >= 4)
+		return !memcmp(one, other, 4) && !memcmp(one + length - 4, other + length - 4, 4);
+	return !memcmp(one, other, 2) && one[length - 1] == other[length - 1];
+}
+
 /* Samples of a stream have mostly the same fields at the same places. */
 static const struct field_slot *slot_of(struct clickhouse *own, size_t place, const struct field *field)
 {
 	struct field_slot *slot = &own->slots[place];
 
-	if (slot->length != field->name_length || memcmp(slot->name, field->name, slot->length))
+	if (slot->length != field->name_length || !is_same(slot->name, field->name, slot->length))
 		*slot = slot_for(&own->block, field);
 	return slot;
 }
@@ -479,6 +500,7 @@ static void release(struct stream *stream)
 	for (size_t i = 0; i < KNOWN_CODES; i++)
 		json_decref(own->codes[i].code);
 	flatten_run(&own->run, NULL);
+	free(own->activity);
 	native_release(&own->block);
 	free(own);
 }

@@ -21,6 +21,7 @@ void native_release(struct native_block *block)
 	for (size_t i = 0; i < block->nr; i++) {
 		free(block->list[i].name);
 		free(block->list[i].bytes.text);
+		free(block->list[i].usual.text);
 	}
 	free(block->list);
 	*block = (struct native_block){0};
@@ -44,15 +45,37 @@ int native_find(const struct native_block *block, const char *name, size_t lengt
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* Default values up to this row: zeros, which are the length of an empty text, too. */
-static void fill(struct native_column *column, size_t rows)
+/* The bytes of the values that the column has not yet, up to this row. */
+static size_t bytes_missing(const struct native_column *column, size_t rows)
 {
-	size_t bytes = (rows - column->rows) * (types[column->type].size ?: 1);
+	return (rows - column->rows) * (column->usual.used ?: types[column->type].size ?: 1);
+}
+
+static void repeat(char *to, const struct compact *text, size_t bytes)
+{
+	size_t done = text->used;
+
+	memcpy(to, text->text, done);
+	for (size_t piece; done < bytes; done += piece) {
+		piece = done < bytes - done ? done : bytes - done;
+		memcpy(to + done, to, piece);
+	}
+}
+
+/* Appends default values up to this row: zeros, which are the length of an empty text, too. */
+static void fill(struct native_column *column, size_t rows, struct compact *to)
+{
+	size_t bytes = bytes_missing(column, rows);
+	char *at;
 
 	if (!bytes)
 		return;
-	memset(compact_reserve(&column->bytes, bytes), 0, bytes);
-	column->bytes.used += bytes;
+	at = compact_reserve(to, bytes);
+	if (column->usual.used)
+		repeat(at, &column->usual, bytes);
+	else
+		memset(at, 0, bytes);
+	to->used += bytes;
 	column->rows = rows;
 }
 
@@ -64,7 +87,7 @@ static inline struct native_column *open_column(struct native_block *block, size
 	if (column->rows > block->rows)
 		return NULL;
 	if (column->rows < block->rows)
-		fill(column, block->rows);
+		fill(column, block->rows, &column->bytes);
 	column->rows++;
 	return column;
 }
@@ -91,11 +114,16 @@ static inline void put_fixed(struct native_column *column, const void *value, si
 void native_put_number(struct native_block *block, size_t number, __u64 value)
 {
 	struct native_column *column = open_column(block, number);
-	double real = value;
+	double real;
 
-	if (column)
-		put_fixed(column, column->type == NATIVE_FLOAT64 ? (void *)&real : &value,
-			  types[column->type].size);
+	if (!column)
+		return;
+	if (column->type != NATIVE_FLOAT64) {
+		put_fixed(column, &value, types[column->type].size);
+		return;
+	}
+	real = value;
+	put_fixed(column, &real, sizeof(real));
 }
 
 void native_put_real(struct native_block *block, size_t number, double value)
@@ -108,8 +136,6 @@ void native_put_real(struct native_block *block, size_t number, double value)
 			  types[column->type].size);
 }
 
-/* --- blocks ----------------------------------------------------------------------------------- */
-
 static void add_varint(struct compact *to, __u64 number)
 {
 	to->used = varint_put(compact_reserve(to, VARINT_MOST), number) - to->text;
@@ -120,6 +146,32 @@ static void add_text(struct compact *to, const char *text, size_t length)
 	add_varint(to, length);
 	compact_add(to, text, length);
 }
+
+void native_set_usual(struct native_block *block, size_t number, const char *text, size_t length)
+{
+	struct native_column *column = &block->list[number];
+
+	if (column->rows < block->rows)
+		fill(column, block->rows, &column->bytes);
+	column->usual.used = 0;
+	add_text(&column->usual, text, length);
+}
+
+size_t native_bytes(const struct native_block *block)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < block->nr; i++) {
+		const struct native_column *column = &block->list[i];
+
+		bytes += column->bytes.used;
+		if (column->rows < block->rows)
+			bytes += bytes_missing(column, block->rows);
+	}
+	return bytes;
+}
+
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static void add_head(struct compact *to, const struct native_column *column)
 {
@@ -134,9 +186,9 @@ void native_write(struct native_block *block, struct compact *to)
 	for (size_t i = 0; i < block->nr; i++) {
 		struct native_column *column = &block->list[i];
 
-		fill(column, block->rows);
 		add_head(to, column);
 		compact_add(to, column->bytes.text, column->bytes.used);
+		fill(column, block->rows, to);
 		column->bytes.used = column->rows = 0;
 	}
 	block->rows = 0;

@@ -17,13 +17,14 @@
 
 enum native_type { NATIVE_STRING, NATIVE_UINT64, NATIVE_UINT32, NATIVE_UINT8, NATIVE_FLOAT64 };
 
-/* The values of a column. Those of the last rows are missing until they are needed: they are 0 or "". */
+/* The values of a column. Those of the last rows are missing until they are needed: they are 0 or `usual`. */
 struct native_column {
 	char *name;
 	size_t name_length;
 	enum native_type type;
 	size_t rows;
 	struct compact bytes;
+	struct compact usual; /* of texts, with the length before it; empty: "" */
 };
 
 /* A block that is being made. Starts as {0}. */
@@ -47,6 +48,13 @@ int native_find(const struct native_block *block, const char *name, size_t lengt
 void native_put_text(struct native_block *block, size_t column, const char *text, size_t length);
 void native_put_number(struct native_block *block, size_t column, __u64 number);
 void native_put_real(struct native_block *block, size_t column, double number);
+
+/* From the row that is being made on, rows without a text have this one in a column of texts. What all rows
+ * of a block have costs little more than a copy of its bytes then. */
+void native_set_usual(struct native_block *block, size_t column, const char *text, size_t length);
+
+/* The number of bytes of all values so far. */
+size_t native_bytes(const struct native_block *block);
 
 /* The row is complete. */
 static inline void native_end_row(struct native_block *block)
