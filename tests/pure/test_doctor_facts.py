@@ -9,6 +9,7 @@ import struct
 import hosts
 import pytest
 from hosts import ALL_CAPABILITIES, CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYSLOG, CPUID, NEHALEM, WITHOUT_PMU
+from records import parse
 
 NOBODY = {"proc/self/status": hosts.status(0)}
 PERF_CAPABILITIES, MISC_ENABLE = 0x345, 0x1a0
@@ -99,6 +100,18 @@ def test_the_emulated_machine_is_known_by_its_leaves_of_cpuid(doctor):
 def test_no_other_machine_is_taken_for_it(doctor, leaf):
     start = doctor(NEHALEM, {"cpuid": CPUID["cpuid"] + leaves_of(**{**EMULATED, "_4e480000": leaf})}).one("start")
     assert "emulated" not in start["host"] and not any("emulated" in name for name in start["resource"])
+
+
+@pytest.mark.parametrize("command", [["list", "cycles"], ["explain", "cycles", "instructions"]])
+def test_what_belongs_to_no_run_says_that_the_machine_is_emulated(nhmtap, host, command):
+    root = host(NEHALEM, {"cpuid": CPUID["cpuid"] + leaves_of(**EMULATED)})
+    records = [r for r in parse(nhmtap(*command, "--format", "json", root).out) if r["type"] in ("listed", "event")]
+    assert len(records) > 1 and all(r["emulated"] == {"model": "sandybridge-ep", "version": "0123456789ab"} for r in records)
+    line = "# emulated machine (sandybridge-ep, version 0123456789ab): cycles and latencies are a model's\n"
+    table = nhmtap(*command, "--format", "table", root).out
+    assert table.startswith(line) and table.count("# emulated") == 1
+    for arguments in (["--cpu=nehalem-ep", root], [host(NEHALEM)]):
+        assert "emulated" not in nhmtap(*command, "--format", "json", *arguments).out
 
 
 def test_a_name_of_sixteen_letters_is_whole(doctor):

@@ -136,8 +136,12 @@ static json_t *units_value(const struct cpu_events *cpu)
 	return value;
 }
 
-static json_t *emulated_value(const struct emulated *emulated)
+json_t *emulated_value(const struct host *host)
 {
+	const struct emulated *emulated = &host->emulated;
+
+	if (!emulated->model[0] || host->pretended)
+		return NULL;
 	return json_pack("{s:o, s:o}", "model", value_text(emulated->model, sizeof(emulated->model)),
 			 "version", value_text(emulated->version, sizeof(emulated->version)));
 }
@@ -159,7 +163,7 @@ static json_t *host_value(const struct host *host)
 		json_object_set_new(cpu, "units", units_value(host->units));
 	json_object_set_new(value, "cpu", cpu);
 	if (host->emulated.model[0])
-		json_object_set_new(value, "emulated", emulated_value(&host->emulated));
+		json_object_set_new(value, "emulated", emulated_value(host));
 	json_object_set_new(value, "cpus_online", json_integer(cpus_count(&host->online)));
 	json_object_set_new(value, "kernel", value_text(host->release, sizeof(host->release)));
 	if (host->boot_id[0])

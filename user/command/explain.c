@@ -351,12 +351,14 @@ static json_t *disagreements_value(const struct explained_subject *subject)
 static json_t *event_record(const struct event *event, const struct host *host)
 {
 	json_t *record = json_pack("{s:s, s:s}", "type", "event", "schema_version", SCHEMA_VERSION);
-	json_t *value = event_value(event, host), *reasons = json_object();
+	json_t *value = event_value(event, host), *reasons = json_object(), *emulated = emulated_value(host);
 
 	for (size_t i = 0; i < event->nr_reasons; i++)
 		set(reasons, event->reasons[i].field,
 		    value_text(event->reasons[i].why, sizeof(event->reasons[i].why)));
 	set(value, "why", reasons);
+	if (emulated)
+		set(record, "emulated", emulated);
 	set(record, "event", value);
 	return record;
 }

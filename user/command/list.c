@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "activity/start.h"
 #include "command/host.h"
 #include "option/command.h"
 #include "tables/names.h"
@@ -20,6 +21,7 @@ struct listing {
 	struct host *host;
 	const char *pattern; /* NULL: list everything */
 	bool precise;	     /* only events that the kernel accepts as precise */
+	json_t *emulated;    /* the machine that this is, if it is emulated; else NULL */
 	struct stream stream;
 	size_t found;
 };
@@ -84,6 +86,8 @@ static void offer(struct listing *listing, json_t *record)
 {
 	if (is_wanted(listing, record)) {
 		listing->found++;
+		if (listing->emulated)
+			json_object_set(record, "emulated", listing->emulated);
 		listing->stream.format->write(&listing->stream, record); /* an error is kept in the sink */
 	}
 	json_decref(record);
@@ -445,7 +449,9 @@ static int run(const struct options *options, struct refusal *refusal)
 			listing.pattern = options->rest[0];
 		if (!options->cpu)
 			host_read_pmus(&host);
+		listing.emulated = emulated_value(&host);
 		list_all(&listing);
+		json_decref(listing.emulated);
 		if (stream_close(&listing.stream))
 			err = sink_refusal(&listing.stream.sink, refusal);
 		else if (!listing.found)

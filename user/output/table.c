@@ -36,6 +36,12 @@ static void add_placement(struct text *text, const json_t *events)
 	text_add(text, "\n");
 }
 
+static void add_emulated(struct text *text, const json_t *emulated)
+{
+	text_add(text, "# emulated machine (%s, version %s): cycles and latencies are a model's\n",
+		 string(emulated, "model"), string(emulated, "version"));
+}
+
 static void start_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const char *why = string(record, "default_event_why");
@@ -44,8 +50,7 @@ static void start_table(struct text *text, const struct stream *stream, const js
 	/* Of several start records, in the first one: members of a record and of its copy are the same
 	 * objects. */
 	if (emulated && emulated == emulated_host(stream->start))
-		text_add(text, "# emulated machine (%s, version %s): cycles and latencies are a model's\n",
-			 string(emulated, "model"), string(emulated, "version"));
+		add_emulated(text, emulated);
 	if (*why)
 		text_add(text, "# %s\n", why);
 	if (stream->verbose && json_object_get(record, "events"))
@@ -129,6 +134,7 @@ extern const struct table *const __start_tables[], *const __stop_tables[];
 /* What the stream shows now. */
 struct shown {
 	char section[40]; /* that was begun last */
+	bool emulated;	  /* a record outside of runs has said that the machine is */
 	char since[32];	  /* start_time of the interval on the screen */
 	int rows;	  /* number of lines that it takes there */
 };
@@ -152,6 +158,16 @@ static void begin_section(struct text *text, struct shown *shown, const char *se
 		return;
 	text_add(text, "%s%s\n", shown->section[0] ? "\n" : "", section);
 	snprintf(shown->section, sizeof(shown->section), "%.39s", section);
+}
+
+/* Says it above the first record of those that belong to no run, which have no start record. */
+static void tell_emulated(struct text *text, struct shown *shown, const json_t *record)
+{
+	const json_t *emulated = json_object_get(record, "emulated");
+
+	if (emulated && !shown->emulated)
+		add_emulated(text, emulated);
+	shown->emulated = shown->emulated || emulated;
 }
 
 /* The size of the terminal that a stream goes to, which may not know it. */
@@ -244,6 +260,7 @@ static int write_table(struct stream *stream, const json_t *record)
 	if (stream->sink.terminal)
 		empty = (struct text){.width = size_of_terminal(stream).ws_col, .ascii = !text_takes_utf8()};
 	text.ascii = empty.ascii;
+	tell_emulated(&text, shown_by(stream), record);
 	for (const struct table *const *at = __start_tables; at < __stop_tables; at++) {
 		const struct table *table = *at;
 		struct text part = empty;
