@@ -751,9 +751,34 @@ def test_a_link_leads_no_file_of_out_elsewhere(tmp_path, before):
         else:
             tar.addfile(link)
         tar.addfile(tarfile.TarInfo(f"layer/upper{kept}/link/file"))
-    made.seek(0)
-    guest = types.SimpleNamespace(fetch=lambda _: tarfile.open(fileobj=made), _truncate=lambda _: None, _request=lambda *_, **__: None,
-                                  _read=lambda _: b"")
     with pytest.raises(nehalem.Trouble, match="link leads out"):
-        here.write_back(guest, str(kept))
+        here.write_back(sending(made), str(kept))
     assert not list(elsewhere.iterdir())
+
+
+def sending(archive):
+    """A guest of 3 MiB that sends this."""
+    archive.seek(0)
+    return types.SimpleNamespace(fetch=lambda *_, **__: tarfile.open(fileobj=archive, mode="r:"), _truncate=lambda _: None,
+                                 _request=lambda *_, **__: None, _read=lambda _: b"", machine=nehalem.Machine(memory=3))
+
+
+def test_out_writes_no_more_than_the_machine_can_hold(tmp_path):
+    """A link takes the machine nothing, and here as much as what it names."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        first = tarfile.TarInfo(f"layer/upper{tmp_path}/file0")
+        first.size = 1 << 20
+        tar.addfile(first, io.BytesIO(bytes(first.size)))
+        for n in range(1, 5):
+            link = tarfile.TarInfo(f"layer/upper{tmp_path}/file{n}")
+            link.type, link.linkname = tarfile.LNKTYPE, first.name
+            tar.addfile(link)
+    with pytest.raises(nehalem.Trouble, match=r"/file3: --out writes at most .*\(3 MiB\); the rest of this file, and what follows it, is missing"):
+        here.write_back(sending(made), str(tmp_path))
+    assert sorted((p.name, p.stat().st_size) for p in tmp_path.iterdir()) == [*((f"file{n}", 1 << 20) for n in range(3)), ("file3", 0)]
+
+
+def test_what_is_no_archive_is_named_with_what_is_missing(tmp_path):
+    with pytest.raises(nehalem.Trouble, match=r"--out .*: what the guest sent is no archive \(.+\); the rest is missing"):
+        here.write_back(sending(io.BytesIO(b"x" * 2048)), str(tmp_path))

@@ -4,6 +4,7 @@ stays as small as it was, and leaves nothing."""
 import os
 import re
 import subprocess
+import types
 
 import pytest
 
@@ -86,6 +87,29 @@ def test_files_that_nobody_asked_for_are_not_kept(run, tmp_path, monkeypatch):
     subprocess.run(["gcc", "-static", "-nostdlib", "-o", "send", "send.s"], cwd=tmp_path, check=True)
     status, _, err = run("./send")
     assert status == 125 and "files that nobody asked for" in err
+
+
+def test_the_end_of_a_large_console_stays(tmp_path, monkeypatch):
+    """What stood before a panic may be all that it had when it was emptied."""
+    monkeypatch.setattr(here, "MOST_HELD", 1 << 20)
+    (tmp_path / "console").write_bytes(b"".join(b"line %d\n" % n for n in range(200000)))
+    size = (tmp_path / "console").stat().st_size
+    carrier = here.Carrier(types.SimpleNamespace(folder=tmp_path), None, None)
+    carrier.looked -= here.GLANCE
+    carrier._look()
+    now = (tmp_path / "console").stat()
+    assert now.st_size == size and now.st_blocks * 512 < 128 << 10
+    assert nehalem.Guest._tail(carrier.guest, "console")[-2:] == ["line 199998\n", "line 199999\n"]
+
+
+def test_a_folder_larger_than_the_memory_is_not_fetched(small):
+    with small.fork() as guest:
+        assert guest.run("mkdir large; truncate -s 16M large/file").status == 0
+        assert guest.fetch("large").getmembers()[1].size == 16 << 20
+        guest.machine = guest.machine.but(memory=8)
+        with pytest.raises(nehalem.Trouble, match=r"the guest sent more than its memory holds \(8 MiB\); nothing of it was kept"):
+            guest.fetch("large")
+        assert not guest.alive and not os.path.exists(guest.folder)
 
 
 def test_a_terabyte_of_output_is_not_kept_by_anybody(small):

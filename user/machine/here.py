@@ -21,6 +21,7 @@ WANT_INPUT, STOPPED, SIGNALLED = b"1", b"2", b"3"  # words of the guest
 FROM_NULL, FROM_FILE, FROM_STREAM = 0, 1, 2
 CHUNK = 1 << 16  # bytes of input at a time
 RUN_ID = 16  # bytes, of the host's random numbers: the guest's are the same in all runs
+PUNCH_HOLE = 3  # of fallocate(2): takes no room any more, and the size stays
 FATAL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PASSED_ON = (*FATAL, signal.SIGUSR1, signal.SIGUSR2)
 PATIENCE = 30  # seconds in which the guest must have passed a signal on
@@ -212,6 +213,18 @@ class Signals:
         return b""
 
 
+def keep_end(path):
+    """Leaves only what nehalem.Guest.console() may show in a file that is written at its end, with a hole before it. Where
+    the file system makes no holes, leaves nothing: what is written next goes on behind all the same."""
+    import ctypes
+
+    with open(path, "r+b") as f:
+        size = max(0, os.fstat(f.fileno()).st_size - nehalem.TAIL)
+        fallocate = ctypes.CDLL(None).fallocate
+        if fallocate(f.fileno(), PUNCH_HOLE, ctypes.c_long(0), ctypes.c_long(size)):
+            f.truncate(0)
+
+
 class Carrier:
     """Carries a command's input, signals and terminal to the guest while it runs."""
 
@@ -267,14 +280,14 @@ class Carrier:
         return max(0, min(end - now for end in ends if end is not None))
 
     def _look(self):
-        """Empties the files of the console and the emulator's log when they are large: only their ends are ever shown. What
-        is written next goes on behind, so there is a hole then. What --out wants is not sent before the command has ended."""
+        """Empties the files of the console and the emulator's log when they are large, but for their ends, of which some
+        lines are shown. What --out wants is not sent before the command has ended."""
         if time.monotonic() < self.looked + GLANCE:
             return
         self.looked = time.monotonic()
         for name in ("console", "stdout"):
             if self._held(name) > MOST_HELD:
-                os.truncate(f"{self.guest.folder}/{name}", 0)
+                keep_end(f"{self.guest.folder}/{name}")
         if self._held("files") > MOST_HELD:
             raise nehalem.Trouble("the guest sends files that nobody asked for; the machine was ended")
 
@@ -471,18 +484,33 @@ def clear(path):
 
 
 def write_back(guest, path):
-    """Writes what the command changed at a path, or removed there, to the host."""
+    """Writes what the command changed at a path, or removed there, to the host. Whatever the guest sends, this is not
+    more than fits into its memory."""
+    try:
+        write_changes(guest, path)
+    except tarfile_error() as error:
+        raise nehalem.Trouble(f"--out {path}: what the guest sent is no archive ({error}); the rest is missing") from None
+
+
+def tarfile_error():
+    import tarfile
+
+    return tarfile.TarError
+
+
+def write_changes(guest, path):
     path = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), os.path.basename(os.path.abspath(path)))
     own = any(path == o or path.startswith(o + "/") for o in OWN)
     layer = "" if own else "/layer/upper"
-    tar = guest.fetch(layer + path)
+    anew = replaced(guest, layer + path)
+    tar = guest.fetch(layer + path, what=f"--out {path}")
     if not tar:
         if os.path.realpath(path) != path:  # a link that the command left as it was: it wrote where the link leads
             write_back(guest, os.path.realpath(path))
         elif not os.path.lexists(path):
             raise nehalem.MissingFile(f"--out {path}: the command left no such file")
         return
-    anew = replaced(guest, layer + path)
+    room = Room(guest.machine.memory)
     prefix = (layer + path).strip("/")
     for member in tar.getmembers():
         rest = member.name.rstrip("/")[len(prefix):]
@@ -490,10 +518,26 @@ def write_back(guest, path):
             raise nehalem.Trouble(f"--out {path}: the guest sent a file of another place: {member.name}")
         if rest and os.path.realpath(os.path.dirname(path + rest)) != os.path.dirname(path + rest):
             raise nehalem.Trouble(f"--out {path}: the guest sent a file that a link leads out: {member.name}")
-        write_member(tar, member, path + rest, layer + path + rest in anew)
+        write_member(tar, member, path + rest, layer + path + rest in anew, room)
 
 
-def write_member(tar, member, to, anew):
+class Room:
+    """What may be written yet. A link is written as a copy, and an archive can say that a file is of any size."""
+
+    def __init__(self, memory):
+        self.memory = memory
+        self.left = memory << 20
+
+    def copy(self, source, to):
+        while part := source.read(1 << 20):
+            self.left -= len(part)
+            if self.left < 0:
+                raise nehalem.Trouble(f"{to.name}: --out writes at most as much as the machine has memory ({self.memory} MiB); "
+                                      "the rest of this file, and what follows it, is missing")  # fmt: skip
+            to.write(part)
+
+
+def write_member(tar, member, to, anew, room):
     """What is at the place is no link then that would lead out of it."""
     if member.isdir():
         if anew or os.path.islink(to) or not os.path.isdir(to):
@@ -508,8 +552,6 @@ def write_member(tar, member, to, anew):
     elif member.isreg() or member.islnk():
         if os.path.islink(to) or not os.path.isfile(to):
             clear(to)
-        import shutil
-
         with tar.extractfile(member) as f, open(to, "wb") as t:
-            shutil.copyfileobj(f, t)
+            room.copy(f, t)
         os.chmod(to, member.mode & 0o777)

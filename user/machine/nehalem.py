@@ -43,6 +43,7 @@ GIGAHERTZ = {name: gigahertz(rest) for name, rest in MODELS.items()}
 USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
 TAIL = 1 << 16  # bytes of the end of a console or a log
+GLANCE = 0.5  # seconds between two looks at how much the guest has sent
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
 TREE = 16 << 30  # where the guest finds the host's files, beyond all memory
 RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
@@ -390,19 +391,19 @@ class Guest:
             self._request(["sh", "-c", script], timeout=timeout)
             self.paranoid = paranoid
 
-    def fetch(self, *paths, timeout=300):
+    def fetch(self, *paths, timeout=300, what="fetching files"):
         """The named files and folders of the guest as a tarfile, or None. Paths are relative to
-        /tmp, where the last command ran; /tmp is emptied when the next command begins."""
-        import io  # what only some runs need is imported where it is: the start of a run is short
-        import tarfile
+        /tmp, where the last command ran; /tmp is emptied when the next command begins, and the
+        tarfile when the next files are fetched. Trouble if they take more than the guest's memory."""
+        import tarfile  # what only some runs need is imported where it is: the start of a run is short
 
         self._truncate(2)
         names = [os.path.normpath(os.path.join("/tmp", p)).lstrip("/") for p in paths]
         # Who asks says what is missing; tar's errors would be the last command's.
         script = 'exec tar cf - -C / "$@" 2> /dev/null'
-        self._request(["sh", "-c", script, "sh", *names], output=FILES, timeout=timeout)
-        data = self._read(2)
-        tar = tarfile.open(fileobj=io.BytesIO(data), mode="r:") if data else None
+        self._request(["sh", "-c", script, "sh", *names], output=FILES, timeout=timeout, what=what)
+        sent = self.streams[FILES].name
+        tar = tarfile.open(sent, mode="r:") if os.path.getsize(sent) else None
         return tar if tar and tar.getmembers() else None
 
     def _said(self, stream):
@@ -441,6 +442,8 @@ class Guest:
         deadline = time.monotonic() + timeout
         status = b""
         while not status.endswith(b"\n") or status.startswith(b"!"):
+            if output == FILES:
+                self._bound_files(what)
             left = deadline - time.monotonic()
             if left <= 0:
                 self.close(keep=True)
@@ -453,13 +456,19 @@ class Guest:
                 except (BrokenPipeError, ConnectionResetError):
                     message = b""
                 continue
-            if select.select([self.statuses], [], [], left)[0]:
+            if select.select([self.statuses], [], [], min(left, GLANCE) if output == FILES else left)[0]:
                 part = os.read(self.statuses, 64)
                 if not part:
                     self.close(keep=True)
                     raise self._death(what)
                 status = self._notice(status + part)
         return int(status)
+
+    def _bound_files(self, what):
+        """An archive of what the guest holds is about as large as that, and that is in its memory."""
+        if os.fstat(self.streams[FILES].fileno()).st_size > self.machine.memory << 20:
+            self.close()
+            raise Trouble(f"{what}: the guest sent more than its memory holds ({self.machine.memory} MiB); nothing of it was kept")
 
     def _notice(self, lines):
         """Takes what the emulator says to the user out of what it says."""
