@@ -37,7 +37,7 @@ def of_activity(found, name):
 @pytest.mark.parametrize("reason", ["held", "never_ran", "off", "ended"])
 def test_an_event_that_was_never_counted_says_why_in_each_activity(guest, reason):
     before, target, after, why = {
-        "held": (HOLD_ALL, "-- steady short", RELEASE, "it never got a counter: others hold"),
+        "held": (HOLD_ALL, "-- steady short", RELEASE, "others hold the counters that it can use"),
         "never_ran": ("sleep 1000 & sleeper=$!", "--duration 0.02 -p $sleeper", "kill $sleeper", "its target never ran"),
         "ended": (END_ONE, "-p $(cat /tmp/ended) -- sleep 0.02", "kill $sleeper", "its target never ran"),
         "off": ("mkfifo /tmp/control", "--delay -1 --control fifo:/tmp/control --duration 0.02 -C 0", "", "counting was switched off"),

@@ -40,6 +40,18 @@ def test_at_least_95_of_100_bounds_hold(guest):
     assert sum("high" in t["bound"] for t in trials) >= 75
 
 
+def test_people_read_numbers_of_what_says_little(guest):
+    """A run of few turns: a count lies between two numbers with their digits, and a cell below one, not within 43398 %. What
+    had no turn is told so: nobody else has a counter."""
+    rows = guest.say(f"nhmtap stat -e {','.join(EVENTS)} --format table -- chase l2")
+    assert len(re.findall("the events are more than the core has counters: they take turns, and its turn did not come", rows)) == 4
+    rows = guest.say(f"{TURN_OF_1_MS} nhmtap stat -e {','.join(EVENTS)} --format table -- chase l2")
+    between = re.findall(r"from (\S+) to (\S+)\)|at most (\S+)\)", rows)
+    assert between and all(re.fullmatch(r"\d{1,3}(,\d{3})*", number) for found in between for number in found if number), rows
+    cells = guest.say("nhmtap offcore --format table -- chase l2")
+    assert re.search(r" [<?]", cells) and all(int(error) < 1000 for error in re.findall(r"±(\d+)%", cells)), cells
+
+
 def test_what_is_expected_of_an_estimate_may_be_impossible_to_tell(guest):
     loads = known.numbers("steady")["turns"]
     expected = {f"{EVENTS[0]}>{loads // 2}": "met", f"{EVENTS[0]}<{loads // 2}": "failed",

@@ -97,9 +97,11 @@ static const char *others(const struct activity *activity, const struct event *e
 	return text;
 }
 
-const char *why_in_turns(const struct activity *activity, size_t i, char text[WHY_SIZE])
+/* Why the event takes turns with others of its own activity; NULL: it does not. */
+static const char *turns_of_its_own(const struct activity *activity, const struct event *event,
+				    char text[WHY_SIZE])
 {
-	const struct event *event = &activity->plan.events.list[i], *rival;
+	const struct event *rival;
 
 	for (size_t r = 0; r < ARRAY_SIZE(registers); r++) {
 		rival = rival_for_register(activity, event, registers[r]);
@@ -115,9 +117,27 @@ const char *why_in_turns(const struct activity *activity, size_t i, char text[WH
 			 rival->name);
 	else if (too_many(activity))
 		snprintf(text, WHY_SIZE, "the events are more than the core has counters: they take turns");
+	return rival || too_many(activity) ? text : NULL;
+}
+
+const char *why_in_turns(const struct activity *activity, size_t i, char text[WHY_SIZE])
+{
+	const struct event *event = &activity->plan.events.list[i];
+
+	return turns_of_its_own(activity, event, text) ?: others(activity, event, text);
+}
+
+/* Which of the two it was nobody can tell: the kernel says only that it had no counter. */
+static void never_got_one(const struct activity *activity, const struct event *event, char text[WHY_SIZE])
+{
+	char own[WHY_SIZE], who[WHY_SIZE];
+
+	others(activity, event, who);
+	if (turns_of_its_own(activity, event, own))
+		snprintf(text, WHY_SIZE,
+			 "it never got a counter: %.230s, and its turn did not come; or %.300s", own, who);
 	else
-		others(activity, event, text);
-	return text;
+		snprintf(text, WHY_SIZE, "it never got a counter: %.350s", who);
 }
 
 /* Whether the event belongs to a pinned group, which is counted all the time or given up by the kernel. */
@@ -173,7 +193,6 @@ const char *why_not_counted(const struct activity *activity, size_t i, const str
 {
 	const struct event *event = &activity->plan.events.list[i];
 	const char *given_up = why_given_up(activity, i, count, text);
-	char who[WHY_SIZE];
 
 	if (event->never[0])
 		return event->never;
@@ -187,7 +206,7 @@ const char *why_not_counted(const struct activity *activity, size_t i, const str
 		return "a signal ended the run before an execution had counted it";
 	if (!count->enabled_ns)
 		return why_not_enabled(activity);
-	snprintf(text, WHY_SIZE, "it never got a counter: %.350s", others(activity, event, who));
+	never_got_one(activity, event, text);
 	return text;
 }
 

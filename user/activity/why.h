@@ -7,7 +7,7 @@
 #include "activity/activity.h"
 #include "base/count.h"
 
-#define WHY_SIZE 400
+#define WHY_SIZE 600
 
 /* Why the plan's i-th event was not counted, or why the kernel has stopped counting it, by its enabled and
  * running times; NULL if it was counted, or only took turns. `text` is for the result. */

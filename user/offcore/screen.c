@@ -91,6 +91,9 @@ static bool add_number(char *content, size_t size, const char *mark, double valu
 	return (int)strlen(content) < bytes && (unit == 1 || value >= 1);
 }
 
+/* An estimate that can be so many times as much says no more than its upper bound. */
+#define SAYS_LITTLE 10
+
 /* "~" marks an estimate, "<" an upper bound, "?" an unknown value. The error of an estimate follows it if
  * there is room. */
 static void add_cell(struct text *text, const json_t *cell, int width)
@@ -98,7 +101,7 @@ static void add_cell(struct text *text, const json_t *cell, int width)
 	const json_t *bound = json_object_get(cell, "bound"), *high = json_object_get(bound, "high");
 	double value = integer(cell, "scaled"), low = json_number_value(json_object_get(bound, "low"));
 	double most = json_number_value(high);
-	bool wide = bound && low > 0; /* its error is shown, with the sign */
+	bool wide = bound && low > 0 && most < SAYS_LITTLE * value; /* its error is shown, with the sign */
 	char content[64], off[16] = "";
 
 	if (!strcmp(string(cell, "status"), "not_counted") || (bound && !high)) {

@@ -28,6 +28,8 @@ static void add_missing(struct text *text, const json_t *record)
 /* Formats a number of any size and sign, with as many digits as are useful. */
 static const char *shown_real(double number, char *buffer, size_t size)
 {
+	if ((fabs(number) >= 1000 || number == trunc(number)) && fabs(number) < 1e18)
+		return row_grouped(llround(number), buffer, size);
 	snprintf(buffer, size, fabs(number) < 1e6 && (!number || fabs(number) >= 0.001) ? "%.3f" : "%.4g",
 		 number);
 	return buffer;
