@@ -17,14 +17,17 @@
 #include "base/clock.h"
 #include "naming/naming.h"
 
-static long passed;
+static double passed;
 
 /* Replaces libc's. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	int status = (int)syscall(SYS_clock_gettime, clock, now);
 
-	now->tv_sec += passed;
+	now->tv_sec += (time_t)passed;
+	now->tv_nsec += (long)((passed - (double)(time_t)passed) * 1e9);
+	now->tv_sec += now->tv_nsec / 1000000000;
+	now->tv_nsec %= 1000000000;
 	return status;
 }
 
@@ -66,10 +69,11 @@ static const struct name *ask(struct naming *naming, const char *line)
 {
 	char path[4096], build_id[256];
 	unsigned long long at;
+	double later;
 	long seconds;
 
-	if (sscanf(line, "later %ld", &seconds) == 1)
-		passed += seconds;
+	if (sscanf(line, "later %lf", &later) == 1)
+		passed += later;
 	if (sscanf(line, "forget %ld", &seconds) == 1)
 		naming_forget(naming, clock_ns(CLOCK_MONOTONIC) - seconds * 1000000000ULL);
 	if (sscanf(line, "file %4095s %255s %llx", path, build_id, &at) == 3)

@@ -870,6 +870,23 @@ def test_a_module_that_is_loaded_later_is_found_though_another_was_at_its_addres
     assert (functions(name), name["module"]) == (["new_code"], "[new]")
 
 
+def test_a_module_that_is_loaded_just_after_the_last_look_is_found(engine, tmp_path):
+    kallsyms, modules = tmp_path / "kallsyms", tmp_path / "modules"
+    kernel = "ffffffff81000000 T _stext\nffffffff81008000 T _etext\n"
+    kallsyms.write_text(kernel)
+    modules.write_text("")
+    names = engine("-k", kallsyms, "-m", modules)
+    for number in range(5):
+        assert names.kernel(0xffffffffc0001010)["frames"] == []
+        kallsyms.write_text(f"{kernel}ffffffffc0001000 t code_{number}\t[module]\n")
+        modules.write_text(f"module {4096 + number} 1 - Live 0xffffffffc0001000\n")
+        names.later(0.1)
+        assert functions(names.kernel(0xffffffffc0001010)) == [f"code_{number}"]
+        kallsyms.write_text(kernel)
+        modules.write_text("")
+        names.later(0.1)
+
+
 def test_hidden_kernel_addresses_say_what_hides_them(engine, tmp_path):
     (tmp_path / "kallsyms").write_text("0000000000000000 T _stext\n0000000000000000 t helper\t[ext4]\n")
     why = engine("-k", tmp_path / "kallsyms", "-m", "/dev/null").kernel(0xffffffff81000000)["why"]

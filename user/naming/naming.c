@@ -35,7 +35,7 @@ struct naming {
 	struct named_source *newest, *oldest;
 	struct named_source *kernel;
 	__u64 modules_version; /* of the modules when the kernel's symbols were read */
-	time_t modules_checked;
+	__u64 modules_next;    /* when they are looked at again, CLOCK_MONOTONIC, ns */
 	struct worker *worker;
 	size_t bytes;	    /* of all sources */
 	struct map aliases; /* struct alias by hash */
@@ -636,13 +636,25 @@ const struct name *naming_known_build_id(struct naming *naming, const char *buil
  * have been set. Nobody else would notice, and reading them takes some 50 ms. */
 #define HIDDEN_S 60
 
-static __u64 modules_version(const struct naming *naming)
+/* Looking at the modules takes at most one part in so many of the time, and is put off for no longer than
+ * that: one that was just loaded has no name until then, or that of the module that was at its addresses
+ * before. */
+#define MODULES_SHARE	   10
+#define MODULES_PAUSE_MOST 100000000ULL
+
+static __u64 modules_version(struct naming *naming)
 {
-	return kernel_modules_version(naming->settings.modules, naming->settings.module_folder);
+	__u64 begun = clock_ns(CLOCK_MONOTONIC), pause;
+	__u64 version = kernel_modules_version(naming->settings.modules, naming->settings.module_folder);
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+
+	pause = MODULES_SHARE * (now - begun);
+	naming->modules_next = now + (pause < MODULES_PAUSE_MOST ? pause : MODULES_PAUSE_MOST);
+	return version;
 }
 
-/* Whether modules were loaded or removed since the kernel's symbols were read. It is checked for addresses
- * outside of the kernel itself, at most once a second. */
+/* Whether modules were loaded or removed since the kernel's symbols were read. That is looked at for
+ * addresses outside of the kernel itself. */
 static bool kernel_is_stale(struct naming *naming, __u64 address)
 {
 	const struct named_source *kernel = naming->kernel;
@@ -651,12 +663,9 @@ static bool kernel_is_stale(struct naming *naming, __u64 address)
 
 	if (kernel->why)
 		return clock_seconds() - kernel->read_at >= HIDDEN_S;
-	if ((name && !name[strlen(name) + 1]) || clock_seconds() == naming->modules_checked)
+	if ((name && !name[strlen(name) + 1]) || clock_ns(CLOCK_MONOTONIC) < naming->modules_next)
 		return false;
-	if (modules_version(naming) != naming->modules_version)
-		return true;
-	naming->modules_checked = clock_seconds();
-	return false;
+	return modules_version(naming) != naming->modules_version;
 }
 
 static struct named_source *read_kernel(struct naming *naming)
@@ -665,7 +674,6 @@ static struct named_source *read_kernel(struct naming *naming)
 
 	/* The modules first: if some come meanwhile, the symbols are read again. */
 	naming->modules_version = modules_version(naming);
-	naming->modules_checked = clock_seconds();
 	kernel->read_at = clock_seconds();
 	kernel->why = kernel_symbols(&kernel->symbols, naming->settings.kallsyms, naming->settings.modules);
 	return kernel;
