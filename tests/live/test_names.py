@@ -20,7 +20,7 @@ import manysymbols
 import pprof
 import pytest
 from naming import offset_of, symbols
-from puppet import Puppet
+from puppet import Puppet, wait_asleep
 from records import NHMTAP, Result, parse, program
 from running import Running
 from sessions import DAY, Control, until
@@ -525,6 +525,33 @@ def test_bpf_programs_at_one_address_one_after_the_other_have_their_own_samples(
     # Each turn takes 300 samples. Until the note of the next one is read, its samples go to the one before.
     assert all(found[turn] >= 50 for turn in turns), found
     assert result.one("end")["names"]["unnamed"]["no_symbol"] == 0
+
+
+def test_a_bpf_program_that_goes_while_the_kernels_symbols_are_read_is_named(nhmtap, host, tmp_path):
+    """It was there before nhmtap, so no note of its coming was seen."""
+    root = host(hosts.WITHOUT_PMU, {f"sys/devices/system/cpu/{name}": open(f"/sys/devices/system/cpu/{name}").read()
+                                    for name in ("online", "possible")})
+    kernel = open("/proc/kallsyms").read()
+    symbols_now = os.path.join(root.partition("=")[2], "proc/kallsyms")
+    with subprocess.Popen([program("bpfcode"), "leaving", "again", "again"], text=True, bufsize=1, stdin=subprocess.PIPE) as running:
+        def ran_ms():
+            with open(f"/proc/{running.pid}/stat", encoding="ascii") as file:
+                return sum(map(int, file.read().rpartition(")")[2].split()[11:13])) * 1000 // os.sysconf("SC_CLK_TCK")
+        running.stdin.write("\n")
+        until(lambda: ran_ms() >= 250)
+        os.mkfifo(symbols_now)
+        run = nhmtap.attach("profile", root, "-a", "-e", "cpu-clock:k", "-F", "1000", "--by", "symbol")
+        running.stdin.write("\n")
+        until(lambda: ran_ms() >= 500)
+        run.send_signal(signal.SIGINT)
+        until(lambda: re.search(r"^ShdPnd:\t0+$", open(f"/proc/{run.pid}/status").read(), re.M))
+        with open(symbols_now, "w", encoding="ascii") as file:  # opened once nhmtap reads it
+            wait_asleep(run.pid)
+            running.stdin.close()
+            assert running.wait() == 0
+            file.write("".join(line for line in kernel.splitlines(True) if not line.endswith("[bpf]\n")))
+    found = code(nhmtap.finish(run))
+    assert sum(samples for (symbol, module), samples in found.items() if symbol and symbol.endswith("_leaving")) >= 100, found
 
 
 def test_where_the_kernel_hides_its_symbols_that_is_said(nhmtap, host, tmp_path):

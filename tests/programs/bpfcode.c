@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * bpfcode NAME…: for each line from its input loads a BPF program with the next of the names and runs it for
- * 300 ms of CPU time; the program before is unloaded first. Nearly all of that time is spent in the
- * program's code, which the kernel compiles when it is loaded.
+ * 300 ms of CPU time; the program before is unloaded first. If the name is "again", that one is run instead.
+ * Nearly all of that time is spent in the program's code, which the kernel compiles when it is loaded.
  */
 #include <stdio.h>
 #include <string.h>
@@ -48,13 +48,15 @@ static int run(int program, long ms)
 int main(int argc, char **argv)
 {
 	char line[16];
+	int program = -1;
 
 	for (int i = 1; i < argc && fgets(line, sizeof(line), stdin); i++) {
-		int program = load(argv[i]);
-
+		if (strcmp(argv[i], "again")) {
+			close(program);
+			program = load(argv[i]);
+		}
 		if (program < 0 || run(program, 300))
 			return 1;
-		close(program);
 	}
 	return 0;
 }

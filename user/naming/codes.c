@@ -206,6 +206,19 @@ static const struct name *look_in_ksymbols(struct codes *codes, __u64 address)
 	return &codes->made.name;
 }
 
+/* Code that the kernel had made before the first note may go while kallsyms is read, and be in neither. Then
+ * the note of its going has its name. */
+static const struct name *look_in_latest(struct codes *codes, __u64 address, const struct name *nameless)
+{
+	const struct name *name = NULL;
+
+	if (codes->ksymbols->read) {
+		codes->ksymbols->read(codes->ksymbols->context);
+		name = look_in_ksymbols(codes, address);
+	}
+	return name ? name : nameless;
+}
+
 /* Whether a file was read, and has no name for the address. */
 static bool is_nameless(const struct name *name)
 {
@@ -276,6 +289,7 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 				  const struct spot *spot, __u64 **cause)
 {
 	struct code_account *account = codes->account;
+	__u64 address = question->address - (question->detail & CODE_RETURN ? 1 : 0);
 	const struct name *name;
 	struct place_asked at;
 	bool there = !is_stuck(spot) && find_place(codes, question, spot, 0, &at);
@@ -286,11 +300,11 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 	if (!there)
 		return NULL;
 	/* What the notes tell takes no time, and may have gone when there is some. */
-	name = at.kind == NAME_OF_KERNEL
-		       ? look_in_ksymbols(codes, at.address - (question->detail & CODE_RETURN ? 1 : 0))
-		       : NULL;
+	name = at.kind == NAME_OF_KERNEL ? look_in_ksymbols(codes, address) : NULL;
 	if (!name && !is_late(codes))
 		name = look_in(codes, question, spot, &at);
+	if (at.kind == NAME_OF_KERNEL && is_nameless(name))
+		name = look_in_latest(codes, address, name);
 	if (name && name->lines_why)
 		account->lines_why = name->lines_why;
 	if (!name)

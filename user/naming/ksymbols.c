@@ -13,22 +13,35 @@ static bool overlap(const struct ksymbol *a, const struct ksymbol *b)
 	return a->begin < b->end && b->begin < a->end;
 }
 
-/* Ends what is at the new code's addresses: its own note of going may be lost. Returns whether the code
- * itself was known. */
-static bool end_others(struct ksymbols *ksymbols, const struct ksymbol *new, __u64 time)
+/* Ends what was at the new code's addresses before: its own note of going may be lost. Notes of two CPUs may
+ * be read in the wrong order, so what has come since stays, and ends the new code. */
+static void end_others(struct ksymbols *ksymbols, struct ksymbol *new)
+{
+	for (size_t i = 0; i < ksymbols->nr; i++) {
+		struct ksymbol *old = &ksymbols->list[i];
+
+		if (!overlap(old, new))
+			continue;
+		ksymbols->replaced = true;
+		if (old->since > new->since)
+			new->until = old->since < new->until ? old->since : new->until;
+		else if (old->until > new->since)
+			old->until = new->since;
+	}
+}
+
+/* Ends the code that goes. Returns whether it was known. */
+static bool end_known(struct ksymbols *ksymbols, const struct ksymbol *gone)
 {
 	bool known = false;
 
 	for (size_t i = 0; i < ksymbols->nr; i++) {
 		struct ksymbol *old = &ksymbols->list[i];
 
-		if (!overlap(old, new))
+		if (!overlap(old, gone) || old->since > gone->until || old->until < gone->until)
 			continue;
-		ksymbols->replaced |= new->until == FOREVER;
-		if (old->until != FOREVER)
-			continue;
-		known |= old->begin == new->begin;
-		old->until = time;
+		known |= old->begin == gone->begin;
+		old->until = gone->until;
 	}
 	return known;
 }
@@ -43,8 +56,10 @@ void ksymbols_take(struct ksymbols *ksymbols, const struct sideband_note *note)
 		.module = note->bpf ? "[bpf]" : "[kernel]",
 	};
 
+	if (!note->gone)
+		end_others(ksymbols, &symbol);
 	/* Code that goes and was not seen to come was there before the first note. */
-	if (end_others(ksymbols, &symbol, note->time) && note->gone)
+	else if (end_known(ksymbols, &symbol))
 		return;
 	if (ksymbols->nr == KSYMBOLS_MOST)
 		ksymbols_forget(ksymbols, note->time);

@@ -25,6 +25,9 @@ struct ksymbols {
 	struct ksymbol *list; /* the names are its own */
 	size_t nr, room;
 	bool replaced; /* see ksymbols_replaced() */
+	/* Reads the notes that have come since the last time; NULL: nobody does. */
+	void (*read)(void *context);
+	void *context; /* of read */
 };
 
 /* Adds a note of kind SIDEBAND_KSYMBOL. */

@@ -247,6 +247,18 @@ static bool take(struct names *names, bool all, bool look)
 	return any;
 }
 
+/* The same for pending notes of code that the kernel makes, alone. */
+static void take_of_kernel(void *context)
+{
+	struct names *names = context;
+	struct listening *kernel = names->kernel;
+
+	while (kernel && (kernel->held || sideband_next(kernel->sideband, ~0ULL, &kernel->note))) {
+		ksymbols_take(&names->ksymbols, &kernel->note);
+		kernel->held = false;
+	}
+}
+
 /* If processes and mappings take so much memory, what refers to them is named, so that those that have ended
  * can be forgotten. */
 #define MANY_BYTES (4UL << 20)
@@ -411,6 +423,8 @@ static struct listening *listen_to_kernel(struct names *names)
 		note("no notes of code that the kernel makes: %s", strerror(-err));
 		return NULL;
 	}
+	names->ksymbols.read = take_of_kernel;
+	names->ksymbols.context = names;
 	return names->kernel = add_listening(names, &new);
 }
 
