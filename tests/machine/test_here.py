@@ -779,6 +779,19 @@ def test_out_writes_no_more_than_the_machine_can_hold(tmp_path):
     assert sorted((p.name, p.stat().st_size) for p in tmp_path.iterdir()) == [*((f"file{n}", 1 << 20) for n in range(3)), ("file3", 0)]
 
 
+def test_a_fifo_or_device_stays_in_the_machine_and_is_named(tmp_path, capfd):
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, kind in (("fifo", tarfile.FIFOTYPE), ("null", tarfile.CHRTYPE), ("disk", tarfile.BLKTYPE), ("file", tarfile.REGTYPE)):
+            member = tarfile.TarInfo(f"layer/upper{tmp_path}/{name}")
+            member.type, member.devmajor, member.devminor = kind, 1, 3
+            tar.addfile(member)
+    here.write_back(sending(made), str(tmp_path))
+    assert os.listdir(tmp_path) == ["file"]
+    said = "machine: --out {}/{}: it is a FIFO or a device, and stays in the machine\n"
+    assert capfd.readouterr().err == "".join(said.format(tmp_path, name) for name in ("fifo", "null", "disk"))
+
+
 def test_what_is_no_archive_is_named_with_what_is_missing(tmp_path):
     with pytest.raises(nehalem.Trouble, match=r"--out .*: what the guest sent is no archive \(.+\); the rest is missing"):
         here.write_back(sending(io.BytesIO(b"x" * 2048)), str(tmp_path))

@@ -10,6 +10,7 @@ import select
 import signal
 import stat
 import struct
+import sys
 import termios
 import time
 import tty
@@ -555,3 +556,5 @@ def write_member(tar, member, to, anew, room):
         with tar.extractfile(member) as f, open(to, "wb") as t:
             room.copy(f, t)
         os.chmod(to, member.mode & 0o777)
+    else:
+        print(f"machine: --out {to}: it is a FIFO or a device, and stays in the machine", file=sys.stderr)
