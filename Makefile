@@ -388,6 +388,7 @@ include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk
 include tests/static/static.mk
 include tests/pipelines/pipelines.mk
+include tests/readers/readers.mk
 include tests/fleet/fleet.mk
 include tests/foreign/foreign.mk
 include user/machine/machine.mk
