@@ -381,13 +381,26 @@ def test_names_of_events_may_have_operators_in_them():
     assert parse("cpu/event=0xc0,umask=1/u>5")[:4] == ("cpu/event=0xc0,umask=1/u>5",
                                                    "cpu/event=0xc0,umask=1/u", ">", 5)
     assert parse("cpu/event=0xc0/")[:4] == ("cpu/event=0xc0/", "cpu/event=0xc0/", "", 0)
-    assert parse(" ipc >= 0.8 ")[1:] == ("ipc", ">=", 0.8, False)
+    assert parse(" ipc >= 0.8 ")[1:4] == ("ipc", ">=", 0.8)
 
 
 def test_a_limit_may_have_a_suffix():
     parse = Expectation.parse
-    assert parse("page-faults<10k")[1:] == ("page-faults", "<", 10_000, False)
-    assert parse("task-clock < 20 ms")[1:] == ("task-clock", "<", 20_000_000, True)
+    assert parse("page-faults<10k")[1:] == ("page-faults", "<", 10_000, False, False)
+    assert parse("task-clock < 20 ms")[1:] == ("task-clock", "<", 20_000_000, True, False)
+    assert parse("branch_miss_ratio<=5%")[1:] == ("branch_miss_ratio", "<=", 5, False, True)
+
+
+@pytest.mark.parametrize("limit", ["10", "1e3", "0x10", "10k", "2M", "20ms", "1.5 s", "3us", "7 ns", "5%", "5 %", "1_000", "k", "10kk", "10 k k", "inf",
+                                   "nan", "1e999", "", "5m", "-3", "+4", ".5", "5.", "0x"])
+def test_the_marker_and_the_program_take_the_same_limits(nhmtap, limit):
+    try:
+        ours = bool(Expectation.parse(f"page-faults<{limit}").operator)
+    except ValueError:
+        ours = False
+    done = nhmtap("stat", "--expect", f"page-faults<{limit}", "--", "true")
+    unit = "is no time" in done.err or "no share in percent" in done.err
+    assert ours == (unit or "is no number" not in done.err and done.status in (0, 4)), done.err
 
 
 def test_a_time_is_expected_of_times_alone(suite):
@@ -396,6 +409,27 @@ def test_a_time_is_expected_of_times_alone(suite):
 def test_it(): touch(10)
 """)
     assert "'page-faults<1ms': page-faults is no time" in outcome.failure("test_it")
+
+
+def test_elapsed_is_the_time_that_a_test_takes_in_each_repeat(suite):
+    """As for --expect; a sleep is at least as long as asked for."""
+    outcome = suite("""
+import time
+@pytest.mark.expect("elapsed<100s", "page-faults<1e9", repeat=3)
+def test_short(): touch(10)
+@pytest.mark.expect("elapsed < 20ms", repeat=2)
+def test_long():
+    print("again")
+    time.sleep(0.02)
+@pytest.mark.expect("elapsed<2")
+def test_bare(): pass
+@pytest.mark.expect("page-faults<5%")
+def test_share(): touch(10)
+""")
+    assert "expected elapsed < 20ms: elapsed " in outcome.failure("test_long") and "the median of 2" in outcome.failure("test_long")
+    assert "'elapsed<2' has no unit of time: write ns, us, ms or s" in outcome.failure("test_bare")
+    assert "page-faults is no share in percent" in outcome.failure("test_share")
+    assert "1 passed" in outcome.text and "3 failed" in outcome.text
 
 
 def test_a_name_finds_what_an_ordinary_user_may_measure_of_it():

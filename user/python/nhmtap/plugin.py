@@ -28,6 +28,7 @@ import os
 import pathlib
 import re
 import subprocess
+import time
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, List, NamedTuple, Optional, Sequence,
                     Tuple)
 
@@ -51,16 +52,24 @@ OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
 # As the program reads --expect: the last comparison, because names of events may contain = too.
 EXPECTATION = re.compile(r"(?P<name>.*[^<>=\s])\s*(?P<operator>[<>=]+)\s*(?P<limit>[^<>=/]+)")
 
-# As the program reads limits: 10k, 20ms.
+# As the program reads limits: 10k, 20ms, 5%.
 SUFFIXES = {"": (1, False), "k": (1e3, False), "K": (1e3, False), "M": (1e6, False), "G": (1e9, False),
-            "ns": (1, True), "us": (1e3, True), "ms": (1e6, True), "s": (1e9, True)}
-SUFFIXED = re.compile(r"(.*?)\s*([kKMG]|[num]?s)?", re.DOTALL)
+            "ns": (1, True), "us": (1e3, True), "ms": (1e6, True), "s": (1e9, True), "%": (1, False)}
+SUFFIXED = re.compile(r"(.*?)\s*([kKMG%]|[num]?s)?", re.DOTALL)
+ELAPSED = ("elapsed", "duration_time")
 
 PROPERTY = "nhmtap."
 MACHINE = "--nhmtap-machine"
 
 COLLECTED = pytest.StashKey["Collected"]()
 SUITE = pytest.StashKey["Suite"]()
+
+
+def _number(text: str) -> float:
+    """The number of a text, as strtod() takes it. Raises ValueError."""
+    if "_" in text:
+        raise ValueError(text)
+    return float.fromhex(text) if re.match("[-+]?0x", text, re.IGNORECASE) else float(text)
 
 
 class Expectation(NamedTuple):
@@ -71,6 +80,7 @@ class Expectation(NamedTuple):
     operator: str
     limit: float  # if is_time, in nanoseconds
     is_time: bool = False
+    is_percent: bool = False
 
     @classmethod
     def parse(cls, text: str) -> "Expectation":
@@ -83,7 +93,7 @@ class Expectation(NamedTuple):
         limit, suffix = SUFFIXED.fullmatch(match["limit"].strip()).groups()  # type: ignore[union-attr]
         try:
             factor, is_time = SUFFIXES[suffix or ""]
-            limit = float(limit) * factor
+            limit = _number(limit) * factor
         except ValueError:
             if "/" in text or match["operator"] == "=":  # the = is one of the event's terms
                 return cls(text, text.strip(), "", 0)
@@ -93,7 +103,12 @@ class Expectation(NamedTuple):
         if match["operator"] not in OPERATORS:
             raise ValueError(f"expect: there is no comparison {match['operator']} ({text!r}): "
                                     f"use one of {' '.join(OPERATORS)}")
-        return cls(text, match["name"].strip(), match["operator"], limit, is_time)
+        return cls(text, match["name"].strip(), match["operator"], limit, is_time, suffix == "%")
+
+    @property
+    def means_elapsed(self) -> bool:
+        """Whether it is of the time that the test takes, unless an event has this name."""
+        return bool(self.operator) and self.name.lower() in ELAPSED
 
 
 class Expected(NamedTuple):
@@ -115,12 +130,24 @@ class Expected(NamedTuple):
         if repeat is not None and (not isinstance(repeat, int) or repeat < 1):
             raise ValueError(f"expect: repeat={repeat!r} is no whole number from 1")
         texts = dict.fromkeys(text for marker in reversed(markers) for text in marker.args)
-        return cls([Expectation.parse(text) for text in texts], repeat)
+        expectations = [Expectation.parse(text) for text in texts]
+        for one in cls(expectations, repeat).elapsed:
+            if not one.is_time:
+                raise ValueError(f"expect: the limit in {one.text!r} has no unit of time: "
+                                 "write ns, us, ms or s behind the number: 'elapsed<2s'")
+        return cls(expectations, repeat)
+
+    @property
+    def elapsed(self) -> List[Expectation]:
+        """What is expected of the time that the test takes."""
+        others = {name.lower() for name in called(one.name for one in self.expectations if not one.means_elapsed).values()}
+        return [one for one in self.expectations if one.means_elapsed and one.name.lower() not in others]
 
     @property
     def names(self) -> List[str]:
         """The names to be measured."""
-        return [expectation.name for expectation in self.expectations]
+        elapsed = self.elapsed
+        return [one.name for one in self.expectations if one not in elapsed]
 
 
 class Series:
@@ -313,6 +340,7 @@ class Call:
         self.item, self.suite, self.runtest = item, suite, runtest
         self.collected = _collected(item)
         self.measurement: Optional[inprocess.Measurement] = None
+        self.elapsed: List[Measured] = []  # of each repeat
         try:
             self.expected = Expected.of(item)
         except ValueError as error:
@@ -342,14 +370,20 @@ class Call:
             self.collected.begin_repeat()
             with _globals_kept(self.item):
                 if self.measurement is None:
-                    self.runtest()
+                    self._run()
                 else:
                     with self.measurement:
-                        self.runtest()
+                        self._run()
                     for series in self.collected.add_marked(self.measurement):
                         series.empty_block = self.measurement.empty_block().get(series.event)
-            if not self.collected.used:
+            if not self.collected.used and not self.expected.elapsed:
                 return
+
+    def _run(self) -> None:
+        __tracebackhide__ = True
+        begin = time.perf_counter_ns()
+        self.runtest()
+        self.elapsed.append(Measured(ELAPSED[0], {"unit": "ns"}, time.perf_counter_ns() - begin))
 
     def _judge(self) -> None:
         __tracebackhide__ = True
@@ -378,12 +412,19 @@ class Call:
         name = self.collected.marked[asked]
         return found(self.collected.series, name) or found(self.collected.series, first_of(name))
 
-    def _outcome(self, expectation: Expectation) -> Dict[str, Any]:
+    def _values_of(self, expectation: Expectation) -> Tuple[str, List[Measured]]:
+        """Returns the name under which it was measured, and the values of all repeats."""
+        if expectation in self.expected.elapsed:
+            return expectation.name, self.elapsed
         name = self._series_of(expectation.name)
         if name is None:
             raise Error(f"{expectation.name} was not measured; measured: "
                         f"{', '.join(self.collected.series) or 'nothing'}")
-        measured = over_repeats(self.collected.series[name].runs)
+        return name, self.collected.series[name].runs
+
+    def _outcome(self, expectation: Expectation) -> Dict[str, Any]:
+        name, values = self._values_of(expectation)
+        measured = over_repeats(values)
         record: Dict[str, Any] = {"expectation": expectation.text, "event": name,
                                   "outcome": "met", "sentence": f"{measured!r}"}
         if not expectation.operator:
@@ -391,6 +432,8 @@ class Call:
         record["limit"] = expectation.limit
         if expectation.is_time and measured.unit != "ns":
             raise Error(f"expect: {expectation.text!r}: {name} is no time")
+        if expectation.is_percent and measured.unit != "%":
+            raise Error(f"expect: {expectation.text!r}: {name} is no share in percent")
         try:
             if not OPERATORS[expectation.operator](measured, expectation.limit):
                 record.update(outcome="failed", sentence=f"expected {expectation.text}: {measured!r}")
