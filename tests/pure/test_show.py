@@ -259,6 +259,16 @@ def test_more_addresses_without_a_name_than_there_are_numbers_are_told_too():
     assert "# 9 of" not in told
 
 
+def test_a_long_reason_is_cut_between_characters():
+    """Half a character would leave a line that is no text."""
+    why = "x" + "é" * 600
+    names = {"named": 1, "unnamed": {"failed": 100}, "failed_why": why, "kernel_why": why, "lines_why": why}
+    told = show(text_of(*stream(*stacks(**WAYS), {"type": "end", "reason": "exited", "names": names}))).stdout
+    for begin in ("100 of 101 code addresses had no function name when they were recorded", "the kernel's code has no function names",
+                  "some code lacks source lines or inlined functions"):
+        assert f"# {begin}: x{'é' * 499}\n" in told
+
+
 def test_a_stream_cut_anywhere_is_shown_up_to_there():
     text = text_of(*stream(*stacks(**WAYS), *stacks(main=1000)))
     ends = [i + 1 for i, byte in enumerate(text) if byte == "\n"]

@@ -154,6 +154,18 @@ def test_enter_shows_the_code_of_a_function_in_which_texts_are_found(stored, sam
         seen.until(lambda screen: "│ /sought" in screen and names(screen) == ["sought"])
 
 
+def test_numbers_of_others_that_are_too_large_are_shown_as_the_largest(stored, sampled_place):
+    """The largest number twice, and a whole that is less than its parts."""
+    largest = 2 ** 63 - 1
+    sampled = profile({"comm": "demo", "samples": largest - 1, "period": largest, "code": sampled_place},
+                      {"comm": "demo", "samples": 1, "period": -largest, "code": {"symbol": "other"}})
+    with Terminal(NHMTAP, "top", stored(sampled, sampled), rows=50, columns=100) as seen:
+        seen.until(shows(f"\n{largest:,}  100.0%"))
+        seen.tmux("send-keys", "Enter")
+        screen = seen.until(shows("function sought", "ud2"))
+        assert re.search(rf"^ *{largest} +100\.00% +0x\w+: +ud2", screen, re.M) and "-9" not in screen
+
+
 def test_next_goes_to_rows_that_the_filter_is_for(stored):
     with Terminal(NHMTAP, "top", stored(profile(*FUNCTIONS))) as seen:
         seen.until(shows("large", "middle", "small"))

@@ -18,6 +18,14 @@ size_t visible(char *to, size_t size, const char *from);
 /* The same, but keeps line feeds. */
 size_t visible_lines(char *to, size_t size, const char *from);
 
+/* The bytes of the whole characters in the first `most` bytes of a text that has more. */
+static inline size_t whole_characters(const char *text, size_t most)
+{
+	while (most && (text[most] & 0xc0) == 0x80)
+		most--;
+	return most;
+}
+
 /* Prints a line on stderr, made safe by visible(). The format has no line feed at its end. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

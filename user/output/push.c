@@ -649,8 +649,7 @@ static void add_rejected(struct push_rejected *rejected, const struct document *
 	rejected->points += points < 0 ? 0 : points < 1LL << 52 ? points : 1LL << 52;
 	rejected->points = rejected->points < 1LL << 52 ? rejected->points : 1LL << 52;
 	if (length > 300)
-		for (length = 300; length && (message[length] & 0xc0) == 0x80;) /* within a character */
-			length--;
+		length = whole_characters(message, 300);
 	snprintf(rejected->message, sizeof(rejected->message), "%.*s", (int)length, message);
 }
 

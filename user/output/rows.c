@@ -372,11 +372,19 @@ json_int_t names_total(const json_t *names)
 	return total;
 }
 
+/* The bytes that are shown of a reason from a file, which may be of any length. */
+static int why_bytes(const char *why)
+{
+	return strlen(why) > 1000 ? whole_characters(why, 1000) : strlen(why);
+}
+
 char *lines_lacking(const json_t *names)
 {
 	const char *why = string(names, "lines_why");
 
-	return *why ? xasprintf("some code lacks source lines or inlined functions: %.1000s", why) : NULL;
+	return *why ? xasprintf("some code lacks source lines or inlined functions: %.*s", why_bytes(why),
+				why)
+		    : NULL;
 }
 
 /* Why code has no name, by the members of `names.unnamed`. */
@@ -416,8 +424,8 @@ void names_doubts(const json_t *names, const char *lack, void (*take)(void *to, 
 		if (strcmp(unnamed_whys[i][0], "failed") || !*why)
 			why = unnamed_whys[i][1];
 		take_line(take, to,
-			  xasprintf("%s of %s code addresses %s: %.1000s",
-				    row_grouped(nr, number, sizeof(number)), all, lack, why));
+			  xasprintf("%s of %s code addresses %s: %.*s",
+				    row_grouped(nr, number, sizeof(number)), all, lack, why_bytes(why), why));
 	}
 	/* Of stacks, each frame counts once, however many samples it has, so few may be much. */
 	if (integer(names, "ambiguous"))
@@ -426,8 +434,8 @@ void names_doubts(const json_t *names, const char *lack, void (*take)(void *to, 
 				    row_grouped(integer(names, "ambiguous"), number, sizeof(number)), all));
 	if (*string(names, "kernel_why"))
 		take_line(take, to,
-			  xasprintf("the kernel's code has no function names: %.1000s",
-				    string(names, "kernel_why")));
+			  xasprintf("the kernel's code has no function names: %.*s",
+				    why_bytes(string(names, "kernel_why")), string(names, "kernel_why")));
 	if (*string(names, "lines_why"))
 		take_line(take, to, lines_lacking(names));
 }

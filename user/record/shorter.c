@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/visible.h"
 #include "record/compact.h"
 
 #define LEAST 16 /* a text that has no more bytes is not cut */
@@ -31,12 +32,8 @@ static json_t *longest_text(json_t *value, size_t *bytes)
 static void cut_in_half(json_t *text)
 {
 	const char *all = json_string_value(text);
-	size_t length = json_string_length(text) / 2;
-	char *half;
+	char *half = xasprintf("%.*s…", (int)whole_characters(all, json_string_length(text) / 2), all);
 
-	while (length && (all[length] & 0xc0) == 0x80) /* within a character */
-		length--;
-	half = xasprintf("%.*s…", (int)length, all);
 	json_string_set(text, half);
 	free(half);
 }

@@ -65,7 +65,8 @@ static json_t *object_at(json_t *parent, const char *name)
 static void add_number(json_t *sum, const json_t *entry, const char *member)
 {
 	if (json_object_get(entry, member))
-		json_object_set_new(sum, member, json_integer(integer(sum, member) + integer(entry, member)));
+		json_object_set_new(sum, member,
+				    json_integer(count_sum(integer(sum, member), integer(entry, member))));
 }
 
 static void add_place(json_t *functions, const json_t *frame, const json_t *entry)
@@ -82,8 +83,9 @@ static void add_place(json_t *functions, const json_t *frame, const json_t *entr
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		add_number(sum, entry, numbers[i]);
 	if (json_object_get(entry, "count"))
-		json_object_set_new(sum, "samples",
-				    json_integer(integer(sum, "samples") + integer(entry, "count")));
+		json_object_set_new(
+			sum, "samples",
+			json_integer(count_sum(integer(sum, "samples"), integer(entry, "count"))));
 }
 
 static void take_part(struct sampled_code *code, const json_t *record)
@@ -132,14 +134,15 @@ void code_take(struct sampled_code *code, const json_t *record)
 static json_t *record_of(const char *name, const json_t *event, const json_t *places)
 {
 	json_t *entries = json_array(), *entry;
-	json_int_t others = integer(event, "period");
+	json_int_t all = integer(event, "period"), own = 0;
 	const char *key;
 
 	json_object_foreach((json_t *)places, key, entry) {
 		json_array_append(entries, entry);
-		others -= integer(entry, "period");
+		own = count_sum(own, integer(entry, "period"));
 	}
-	json_array_append_new(entries, json_pack("{sI}", "period", others));
+	/* In records of others, parts may be more than the whole, or negative. */
+	json_array_append_new(entries, json_pack("{sI}", "period", all > own && own >= 0 ? all - own : 0));
 	return json_pack("{ss so}", "event", name, "entries", entries);
 }
 

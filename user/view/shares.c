@@ -819,7 +819,8 @@ static void grouped_cell(struct sheet *sheet, double number)
 {
 	char text[40];
 
-	sheet_add(sheet, "%s", row_grouped((json_int_t)number, text, sizeof(text)));
+	sheet_add(sheet, "%s",
+		  row_grouped(number < 0x1p63 ? (json_int_t)number : LLONG_MAX, text, sizeof(text)));
 }
 
 static void share_cells(struct sheet *sheet, const struct stood_for *part, const struct stood_for *whole)
