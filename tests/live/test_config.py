@@ -263,6 +263,13 @@ def test_what_check_accepts_is_run_and_what_it_refuses_is_not(nhmtap, tmp_path, 
     assert 0 < len(refused) < len(OUTPUTS)
 
 
+def test_a_compilers_profile_is_refused_with_the_command_that_writes_it(nhmtap, tmp_path):
+    """An activity has an interval though its CONFIG names none, so that to leave it out is no way."""
+    config = {"activities": [{"name": "a", "command": "branch", "event": "branches"}], "outputs": [{"format": "autofdo", "path": "x"}]}
+    check_refused(check(nhmtap, write(tmp_path / "c", config), "--", "true"), "/activities/0", "of one program",
+                  "run nhmtap branch by itself")
+
+
 def test_check_tells_of_each_output_that_is_refused(nhmtap, tmp_path):
     done = check(nhmtap, write(tmp_path / "c", {**good(), "outputs": [{"path": "tcp:"}, {"path": "unix:"}, {"path": "x"}]}), "--", "true")
     assert done.status == 1 and [r["asked"] for r in done.of("error")] == [f"CONFIG, /outputs/{i}/path: option --output '{path}'"

@@ -122,7 +122,11 @@ static int check_autofdo(const struct stream *stream, const struct options *opti
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option %s with --format autofdo", other);
 	because(refusal, "an autofdo profile is of one program, whole, and for the whole run");
-	return instead(refusal, "leave it out; json takes it");
+	return instead(refusal,
+		       !strcmp(other, "--interval")
+			       ? "leave it out (each activity of a CONFIG has one: run nhmtap branch by "
+				 "itself); json takes it"
+			       : "leave it out; json takes it");
 }
 
 static const struct format autofdo = {
