@@ -214,3 +214,17 @@ def test_core_2_records_on_the_first_counter_alone(core2, tmp_path):
 def test_core_2_has_the_last_four_branches(core2, tmp_path):
     rows = core2.samples("-b -c 1009 -e r00c0:u", "calls 1", "brstack", tmp_path)
     assert rows and max(len(row) for row in rows) == 4
+
+
+def test_slots_to_which_nothing_is_delivered_are_those_of_fetches(sandybridge):
+    """A fetch from the second level takes 10 cycles, each of four slots. The first turn's lines are in memory."""
+    every, none = "cpu/event=0x9c,umask=1/u", "cpu/event=0x9c,umask=1,cmask=4/u"
+    found = sandybridge.counts([every, none], "bound code")
+    slots = 40 * known.numbers("bound")["code.fetches"]
+    assert slots <= found[every] == 4 * found[none] <= 1.03 * slots
+
+
+def test_the_way_back_from_a_misprediction_takes_its_cycles(sandybridge):
+    cycles, begins, missed = "cpu/event=0x0d,umask=3,cmask=1/u", "cpu/event=0x0d,umask=3,cmask=1,edge=1/u", "rff89:u"
+    found = sandybridge.counts([cycles, begins, missed], "bound branches")
+    assert found[cycles] == 17 * found[begins] and found[begins] == found[missed] > 50000

@@ -1,6 +1,6 @@
 # Programs that wait for one thing which is neither data nor a division.
 #
-# usage: bound walks | code | branches
+# usage: bound walks | code | branches | retire
 #
 #   walks  640 pages are read in a circle, 2000 times. Nothing was written there, so all are the
 #          kernel's page of zeros: each load finds its line in the first level. They are 5 for each
@@ -15,6 +15,8 @@
 #   branches  eight jumps by bits 31 to 24 of a pseudo-random sequence, which no predictor can foretell, of
 #          each of 20000 of its numbers. The sequence is that of graph.
 #: branches.numbers = 20000
+#   retire  64 instructions that add to memory, of three micro-operations each, 40000 times.
+#: retire.uops = 40000 * (64 * 3 + 2)
 
 #include "pages.inc"
 
@@ -25,6 +27,8 @@ _start:	mov	16(%rsp), %rsi		# argv[1]
 	je	code
 	cmpb	$'b', (%rsi)
 	je	branches
+	cmpb	$'r', (%rsi)
+	je	retire
 
 	small_pages
 	mov	$2000, %r13d
@@ -45,6 +49,16 @@ code:	mov	$1000, %ecx
 quit:	mov	$60, %eax
 	xor	%edi, %edi
 	syscall
+
+retire:	sub	$64, %rsp
+	mov	$40000, %ecx
+1:
+	.rept	64
+	incq	(%rsp)
+	.endr
+	dec	%ecx
+	jnz	1b
+	jmp	quit
 
 branches:
 	mov	$20000, %ecx
