@@ -3,6 +3,7 @@
 function that the program reports."""
 import collections
 import contextlib
+import datetime
 import functools
 import json
 import os
@@ -14,9 +15,11 @@ import subprocess
 import sys
 import time
 
+import cgroups
 import hosts
 import jitdump
 import manysymbols
+import memory
 import pprof
 import pytest
 from naming import offset_of, symbols
@@ -961,17 +964,32 @@ def test_symbols_that_find_no_room_are_told_from_those_that_there_are_not(nhmtap
     assert "the memory for names has no room for the file's symbols (--memory raises it" in (tmp_path / "table").read_text()
 
 
-@pytest.mark.parametrize("nr, memory", [(100_000, "28M"), pytest.param(2_000_000, "64M", marks=pytest.mark.thorough)])
-def test_names_of_a_table_larger_than_the_memory_for_names_are_right(nhmtap, tmp_path, nr, memory):
-    """The expected names are those of the functions that the program was written to call, each once."""
-    path = tmp_path / "program"
+def names_what_it_calls(nhmtap, folder, nr, strings, *options, **where):
+    """Runs a program that calls 100 of its functions once each, whose names are therefore known."""
+    path = folder / "program"
     called = random.Random(43).sample(range(nr), 100)
-    large_program(path, nr, called, 8_000_000)
-    options = ["-e", "page-faults:u", "-c", "1", "--by", "symbol", "--memory", memory]
-    result = nhmtap.into(tmp_path / "out", "profile", *options, "--", path)
+    large_program(path, nr, called, strings)
+    result = nhmtap.into(folder / "out", "profile", "-e", "page-faults:u", "-c", "1", "--by", "symbol", *options, "--", path, **where)
     found = code(result)
     assert all(found[f"a_name_as_long_as_others_{number}", str(path)] >= 1 for number in called)
     assert sum(result.one("end")["names"]["unnamed"].values()) <= 3  # the kernel's own faults at the start
+    return path, result
+
+
+def test_names_of_a_table_larger_than_the_memory_for_names_are_right(nhmtap, tmp_path):
+    names_what_it_calls(nhmtap, tmp_path, 100_000, 8_000_000, "--memory", "28M")
+
+
+@pytest.mark.plain
+@pytest.mark.thorough
+@pytest.mark.parametrize("options", [[], ["--memory", "64M"]], ids=["by the cgroup", "by --memory"])
+def test_two_million_symbols_in_half_a_gigabyte_are_named_in_a_cgroup_of_64_mib(nhmtap, tmp_path, options):
+    with memory.measured(f"nhmtap-names-{os.getpid()}") as (folder, _):
+        memory.allow(folder, 64 << 20)
+        path, result = names_what_it_calls(nhmtap, tmp_path, 2_000_000, 355_000_000, *options, before=cgroups.inside(folder))
+    assert result.status == 0 and path.stat().st_size > 498e6
+    began, ended = (datetime.datetime.fromisoformat(result.of(kind)[0]["time"][:26]) for kind in ("start", "profile"))
+    print(f"figures: a program of 500 MB: named after {round((ended - began) / datetime.timedelta(milliseconds=1))} ms")
 
 
 def test_a_table_says_how_much_of_its_code_may_be_anothers(nhmtap, tmp_path):
