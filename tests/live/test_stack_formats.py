@@ -265,6 +265,13 @@ def test_pprof_has_an_interpreter_as_its_first_mapping_though_its_file_has_anoth
     assert os.path.basename(profile.string_table[profile.mapping[0].filename]) == "shell9.1"
 
 
+def test_pprof_has_a_program_without_samples_as_its_first_mapping(nhmtap, tmp_path):
+    """All samples are of the kernel's side."""
+    profile = pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", "-e", "page-faults:k", "-c", 1, "--by", "symbol"))
+    names = [profile.string_table[mapping.filename] for mapping in profile.mapping]
+    assert profile.sample and names[0] == CALLS and [mapping.id for mapping in profile.mapping] == [len(names), *range(1, len(names))]
+
+
 @pytest.mark.parametrize("event, expected", [("cpu-clock", 1_000_000), ("page-faults", None)])
 def test_pprof_with_a_frequency_has_the_period_that_a_sample_stands_for(nhmtap, tmp_path, event, expected):
     profile = pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", "-e", event, "-F", "1000", steps=["graph=3000", "spin=200"]))

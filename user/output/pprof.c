@@ -183,13 +183,25 @@ static void note_program(struct writing *writing, const json_t *frame, const Ppr
 	writing->program = mapping->id - 1;
 }
 
-/* go tool pprof takes the first mapping for the program. */
-static void put_program_first(const struct writing *writing)
+/* A program without samples, whose time goes to libraries or to code that was made at run time. */
+static void add_program(struct writing *writing)
 {
-	Pprof__Mapping **mappings = writing->profile->mapping, *program;
+	json_t *frame = json_pack("{s:s}", "module", writing->command);
 
-	if (!writing->likelihood)
+	writing->program = add_mapping(writing, frame)->id - 1;
+	json_decref(frame);
+}
+
+/* go tool pprof takes the first mapping for the program. */
+static void put_program_first(struct writing *writing)
+{
+	Pprof__Mapping **mappings, *program;
+
+	if (!writing->likelihood && !writing->command[0])
 		return;
+	if (!writing->likelihood)
+		add_program(writing);
+	mappings = writing->profile->mapping;
 	program = mappings[writing->program];
 	memmove(mappings + 1, mappings, writing->program * sizeof(*mappings));
 	mappings[0] = program;
