@@ -116,3 +116,14 @@ def test_a_driver_without_a_record_is_believed(nhmtap, host):
     result = nhmtap("branch", host(OTHER_PMU, {f"{EVENT_SOURCE}/cpu/caps/branches": None}), "--", "true")
     assert result.status == 2
     assert "caps/branches" in result.one("error")["why"]
+
+
+@pytest.mark.parametrize("kinds, side", [("any,u", "u"), ("any_call,k", "k"), ("any,u,k", ""), ("any", "")])
+def test_the_default_event_is_of_the_side_that_the_filter_leaves(nhmtap, host, tmp_path, kinds, side):
+    """A sample on the other side would have the branches that were there before, and weigh them by what that side took."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"activities": [{"name": "b", "command": "branch", "filter": kinds, "all_cpus": True}]}))
+    result = nhmtap("run", "--check", host(NEHALEM), config)
+    assert result.status == 0, result.err
+    event, = next(record["events"] for record in result.records if record.get("activity") == "b" and "events" in record)
+    assert (event["attr"].get("exclude_kernel", 0), event["attr"].get("exclude_user", 0)) == (side == "u", side == "k")

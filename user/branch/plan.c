@@ -8,19 +8,27 @@
 #include "event/branch_filter.h"
 #include "tables/names.h"
 
-/* Samples should follow branches, and each branch equally likely, so branches are the event. */
-static const char *default_branch_event(struct plan *plan, const struct host *host)
+/* Samples should follow branches, and each branch equally likely, so branches are the event: those of the
+ * side that the filter leaves. A sample that comes on the other side has branches that an earlier one had,
+ * too, and they would stand for what that side took. */
+static const char *default_branch_event(struct plan *plan, const struct host *host, const char *filter)
 {
-	static const char retired[] =
-		"BR_INST_RETIRED.ALL_BRANCHES"; /* its architectural name, as in most tables */
+	static const struct {
+		const char *retired, *general; /* the first by its architectural name, as in most tables */
+	} of_side[] = {{"BR_INST_RETIRED.ALL_BRANCHES", "branches"},
+		       {"BR_INST_RETIRED.ALL_BRANCHES:u", "branches:u"},
+		       {"BR_INST_RETIRED.ALL_BRANCHES:k", "branches:k"}};
+	bool user = filter && list_has(filter, "u"), kernel = filter && list_has(filter, "k");
+	int side = user == kernel ? 0 : user ? 1 : 2;
 
-	if (!host->events || !host->events->nr_models || !known_event_find(host->events, retired)) {
+	if (!host->events || !host->events->nr_models ||
+	    !known_event_find(host->events, of_side[0].retired)) {
 		snprintf(plan->default_why, sizeof(plan->default_why), "a sample every so many branches");
-		return "branches";
+		return of_side[side].general;
 	}
 	snprintf(plan->default_why, sizeof(plan->default_why),
 		 "a sample every so many retired branches, by the table of %s", host->events->name);
-	return retired;
+	return of_side[side].retired;
 }
 
 int branch_check_by(const struct options *options, struct refusal *refusal)
@@ -75,7 +83,7 @@ int plan_branch(struct plan *plan, const struct options *options, struct host *h
 	if (branch_check_record(host, refusal))
 		return -1;
 	if (!text)
-		text = default_branch_event(plan, host);
+		text = default_branch_event(plan, host, options->filter);
 	if (plan_sampling(plan, text, options, host, refusal))
 		return -1;
 	for (size_t i = 0; i < plan->events.nr; i++) {
