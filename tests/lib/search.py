@@ -8,6 +8,7 @@ Run it by `make search`, which builds what the searches need.
 Exit status: 0 nothing was found; 1 something was.
 """
 import argparse
+import contextlib
 import os
 import re
 import shlex
@@ -82,11 +83,12 @@ def main():
     parser.add_argument("--only", nargs="+", choices=SEARCHES, default=list(SEARCHES))
     asked = parser.parse_args()
     until, seed, found = time.monotonic() + asked.seconds, asked.seed, []
-    while time.monotonic() < until:
-        name = asked.only[(seed - asked.seed) % len(asked.only)]
-        if not turn(name, seed):
-            found.append(command_of(name, seed))
-        seed += 1
+    with contextlib.suppress(KeyboardInterrupt):  # then what was found so far
+        while time.monotonic() < until:
+            name = asked.only[(seed - asked.seed) % len(asked.only)]
+            if not turn(name, seed):
+                found.append(command_of(name, seed))
+            seed += 1
     print(f"{seed - asked.seed} turns, of which {len(found)} found something")
     for (what, words), numbers in sums.items():
         print(f"  {what}: {words.format(*numbers)}")
