@@ -8,6 +8,7 @@ import re
 import struct
 import subprocess
 import termios
+from collections import Counter
 
 import pytest
 
@@ -160,7 +161,9 @@ def test_narrow_terminals_lose_only_middles_of_names_and_columns_that_they_tell_
     words = words_of(command)
     whole, said = without_limits(words), on_terminal(words, columns, "C.UTF-8")
     told = [name for names in NARROW.findall(said) for name in names.split(", ")]
-    assert sorted(headings(said) + told) == sorted(headings(whole))
+    # Columns in which the stored records have nothing make room without a word.
+    assert Counter(headings(said) + told) <= Counter(headings(whole))
+    assert set(Counter(headings(whole)) - Counter(headings(said) + told)) <= {"±", "unit", "from", "to"}
     if said.count("…") == whole.count("…") and not told:
         assert content(said) == content(whole)
         return

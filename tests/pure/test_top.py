@@ -447,3 +447,15 @@ def test_no_keys_and_sizes_make_it_fail(stored, seed):
 def test_what_is_no_record_is_refused_before_the_screen(stored):
     with Terminal(NHMTAP, "top", stored(text="{}\nhello\n" + json.dumps({"type": "start"}) + "\n")) as seen:
         assert "is no record" in seen.end()
+
+
+def test_columns_that_are_empty_make_room_for_names_and_units(stored):
+    """Exact counts have no bounds, and take no room for them in 80 columns."""
+    counts = [{"type": "count", "event": "context-switches", "unit": "ns", "start_time": at(i), "duration_ns": 10 ** 9, "status": "counted",
+               "value": 10 ** 8 + i, "scaled": 10 ** 8 + i, "enabled_ns": 1, "running_ns": 1} for i in range(20)]
+    with Terminal(NHMTAP, "top", stored(*counts)) as seen:
+        screen = seen.until(shows("END", "context-switches"))
+        heading, row = next(pair for pair in zip(screen.splitlines(), screen.splitlines()[1:]) if "context-switches" in pair[1])
+        assert heading.split() == ["last", "sum", "intervals", "unit", "name"] and row.split()[-2:] == ["ns", "context-switches"]
+        seen.resize(140, 24)
+        seen.until(shows("from  to"))

@@ -109,10 +109,32 @@ static size_t least_column(const struct sheet *sheet, const int *widths)
 	return i;
 }
 
-/* Leaves out columns until the others fit. */
+/* Whether a column has a heading and nothing below it, as bounds where all is counted. */
+static bool is_empty(const struct sheet *sheet, size_t column)
+{
+	for (size_t i = column; i < sheet->nr; i += sheet->nr_columns)
+		if (*sheet->cells[i])
+			return false;
+	return column && sheet->nr && *sheet->columns[column].heading;
+}
+
+/* Whether all fits as it is. */
+static bool fits(const struct sheet *sheet, int most)
+{
+	int sum = -GAP;
+
+	for (size_t i = 0; i < sheet->nr_columns; i++)
+		sum += GAP + cell_width(sheet, i);
+	return !most || sum <= most;
+}
+
+/* Leaves out columns until the others fit: first those that are empty, before any text is shortened. */
 static void choose_widths(const struct sheet *sheet, int *widths, int most)
 {
 	bool left_out[SHEET_COLUMNS] = {0};
+
+	for (size_t i = 0; i < sheet->nr_columns && !fits(sheet, most); i++)
+		left_out[i] = is_empty(sheet, i);
 
 	for (;;) {
 		size_t least;
@@ -128,13 +150,13 @@ static void choose_widths(const struct sheet *sheet, int *widths, int most)
 	}
 }
 
-/* Says which columns are left out. */
+/* Says which columns are left out that are not empty. */
 static void print_left_out(const struct sheet *sheet, struct text *text, const int *widths)
 {
 	const char *between = "# too narrow for ";
 
 	for (size_t i = 0; i < sheet->nr_columns; i++) {
-		if (widths[i] != LEFT_OUT)
+		if (widths[i] != LEFT_OUT || is_empty(sheet, i))
 			continue;
 		text_add(text, "%s%s", between, sheet->columns[i].heading);
 		between = ", ";
