@@ -12,10 +12,11 @@
 #include "confined/scope.h"
 #include "naming/untyped.h"
 
-#define REGISTERS     16
-#define FUNCTION_MOST (1 << 15) /* bytes; more would take too long for a name */
-#define FOLLOWED_MOST 16	/* registers that are followed one after the other */
-#define ACCESS_STEPS  1000000
+#define REGISTERS      16
+#define FUNCTION_MOST  (1 << 15) /* bytes; more would take too long for a name */
+#define FOLLOWED_MOST  16	 /* registers that are followed one after the other */
+#define MULTIPLES_MOST 8	 /* each may be a sum of two others */
+#define ACCESS_STEPS   1000000
 
 /* A function, or the part of one, with its instructions. */
 struct body {
@@ -481,7 +482,7 @@ static struct multiple multiple_of(const struct body *body, size_t i, int reg, i
 	const struct instruction *at = &body->list[from];
 	struct multiple own = {from, reg, 1}, a, b;
 
-	if (from == i || depth > FOLLOWED_MOST) {
+	if (from == i || depth > MULTIPLES_MOST) {
 		while (own.from && !is_jumped_to(body, own.from) && !body->list[own.from - 1].ends)
 			own.from--;
 		return own;

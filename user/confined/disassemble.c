@@ -133,9 +133,10 @@ static struct memory_operand memory_of(const cs_insn *insn, const x86_op_mem *me
 static void take_product(const cs_insn *insn, struct instruction *taken)
 {
 	const cs_x86 *x86 = &insn->detail->x86;
-	const cs_x86_op *from = &x86->operands[x86->op_count == 3], *by = &x86->operands[x86->op_count - 1];
+	int nr = x86->op_count;
+	const cs_x86_op *from = &x86->operands[nr == 3], *by = &x86->operands[nr == 3 ? 2 : 1];
 
-	if (x86->op_count < 2 || by->type != X86_OP_IMM || x86->operands[0].type != X86_OP_REG ||
+	if ((nr != 2 && nr != 3) || by->type != X86_OP_IMM || x86->operands[0].type != X86_OP_REG ||
 	    register_number(x86->operands[0].reg, true) < 0)
 		return;
 	if (insn->id == X86_INS_IMUL)
