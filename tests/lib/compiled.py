@@ -2,12 +2,13 @@
 """Builds the small programs of tests/pure that test single files of user/, with gcc's sanitizers, or for
 `make coverage` as the program is built there."""
 import fcntl
+import functools
 import hashlib
 import itertools
 import os
 import subprocess
 
-from records import HERE
+from records import HERE, sanitized
 
 USER = os.path.join(HERE, "..", "user")
 NUMBERS = itertools.count()
@@ -22,6 +23,18 @@ def checked(program):
     notes = os.path.join(coverage, "pure", f"{program}-{os.getpid()}-{next(NUMBERS)}")
     os.makedirs(notes)
     return ["-O0", "--coverage", "-dumpdir", notes + "/"]
+
+
+@functools.cache
+def has_objects():
+    """Whether the build has objects with the sanitizers of these programs."""
+    return sanitized() and not os.environ.get("NHMTAP_COVERAGE")
+
+
+def part(source):
+    """A file of user/ for gcc, or its object if the build has one that serves: to compile it again takes most of the time."""
+    made = os.path.join(os.environ["NHMTAP_BUILD"], "user", os.path.splitext(source)[0] + ".o")
+    return made if has_objects() and os.path.exists(made) else os.path.join(USER, source)
 
 
 def once(path, of, make):
@@ -45,7 +58,7 @@ def compiled(folder, program, *sources, flags=(), libraries=()):
         main.symlink_to(os.path.join(HERE, "pure", f"{program}.c"))
         subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
                         *checked(program), *flags, "-I", USER, "-o", path, main,
-                        *(os.path.join(USER, source) for source in sources), *libraries], check=True,
+                        *map(part, sources), *libraries], check=True,
                        cwd=os.path.join(HERE, ".."))
 
     once(folder / program, (program, sources, flags, libraries), make)

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from compiled import SANITIZED, USER, once
+from compiled import SANITIZED, USER, once, part
 from records import HERE
 
 ENGINE = ("base/memory", "base/guarded", "base/apart", "base/local", "base/packet", "base/late", "base/piped", "base/zstd",
@@ -25,7 +25,7 @@ SECCOMP = '-DLIBSECCOMP_SONAME="libseccomp.so.2"'
 def build(path, program, *names):
     command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-g", "-O1", SECCOMP,
                *SANITIZED, "-I", USER, "-I", os.path.join(USER, "..", "bpf"), os.path.join(HERE, "pure", program),
-               *(os.path.join(USER, f"{name}.c") for name in names), *LIBRARIES]
+               *(part(f"{name}.c") for name in names), *LIBRARIES]
     once(path, command, lambda made: subprocess.run([*command, "-o", made], check=True))
 
 

@@ -2,14 +2,11 @@
 """The arithmetic of analyze, on counts that are made up: what no emulated machine shows, such as overlap and causes
 without an event, is known here by construction."""
 import random
-import subprocess
-from pathlib import Path
 
 import pytest
 
-from compiled import checked
+from compiled import compiled
 
-ROOT = Path(__file__).parents[2]
 CAUSES = {"near": ("memory", 6, 6, 8), "middle": ("memory", 30, 36, 40), "far": ("memory", 140, 180, 220),
           "walks": ("memory", 14, 15, 40), "branches": ("paths", 6, 15, 17), "divisions": ("core", 0, 1, 1)}
 
@@ -17,15 +14,10 @@ CAUSES = {"near": ("memory", 6, 6, 8), "middle": ("memory", 30, 36, 40), "far": 
 @pytest.fixture(scope="module")
 def accounts(tmp_path_factory):
     """A function that returns the accounts of trees: for each {share: (share, low, high, serial)} and the verdict."""
-    program = tmp_path_factory.mktemp("accounts") / "accounts"
-    user = ROOT / "user"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", *checked("accounts"),
-                    "-I", user, "-o", program, ROOT / "tests/pure/accounts.c",
-                    user / "analyze/account.c", user / "base/memory.c", "-lm"], check=True)
+    program = compiled(tmp_path_factory.mktemp("accounts"), "accounts", "analyze/account.c", "base/memory.c", libraries=["-lm"])
 
     def run(trees):
-        said = subprocess.run([program], input="".join("".join(line + "\n" for line in tree) + "\n" for tree in trees), capture_output=True,
-                              text=True, check=True).stdout
+        said = program("".join("".join(line + "\n" for line in tree) + "\n" for tree in trees))
         made = []
         for block in said.strip().split("\n\n"):
             *shares, verdict = block.split("\n")

@@ -2,34 +2,26 @@
 """The bounds of estimates by multiplexing. The programs here are simulated, so their true counts
 are known."""
 import math
-import os
 import random
 import subprocess
 
 import pytest
 
-from records import HERE
-
-USER = os.path.join(HERE, "..", "user")
+from compiled import compiled
 
 
 @pytest.fixture(scope="session")
 def bounds(tmp_path_factory):
     """A function that returns (low, high, number of readings) for each trial (list of readings). turn
     and pace: a turn of the kernel, and the highest pace; without them, only readings count."""
-    path = tmp_path_factory.mktemp("bound") / "bound"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
-                    "-Wno-unused-parameter", "-fsanitize=address,undefined",
-                    "-fno-sanitize-recover=undefined", "-I", USER, "-o", path,
-                    os.path.join(HERE, "pure", "bound.c"),
-                    os.path.join(USER, "base/memory.c"),
-                    os.path.join(USER, "metric", "bound.c"), "-lm"], check=True)
+    folder = tmp_path_factory.mktemp("bound")
+    compiled(folder, "bound", "base/memory.c", "metric/bound.c", flags=["-Wno-unused-parameter"], libraries=["-lm"])
 
     def run(*trials, of="count", turn=None, pace=None, absences=False):
         text = "".join("".join(" ".join(map(str, row)) + "\n" for row in trial) + "\n"
                        for trial in trials)
         options = [] if turn is None else [str(turn), str(pace)]
-        done = subprocess.run([path, of, *options], input=text, capture_output=True, text=True, check=True)
+        done = subprocess.run([folder / "bound", of, *options], input=text, capture_output=True, text=True, check=True)
         assert done.stderr == ""
         rows = [tuple(map(float, line.split())) for line in done.stdout.splitlines()]
         return [row[3] for row in rows] if absences else [row[:3] for row in rows]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Formulas of metrics: which are accepted, and their values. The reference is Python's arithmetic:
 the same IEEE 754 doubles, the same precedence, left-associative."""
-import os
 import re
 import subprocess
 
@@ -9,20 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from records import HERE
-
-USER = os.path.join(HERE, "..", "user")
+from compiled import compiled
 
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
-    path = tmp_path_factory.mktemp("formula") / "formula"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
-                    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
-                    "-o", path, os.path.join(HERE, "pure", "formula.c"),
-                    os.path.join(USER, "base/memory.c"),
-                    os.path.join(USER, "tables", "formula.c")], check=True)
-    return path
+    folder = tmp_path_factory.mktemp("formula")
+    compiled(folder, "formula", "base/memory.c", "tables/formula.c")
+    return folder / "formula"
 
 
 @pytest.fixture(scope="session")

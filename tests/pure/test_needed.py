@@ -9,19 +9,17 @@ import subprocess
 
 import pytest
 
-ROOT = os.path.join(os.path.dirname(__file__), "../..")
+from compiled import compiled
 
 
 @pytest.fixture(scope="module", name="needed")
 def files_that_a_command_needs(tmp_path_factory):
-    program = tmp_path_factory.mktemp("needed") / "needed"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=address,undefined",
-                    "-fno-sanitize-recover=undefined", "-Iuser", "-o", program, "tests/pure/needed.c",
-                    "user/unwind/needed.c", "user/naming/foreign.c", "user/base/packet.c",
-                    "user/base/apart.c", "user/base/local.c", "user/base/guarded.c", "user/base/memory.c"], cwd=ROOT, check=True)
+    folder = tmp_path_factory.mktemp("needed")
+    compiled(folder, "needed", "unwind/needed.c", "naming/foreign.c",
+             *(f"base/{name}.c" for name in ("packet", "apart", "local", "guarded", "memory")), flags=["-O1", "-Wno-unused-parameter"])
 
     def ask(*command):
-        return set(subprocess.run([program, *command], capture_output=True, text=True, check=True).stdout.splitlines())
+        return set(subprocess.run([folder / "needed", *command], capture_output=True, text=True, check=True).stdout.splitlines())
     return ask
 
 

@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Why an event without samples has none, if they were lost: each cause of a loss has its own sentence. What can be
 made to happen in a run is in live/test_no_samples.py."""
-import os
 import subprocess
 
 import pytest
 
-from records import HERE
-
-USER = os.path.join(HERE, "..", "user")
+from compiled import compiled
 
 
 @pytest.fixture(scope="module")
 def why(tmp_path_factory):
-    path = tmp_path_factory.mktemp("silence") / "silence"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-g", "-fsanitize=address,undefined",
-                    "-fno-sanitize-recover=undefined", "-I", USER, "-I", os.path.join(HERE, "..", "bpf"), "-o", path,
-                    os.path.join(HERE, "pure", "silence.c"), os.path.join(USER, "activity/silence.c")], check=True)
-    return lambda *account: subprocess.run([path, *map(str, account)], text=True, stdout=subprocess.PIPE,
+    folder = tmp_path_factory.mktemp("silence")
+    compiled(folder, "silence", "activity/silence.c", flags=["-Wno-unused-parameter", "-Ibpf"])
+    return lambda *account: subprocess.run([folder / "silence", *map(str, account)], text=True, stdout=subprocess.PIPE,
                                            check=True).stdout.strip()
 
 

@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Groups of events that have the counters alone from time to time: user/collection/solo.h."""
 import itertools
-import os
 import subprocess
 
 import pytest
-from records import HERE
 
-ROOT = os.path.join(HERE, "..")
+from compiled import compiled
 
 
 @pytest.fixture(scope="module")
 def solo(tmp_path_factory):
-    path = tmp_path_factory.mktemp("solo") / "solo"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-g", "-fsanitize=address,undefined",
-                    "-fno-sanitize-recover=undefined", "-Iuser", "-Ibpf", "-Ievents", "-o", path, "tests/pure/solo.c",
-                    "user/collection/solo.c", "user/base/memory.c"], cwd=ROOT, check=True)
+    folder = tmp_path_factory.mktemp("solo")
+    compiled(folder, "solo", "collection/solo.c", "base/memory.c", flags=["-Wno-unused-parameter", "-Ibpf", "-Ievents"])
 
     def run(groups, turns):
-        done = subprocess.run([path, str(groups), str(turns)], stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run([folder / "solo", str(groups), str(turns)], stdout=subprocess.PIPE, text=True, check=True)
         alone, _, missed = done.stdout.partition("\n")
         return [int(group) for group in alone.split()], [int(ns) for ns in missed.split()]
     return run

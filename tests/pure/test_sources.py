@@ -1,29 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Names of data sources on a CPU without a table of them: they come from the kernel's fields."""
-import os
-import subprocess
-
 import pytest
 
-from compiled import checked
-from records import HERE
-
-USER = os.path.join(HERE, "..", "user")
+from compiled import compiled
 
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory):
     """What sources.c prints for each value: source, words, TLB, lock, marks."""
-    path = tmp_path_factory.mktemp("sources") / "sources"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
-                    *checked("sources"), "-I", USER,
-                    "-I", os.path.join(HERE, "..", "bpf"), "-o", path,
-                    os.path.join(HERE, "pure", "sources.c"),
-                    *(os.path.join(USER, source) for source in ("base/memory.c", "base/refusal.c", "record/fields.c",
-                                                                "record/record.c", "record/source.c")),
-                    "-ljansson"], check=True)
-    text = subprocess.run([path], capture_output=True, text=True, check=True).stdout
-    return {what: said for what, *said in (line.split("\t") for line in text.splitlines())}
+    run = compiled(tmp_path_factory.mktemp("sources"), "sources", "base/memory.c", "base/refusal.c", "record/fields.c", "record/record.c",
+                   "record/source.c", flags=["-Ibpf"], libraries=["-ljansson"])
+    return {what: said for what, *said in (line.split("\t") for line in run("").splitlines())}
 
 
 @pytest.mark.parametrize("what, source, perf", [
