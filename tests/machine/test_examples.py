@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The examples in user/machine/examples, run as their readers would: make, CTest and Meson, each with a limit that holds,
-one that does not, and an event that is not counted."""
+"""The examples in user/machine/examples, run as their readers would, without capabilities and a network as in a container: make,
+CTest and Meson, each with a limit that holds, one that does not, and an event that is not counted."""
 import os
 import pathlib
 import shutil
@@ -17,6 +17,7 @@ TOOLS = {
     "CMakeLists.txt": ("cmake -S . -B made && cmake --build made && ctest --test-dir made --verbose", 8, "100% tests passed", "(Skipped)"),
     "meson.build": ("meson setup made && meson test -C made --verbose", 1, "Ok: ", "SKIP"),
 }
+CONFINED = ["unshare", "--net", "setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def run(tmp_path):
         (tmp_path / name).write_text(text.replace(LIMIT, limit), encoding="utf-8")
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "NHMTAP"))}
         environment.update(PATH=f"{os.path.dirname(os.path.abspath(NHMTAP))}:{os.environ['PATH']}")
-        done = subprocess.run(["sh", "-c", TOOLS[name][0]], cwd=tmp_path, env=environment, text=True,
+        done = subprocess.run([*CONFINED, "sh", "-c", TOOLS[name][0]], cwd=tmp_path, env=environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False)
         return done.returncode, done.stdout
     return run
@@ -75,7 +76,7 @@ def test_commands_for_a_forge_do_what_they_say(name, tmp_path):
         assert start.startswith("docker run ") and "--cap-drop ALL" in start and "--network none" in start
         measure = "nhmtap " + measure
     path = f"{os.path.dirname(os.path.abspath(NHMTAP))}:{os.environ['PATH']}"
-    done = subprocess.run(["sh", "-ec", f"{compile}\n{measure}"], cwd=tmp_path, env={**os.environ, "PATH": path}, text=True,
+    done = subprocess.run([*CONFINED, "sh", "-ec", f"{compile}\n{measure}"], cwd=tmp_path, env={**os.environ, "PATH": path}, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False)
     assert done.returncode == 0 and done.stdout.count("as expected") == 2, done.stdout
 
