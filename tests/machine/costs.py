@@ -31,17 +31,22 @@ SLACK = 30  # instructions by which a small one may
 VARY = {("mapping", "user"), *((name, "kernel") for name in (
     "thread", "process", "process of profile --by symbol", "start of stat -a, 1 CPU more", "interval of stat -a, 4 CPUs",
     "interval of stat -a, 16 CPUs",
-    "entry in pprof", "entry in folded"))}
+    "entry in pprof", "entry in folded", "entry in clickhouse", "entry in otlp-profiles", "entry in speedscope", "entry in firefox",
+    "entry in callgrind"))}
 # Builds whose code there is the same differ so much, by where strings, BTF and the clock's ticks fall.
 UNEVEN = {("start of mem", "user"), ("start of run, two activities", "user"), ("start of run, two activities", "kernel")}
 WORKLOADS = os.environ.get("NHMTAP_PROGRAMS") or HERE + "/../../build/programs"
 FOUR = "-e instructions,cycles,BR_INST_RETIRED.ALL_BRANCHES,UOPS_RETIRED.ANY"
 PERFS_FOUR = "-e instructions,cycles,r4c4,r1c2"
-FORMATS = ("json", "flat", "openmetrics", "otlp", "pprof", "folded")
+FORMATS = ("json", "flat", "clickhouse", "openmetrics", "otlp", "otlp-profiles", "pprof", "folded", "speedscope", "firefox", "callgrind")
 ALL_NAMES = "umount /proc/kallsyms; "  # the others see few of the kernel's names
 CGROUPS = "for i in $(seq {N}); do mkdir /sys/fs/cgroup/g$i; done; "
 CONFIG = '''{"activities": [{"name": "a", "command": "stat", "event": "page-faults"},
                {"name": "b", "command": "profile", "event": "page-faults"}]}'''
+INTERVALS = """echo '{"activities": [
+  {"name": "a", "command": "stat", "event": "instructions,cycles", "all_cpus": true, "interval_ms": 10, "interval_count": {N}},
+  {"name": "b", "command": "profile", "event": "page-faults", "count": 1, "by": "pid", "all_cpus": true, "interval_ms": 10, "interval_count": {N}}],
+ "outputs": [{"path": "x"}]}' > /run/intervals; nhmtap run -q /run/intervals"""
 
 
 def start(rest, program="nhmtap", before=""):
@@ -85,6 +90,7 @@ COSTS = {
                                     slope(f"perf stat -a {PERFS_FOUR} -I 10 --interval-count {{N}} -o x", 5, 55)),
     "interval of stat -a, 16 CPUs": (16, slope(f"nhmtap stat -a {FOUR} -I 10 --interval-count {{N}} -q -o x", 5, 55),
                                      slope(f"perf stat -a {PERFS_FOUR} -I 10 --interval-count {{N}} -o x", 5, 55)),
+    "interval of run, two activities": (1, slope(INTERVALS, 5, 55), ()),
     "start of stat -a, 1 CPU more": (4, without(((1 / 3, f"nhmtap stat -a {FOUR} -q -o x -- true"),),
                                                 ((1 / 3, f"nhmtap stat -C 0 {FOUR} -q -o x -- true"),)), ()),
     "thread": (1, without(slope(f"nhmtap stat {FOUR} -q -o x -- doings threads {{N}}", 10, 60), slope("doings threads {N}", 10, 60)),
