@@ -398,7 +398,7 @@ static const char *const unnamed_whys[][2] = {
 	{"failed", "reading the file failed"},
 	{"no_room", "the memory for names has no room for the file's symbols (--memory raises it; nhmtap "
 		    "symbolize has more)"},
-	{"no_time", "there was no time left to read the file"},
+	{"no_time", "there was no time left to read the file (nhmtap symbolize may add names)"},
 };
 
 static void take_line(void (*take)(void *to, const char *line), void *to, char *line)
