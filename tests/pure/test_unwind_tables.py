@@ -10,6 +10,7 @@ import pytest
 
 import chain
 import golang
+from compiled import once
 from naming import build_tables
 
 ROOT = os.path.join(os.path.dirname(__file__), "../..")
@@ -26,7 +27,7 @@ def build(program, *sources):
 @pytest.fixture(scope="module")
 def rows_program(tmp_path_factory):
     program = tmp_path_factory.mktemp("rows") / "rows"
-    build(program, "tests/pure/rows.c")
+    once(program, ("rows", SOURCES), lambda made: build(made, "tests/pure/rows.c"))
     return program
 
 
