@@ -86,7 +86,7 @@ static bool variable_in(Dwarf_Die *die, __u64 address, int reg, __u64 *inside, _
 	size_t sizes[4];
 	int nr;
 
-	if (!dwarf_attr(die, DW_AT_location, &attribute))
+	if (!lines_location(die, DW_AT_location, &attribute))
 		return false;
 	nr = dwarf_getlocation_addr(&attribute, address, ops, sizes, 4);
 	for (int i = 0; i < nr && i < 4; i++)

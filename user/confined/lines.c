@@ -96,6 +96,19 @@ const char *lines_text(const struct lines *lines, Dwarf_Die *die, unsigned int n
 		       : NULL;
 }
 
+/* Go has blocks with a byte for their length, which libdw takes for no location since DWARF 4. A length below
+ * 128 is the same byte in an expression. */
+bool lines_location(Dwarf_Die *die, unsigned int name, Dwarf_Attribute *location)
+{
+	Dwarf_Block block;
+
+	if (!dwarf_attr(die, name, location))
+		return false;
+	if (location->form == DW_FORM_block1 && !dwarf_formblock(location, &block) && block.length < 128)
+		location->form = DW_FORM_exprloc;
+	return true;
+}
+
 bool lines_follow(const struct lines *lines, Dwarf_Die *die, unsigned int name)
 {
 	Dwarf_Attribute attribute;

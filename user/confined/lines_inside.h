@@ -91,5 +91,8 @@ const char *lines_text(const struct lines *lines, Dwarf_Die *die, unsigned int n
 /* Goes to the entry that an attribute refers to. Returns false if it refers to none that can be read. */
 bool lines_follow(const struct lines *lines, Dwarf_Die *die, unsigned int name);
 
+/* Takes an attribute that is the location of data, in a form that libdw reads one in. */
+bool lines_location(Dwarf_Die *die, unsigned int name, Dwarf_Attribute *location);
+
 /* Finds the function, not an inlined one, that contains the address. */
 bool lines_function(struct lines *lines, __u64 address, Dwarf_Die *die);

@@ -45,7 +45,7 @@ static bool base_of(const struct locals *locals, __u64 *at)
 	size_t size;
 	Dwarf_Op *ops;
 
-	if (!dwarf_attr(locals->function, DW_AT_frame_base, &attribute) ||
+	if (!lines_location(locals->function, DW_AT_frame_base, &attribute) ||
 	    dwarf_getlocation_addr(&attribute, locals->address, &ops, &size, 1) != 1 || size != 1)
 		return false;
 	*at = 0;
@@ -97,7 +97,7 @@ static bool is_wanted(struct wanted_local *wanted, Dwarf_Die *die, __u64 size, _
 	Dwarf_Op *ops;
 
 	*inside = 0;
-	if (!dwarf_attr(die, DW_AT_location, &attribute) ||
+	if (!lines_location(die, DW_AT_location, &attribute) ||
 	    dwarf_getlocation_addr(&attribute, wanted->locals->address, &ops, &nr, 1) != 1 ||
 	    nr > OPERATIONS_MOST)
 		return false;

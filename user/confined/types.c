@@ -628,7 +628,7 @@ static bool fixed_address(Dwarf_Die *die, __u64 *address, bool *thread)
 	Dwarf_Op *ops;
 	size_t nr;
 
-	if (!dwarf_attr(die, DW_AT_location, &attribute) || dwarf_getlocation(&attribute, &ops, &nr))
+	if (!lines_location(die, DW_AT_location, &attribute) || dwarf_getlocation(&attribute, &ops, &nr))
 		return false;
 	*thread = place_in_threads(&attribute, ops, nr, address);
 	if (*thread || nr != 1)
