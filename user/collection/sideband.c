@@ -520,7 +520,7 @@ static void let_go(struct ring *ring)
 	ring->event = NULL;
 }
 
-static struct ring *look_for_oldest(struct sideband *sideband, __u64 before)
+static struct ring *oldest(struct sideband *sideband, __u64 before)
 {
 	struct ring *found = NULL;
 
@@ -534,14 +534,6 @@ static struct ring *look_for_oldest(struct sideband *sideband, __u64 before)
 		found = ring;
 	}
 	return found;
-}
-
-/* The reader may be kept off its CPU between two rings, and an older note be written into the one that it has
- * looked at. What has led to the note that was found (code has gone, and other code has come to its place) is
- * there at a second look. */
-static struct ring *oldest(struct sideband *sideband, __u64 before)
-{
-	return look_for_oldest(sideband, before) ? look_for_oldest(sideband, before) : NULL;
 }
 
 bool sideband_next(struct sideband *sideband, __u64 before, struct sideband_note *note)
