@@ -112,12 +112,14 @@ static const char *turns_of_its_own(const struct activity *activity, const struc
 		return text;
 	}
 	rival = rival_for_counter(activity, event);
+	if (!rival && !too_many(activity))
+		return NULL;
 	if (rival)
 		snprintf(text, WHY_SIZE, "'%.150s' can only use the same counter: they take turns",
 			 rival->name);
-	else if (too_many(activity))
+	else
 		snprintf(text, WHY_SIZE, "the events are more than the core has counters: they take turns");
-	return rival || too_many(activity) ? text : NULL;
+	return text;
 }
 
 const char *why_in_turns(const struct activity *activity, size_t i, char text[WHY_SIZE])
