@@ -176,13 +176,13 @@ def test_two_streams_are_compared_and_what_chance_makes_is_marked(tmp_path):
     assert lines[1][2:5] == ["+1.0%", "27.8", "~"]
 
 
-def compared(tmp_path, first, second):
+def compared(tmp_path, first, second, *options):
     """The rows of whole runs of these entries, and the remarks."""
     for name, found in (("a", first), ("b", second)):
         whole = stream(*map(lambda one: profile(*one), found))
         whole[-1]["command"] = {"pid": 1}
         (tmp_path / name).write_text(text_of(*whole))
-    lines = show("", "--diff", tmp_path / "a", tmp_path / "b").stdout.splitlines()
+    lines = show("", "--diff", *options, tmp_path / "a", tmp_path / "b").stdout.splitlines()
     rows_of = {line.split()[-1]: line.split() for line in lines if "%" in line and "#" not in line}
     return rows_of, " ".join(line for line in lines if line.startswith("#"))
 
@@ -191,10 +191,11 @@ def places(module="/opt/demo", **counts):
     return [{"comm": "demo", "samples": n, "period": 10 * n, "code": {"module": module, "offset": offset}} for offset, n in counts.items()]
 
 
-def test_what_had_no_name_yet_is_not_compared_and_makes_no_difference(tmp_path):
+@pytest.mark.parametrize("options", [[], ["--by", "symbol"]])
+def test_what_had_no_name_yet_is_not_compared_and_makes_no_difference(tmp_path, options):
     """The first interval of the first run has places instead of names, which were read afterwards."""
     found, remarks = compared(tmp_path, [places(**{"0x10": 200, "0x20": 200}), entries(early=400, late=100)],
-                              [entries(early=800, late=100), entries(late=600)])
+                              [entries(early=800, late=100), entries(late=600)], *options)
     assert set(found) == {"early", "late"}
     assert found["early"][2] == "+100.0%" and found["early"][4] == "~", "the other 400 may be of it"
     assert "~" not in found["late"], "600 more are not the 400"
@@ -211,6 +212,15 @@ def test_late_names_of_one_file_put_functions_of_others_in_no_doubt(tmp_path):
 def test_places_in_a_file_without_any_names_are_compared(tmp_path):
     found, remarks = compared(tmp_path, [places(**{"0x10": 100, "0x20": 100})], [places(**{"0x10": 300, "0x20": 100})])
     assert found["demo+0x10"][2] == "+200.0%" and "~" not in found["demo+0x10"] and "names were not read" not in remarks
+
+
+def test_code_in_no_file_is_compared_though_some_of_it_has_names(tmp_path):
+    """A run-time compiler has named one function, and never names the other code."""
+    def made(nr):
+        return [*places("[anon]", **{"0x10": nr}), {"comm": "demo", "samples": 100, "period": 1000, "code": code("compiled", "[anon]")}]
+
+    found, remarks = compared(tmp_path, [made(100)], [made(400)])
+    assert found["[anon]+0x10"][2] == "+300.0%" and "names were not read" not in remarks and "sampling alone" in remarks
 
 
 def count(name, value, **members):

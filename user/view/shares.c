@@ -267,7 +267,7 @@ static struct share_table *table_of(struct share_tables *shares, const json_t *r
 				      .lost = json_object(),
 				      .branches = !strcmp(string(record, "type"), "branch")};
 	interned_init(&table->numbers, sizeof(struct row_key));
-	interned_init(&table->modules, sizeof(__u32));
+	interned_init(&table->modules, sizeof(__u64));
 	way_tree_init(&table->ways);
 	return table;
 }
@@ -284,10 +284,10 @@ static struct cell_source cells_of(const struct share_tables *shares, const json
 
 static size_t file_of(struct share_tables *shares, struct share_table *table, const char *module)
 {
-	__u32 text = text_number(&shares->texts, module), number;
+	__u64 text = text_number(&shares->texts, module); /* interned items are multiples of 8 bytes */
 	size_t seen = table->modules.nr;
+	__u32 number = interned_number(&table->modules, &text);
 
-	number = interned_number(&table->modules, &text);
 	if (number == seen) {
 		table->files = xroom(table->files, seen, &table->files_room, sizeof(*table->files));
 		table->files[number] = (struct share_file){0};
@@ -307,8 +307,9 @@ static void take_file(struct share_tables *shares, struct share_table *table, co
 		return;
 	file = file_of(shares, table, module);
 	row->file = added || row->file == file + 1 ? file + 1 : 0;
-	/* Where the function's bounds are known, the file has no name for it, now or later. */
-	row->unnamed = !call.symbol && !json_object_get(call.frame, "function_offset");
+	/* Where the function's bounds are known, the file has no name for it, now or later. What is in
+	 * brackets, as [anon], is no file. */
+	row->unnamed = !call.symbol && *module != '[' && !json_object_get(call.frame, "function_offset");
 	table->files[file].named |= !!call.symbol;
 }
 
@@ -1001,8 +1002,8 @@ static void add_late(const struct printed_table *printed, struct text *text)
 		return;
 	text_add(text,
 		 "# %s samples (%.1f%%) of the first and %s (%.1f%%) of the second are of functions whose "
-		 "names were not read yet: they are not compared, and ± covers them; nhmtap symbolize "
-		 "adds names that can still be read\n",
+		 "names were not read yet: they are not compared, and ± covers how much smaller a change may "
+		 "be for them, not how much larger; nhmtap symbolize adds names that can still be read\n",
 		 row_grouped(printed->late[0].samples, number, sizeof(number)),
 		 weight_share(&printed->late[0], &printed->table->whole[0]),
 		 row_grouped(printed->late[1].samples, second, sizeof(second)),
@@ -1081,8 +1082,10 @@ static void add_table(struct printed_table *printed, struct sheet *sheet, struct
 	add_rest(printed, after, &others, left_out);
 	add_late(printed, after);
 	if (printed->marked)
-		text_add(after,
-			 "# ~: within what sampling alone makes of two equal runs, in 19 of 20 cases\n");
+		text_add(after, "# ~: within what %s of two equal runs, in 19 of 20 cases\n",
+			 printed->late[0].samples || printed->late[1].samples
+				 ? "sampling and missing names make"
+				 : "sampling alone makes");
 	free(printed->order);
 }
 
