@@ -11,11 +11,12 @@ struct hint {
 	const char *with;    /* an event that was counted, or a key of --by, that it takes; NULL: none */
 	const char *without; /* one that makes it needless; NULL: none does */
 	const char *text;
+	bool by_tables; /* only CPUs with a table of their events have it */
 };
 
 /* The first one that fits is told. */
 static const struct hint hints[] = {
-	{"stat", "cycles", NULL, "nhmtap analyze says what the cycles are spent on"},
+	{"stat", "cycles", NULL, "nhmtap analyze says what the cycles are spent on", .by_tables = true},
 	{"stat", NULL, NULL, "nhmtap profile, or profile -e EVENT, says in which functions"},
 	{"profile", "stack", NULL, "with -o FILE, nhmtap report FILE makes a page with its flame graph"},
 	{"profile", "place", NULL, "with -o FILE, nhmtap show --annotate FUNCTION FILE shows the code"},
@@ -51,15 +52,23 @@ static bool has(const json_t *start, const char *wanted)
 	       has_event(json_object_get(start, "events"), wanted);
 }
 
+static bool has_tables(const json_t *start)
+{
+	return json_object_get(json_object_get(json_object_get(start, "host"), "cpu"), "events");
+}
+
+static bool fits(const struct hint *hint, const char *command, const json_t *start)
+{
+	return !strcmp(hint->command, command) && (!hint->with || has(start, hint->with)) &&
+	       (!hint->without || !has(start, hint->without)) && (!hint->by_tables || has_tables(start));
+}
+
 void hint_add(struct text *text, const char *command, const json_t *start)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(hints); i++) {
-		const struct hint *hint = &hints[i];
-
-		if (strcmp(hint->command, command) || (hint->with && !has(start, hint->with)) ||
-		    (hint->without && has(start, hint->without)))
+		if (!fits(&hints[i], command, start))
 			continue;
-		text_add(text, "# next: %s\n", hint->text);
+		text_add(text, "# next: %s\n", hints[i].text);
 		return;
 	}
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reads start records, and prints what someone who has seen such a command's tables may try next. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "output/hints.h"
+#include "output/member.h"
+
+int main(void)
+{
+	json_t *start;
+
+	while ((start = json_loadf(stdin, JSON_DISABLE_EOF_CHECK, NULL))) {
+		struct text text = {0};
+
+		hint_add(&text, string(start, "command"), start);
+		printf("%s", text.bytes ? text.bytes : "\n");
+		free(text.bytes);
+		json_decref(start);
+	}
+	return 0;
+}

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a table says to try next: it can be done where the table was made."""
+import json
+
+import pytest
+from compiled import compiled
+
+
+@pytest.fixture(scope="module", name="hint")
+def fixture_hint(tmp_path_factory):
+    run = compiled(tmp_path_factory.mktemp("hints"), "hints", "output/hints.c", "output/text.c", "base/memory.c", "base/visible.c",
+                   "base/refusal.c", flags=["-Wno-missing-field-initializers"], libraries=["-ljansson"])
+    return lambda **start: run(json.dumps(start))
+
+
+@pytest.mark.parametrize("cpu, command", [({"events": "nehalem-ep"}, "analyze"), ({}, "profile")])
+def test_analyze_follows_where_the_cpu_has_a_table_of_its_events(hint, cpu, command):
+    """On any other CPU analyze is refused."""
+    assert hint(command="stat", events=[{"name": "cycles:u"}], host={"cpu": cpu}).startswith(f"# next: nhmtap {command}")
