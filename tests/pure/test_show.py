@@ -157,6 +157,13 @@ def test_ranges_and_branches_are_shares_of_two_wholes():
         ["90", "45.0%", "other"], ["60", "30.0%", "step"]]
 
 
+def test_what_is_beyond_the_ranges_of_an_earlier_record_is_of_their_whole():
+    """Records before 3.2.0 had no rest_of_ranges, and no kind in rest."""
+    record = {**WITH_RANGES[2], "rest": {"entries": 7, "count": 10, "period": 100}}
+    assert [row[:2] for row in rows(text_of(*stream(frames(*NAMES), {name: value for name, value in record.items() if name[:4] != "part"})),
+                                    "--by", "symbol")] == [["90", "90.0%"]]
+
+
 def test_a_flame_graph_of_branches_has_a_graph_of_its_own_for_ranges():
     page = subprocess.run([NHMTAP, "flamegraph"], input=text_of(*stream(*WITH_RANGES)), capture_output=True, text=True, check=True).stdout
     data = json.loads(re.search(r'(\{"title":.*\})\s*</script>', page, re.S)[1].replace("\\u003c", "<"))

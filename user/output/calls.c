@@ -206,7 +206,7 @@ json_t *calls_part(const json_t *record, bool ranges)
 		json_object_del(part, "rest_of_ranges");
 		if (ranges && others)
 			json_object_set(part, "rest", (json_t *)others);
-		else if (ranges)
+		else if (ranges && !alone) /* of records before 3.2.0, `rest` is of ranges if all is */
 			json_object_del(part, "rest");
 		for (i = 0; ranges && !alone && i < ARRAY_SIZE(account); i++)
 			json_object_del(part, account[i]);
