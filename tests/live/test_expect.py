@@ -130,6 +130,14 @@ def test_the_table_says_what_was_not_as_expected(nhmtap):
     assert "    as expected        page-faults>0: " in result.out
 
 
+def test_a_table_shows_the_decimals_of_what_was_expected(nhmtap, tmp_path):
+    """Without them, 1,000 would not be as expected where up to 1000 is."""
+    result = nhmtap.into(tmp_path / "out", "stat", "-o", "table=-", "--expect", "page_faults_per_second<=1000", "--",
+                         program("puppet"), "faults=100", "spin=20", "exit=0")
+    value = result.one("expectation")["value"]
+    assert 1000 < value < 1e6 and f"page_faults_per_second<=1000: {value:.3f} per second" in result.said
+
+
 @pytest.mark.parametrize("text, words", [
     ("page-faults", "it compares nothing"), ("page-faults=3", "there is no such comparison"),
     ("page-faults<", "there is no number"), ("page-faults<x", "there is no number"),

@@ -225,14 +225,13 @@ static void metric_table(struct text *text, const struct stream *stream, const j
 	text_add(text, "\n");
 }
 
-/* Formats an integer as it is, and any other number with as many digits as are useful. */
-static const char *shown_number(const json_t *value, char *buffer, size_t size)
+/* Formats a number with the decimals that may decide whether it is as expected. */
+static const char *shown_exactly(double number, char *buffer, size_t size)
 {
-	double number = json_number_value(value);
-
-	if (number == rint(number) && fabs(number) < 1e15)
-		return row_grouped((json_int_t)number, buffer, size);
-	return shown_real(number, buffer, size);
+	if (number == trunc(number) || fabs(number) < 1000 || fabs(number) >= 1e6)
+		return shown_real(number, buffer, size);
+	snprintf(buffer, size, "%.3f", number);
+	return buffer;
 }
 
 static void expectation_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -248,7 +247,7 @@ static void expectation_table(struct text *text, const struct stream *stream, co
 		if (!strcmp(outcome, words[i][0]))
 			text_add(text, "%24s        ", words[i][1]);
 	if (value)
-		shown_number(value, number, sizeof(number));
+		shown_exactly(measured, number, sizeof(number));
 	add_row_name(text, record);
 	text_add(text, "%s: %s%s%s", string(record, "expectation"), number, value && *unit ? " " : "",
 		 value ? unit : "");
