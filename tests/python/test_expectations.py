@@ -392,7 +392,7 @@ def test_a_limit_may_have_a_suffix():
 
 
 @pytest.mark.parametrize("limit", ["10", "1e3", "0x10", "10k", "2M", "20ms", "1.5 s", "3us", "7 ns", "5%", "5 %", "1_000", "k", "10kk", "10 k k", "inf",
-                                   "nan", "1e999", "", "5m", "-3", "+4", ".5", "5.", "0x"])
+                                   "nan", "1e999", "", "5m", "-3", "+4", ".5", "5.", "0x", "0x1p9999", "٣"])
 def test_the_marker_and_the_program_take_the_same_limits(nhmtap, limit):
     try:
         ours = bool(Expectation.parse(f"page-faults<{limit}").operator)

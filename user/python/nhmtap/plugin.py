@@ -67,9 +67,12 @@ SUITE = pytest.StashKey["Suite"]()
 
 def _number(text: str) -> float:
     """The number of a text, as strtod() takes it. Raises ValueError."""
-    if "_" in text:
+    if "_" in text or not text.isascii():
         raise ValueError(text)
-    return float.fromhex(text) if re.match("[-+]?0x", text, re.IGNORECASE) else float(text)
+    try:
+        return float.fromhex(text) if re.match("[-+]?0x", text, re.IGNORECASE) else float(text)
+    except OverflowError as error:
+        raise ValueError(text) from error
 
 
 class Expectation(NamedTuple):
