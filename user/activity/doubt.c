@@ -32,7 +32,6 @@ void doubts_release(struct doubts *doubts)
 
 static struct count *counts_of_row(struct doubts *doubts, size_t nr, size_t row)
 {
-
 	if (!doubts->told)
 		doubts->told = xcalloc(nr, sizeof(*doubts->told));
 	if (row >= doubts->nr_rows) {
