@@ -9,7 +9,7 @@ from compiled import compiled
 @pytest.fixture(scope="module", name="hint")
 def fixture_hint(tmp_path_factory):
     run = compiled(tmp_path_factory.mktemp("hints"), "hints", "output/hints.c", "output/text.c", "base/memory.c", "base/visible.c",
-                   "base/refusal.c", flags=["-Wno-missing-field-initializers"], libraries=["-ljansson"])
+                   "base/refusal.c", libraries=["-ljansson"])
     return lambda **start: run(json.dumps(start))
 
 
