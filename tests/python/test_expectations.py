@@ -430,6 +430,7 @@ def test_share(): touch(10)
     assert "'elapsed<2' has no unit of time: write ns, us, ms or s" in outcome.failure("test_bare")
     assert "page-faults is no share in percent" in outcome.failure("test_share")
     assert "1 passed" in outcome.text and "3 failed" in outcome.text
+    assert "on , Linux" not in outcome.text, "where nothing was counted, nobody asked for the machine"
 
 
 def test_a_name_finds_what_an_ordinary_user_may_measure_of_it():

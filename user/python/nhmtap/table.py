@@ -78,7 +78,7 @@ class Table:
         return f"{text} {amount} {self.arrows['rose' if risen else 'fell']}", colour
 
     def _notes(self) -> None:
-        machines = dict.fromkeys((r["cpu"], r["kernel"]) for r in self.records)
+        machines = dict.fromkeys((r["cpu"], r["kernel"]) for r in self.records if r["kernel"])
         for cpu, kernel in machines:
             self.reporter.write_line(f"on {cpu}, Linux {kernel}")
         emulated = dict.fromkeys((e["model"], e["version"]) for r in self.records if (e := r.get("emulated")))
