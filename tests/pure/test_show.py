@@ -209,6 +209,19 @@ def test_what_had_no_name_yet_is_not_compared_and_makes_no_difference(tmp_path, 
     assert "400 samples (44.4%) of the first and 0 (0.0%) of the second are of functions whose names were not read yet" in remarks
 
 
+def test_a_sample_with_several_late_names_in_its_stack_counts_once(tmp_path):
+    late = [{**stacks(main__work__step=100)[0], "frames": [{name: frame[name] for name in ("id", "module", "offset")}
+                      for frame in frames(*NAMES)["frames"]]}, stacks(main__work__step=100)[1]]
+    for name, found in (("a", [*late, *stacks(main__work__step=100)]), ("b", stacks(main__work__step=200))):
+        whole = stream(*found)
+        whole[-1]["command"] = {"pid": 1}
+        (tmp_path / name).write_text(text_of(*whole))
+    for options in [], ["--children"]:
+        said = show("", "--diff", *options, tmp_path / "a", tmp_path / "b").stdout
+        assert "# 100 samples (50.0%) of the first and 0 (0.0%) of the second are of functions whose names" in said
+        assert {line.split()[3] for line in said.splitlines() if "+100.0%" in line} == {"133.9"}, "100 late ones, and 33.9 by sampling"
+
+
 def test_late_names_of_one_file_put_functions_of_others_in_no_doubt(tmp_path):
     other = {"comm": "demo", "samples": 100, "period": 1000, "code": code("other", "/opt/other")}
     found, _ = compared(tmp_path, [[*places(**{"0x10": 400}), *entries(early=400), other]],

@@ -40,9 +40,9 @@ struct share_row {
 /* A file with code. Its names can be late: until they are read, records have places instead. What is named in
  * one stream would look new beside another that has its places. */
 struct share_file {
-	bool named; /* some of its functions have names */
-	struct stood_for
-		late[2]; /* what is of functions without one then, in the first stream and the second */
+	bool named;		     /* some of its functions have names */
+	struct stood_for unnamed[2]; /* what is of the others, in the first stream and the second */
+	size_t seen;		     /* the entry that has added to `unnamed` last */
 };
 
 /* The samples of an event. */
@@ -297,10 +297,11 @@ static size_t file_of(struct share_tables *shares, struct share_table *table, co
 
 /* Notes whose code a row is. */
 static void take_file(struct share_tables *shares, struct share_table *table, const struct cell_source *cells,
-		      struct share_row *row, bool added)
+		      const struct stood_for *weight, struct share_row *row, bool added)
 {
 	struct call call = cells->call ? *cells->call : cell_function(cells->entry);
 	const char *module = string(call.frame, "module");
+	struct share_file *of;
 	size_t file;
 
 	if (!*module)
@@ -310,11 +311,16 @@ static void take_file(struct share_tables *shares, struct share_table *table, co
 	/* Where the function's bounds are known, the file has no name for it, now or later. What is in
 	 * brackets, as [anon], is no file. */
 	row->unnamed = !call.symbol && *module != '[' && !json_object_get(call.frame, "function_offset");
-	table->files[file].named |= !!call.symbol;
+	of = &table->files[file];
+	of->named |= !!call.symbol;
+	if (row->unnamed && of->seen != shares->entries) {
+		of->seen = shares->entries;
+		stood_for_add(&of->unnamed[shares->stream], weight);
+	}
 }
 
 static struct share_row *row_of(struct share_tables *shares, struct share_table *table,
-				const struct cell_source *cells)
+				const struct cell_source *cells, const struct stood_for *weight)
 {
 	struct row_key key = {0};
 	size_t seen = table->numbers.nr;
@@ -334,7 +340,7 @@ static struct share_row *row_of(struct share_tables *shares, struct share_table 
 		table->rows[number] = (struct share_row){0};
 	}
 	if (shares->wanted.diff && table->by_function)
-		take_file(shares, table, cells, &table->rows[number], number == seen);
+		take_file(shares, table, cells, weight, &table->rows[number], number == seen);
 	return &table->rows[number];
 }
 
@@ -377,7 +383,7 @@ static void take_self(struct share_tables *shares, struct share_table *table, co
 
 	if (!row_filter_takes(shares->wanted.filter, cells))
 		return;
-	row = row_of(shares, table, cells);
+	row = row_of(shares, table, cells, weight);
 	stood_for_add(&table->passed[shares->stream], weight);
 	stood_for_add(&row->self[shares->stream], weight);
 	if (shares->stream)
@@ -392,7 +398,7 @@ static void take_totals(struct share_tables *shares, struct share_table *table,
 			const struct cell_source *innermost, const struct stood_for *weight)
 {
 	if (!shares->depth && row_filter_takes(shares->wanted.filter, innermost))
-		stood_for_add(&row_of(shares, table, innermost)->total[shares->stream], weight);
+		stood_for_add(&row_of(shares, table, innermost, weight)->total[shares->stream], weight);
 	for (size_t i = 0; i < shares->depth; i++) {
 		struct cell_source cells = *innermost;
 		struct share_row *row;
@@ -400,7 +406,7 @@ static void take_totals(struct share_tables *shares, struct share_table *table,
 		cells.call = &shares->stack[i];
 		if (!row_filter_takes(shares->wanted.filter, &cells))
 			continue;
-		row = row_of(shares, table, &cells);
+		row = row_of(shares, table, &cells, weight);
 		if (row->seen == shares->entries)
 			continue;
 		row->seen = shares->entries;
@@ -659,7 +665,7 @@ int shares_check(const struct share_tables *shares, struct refusal *refusal)
 /* The table that is printed. */
 struct printed_table {
 	const struct share_tables *shares;
-	struct share_table *table;
+	const struct share_table *table;
 	__u32 *order;
 	size_t nr;
 	bool amounts;		  /* a difference is of whole runs */
@@ -693,26 +699,32 @@ static bool is_late(const struct printed_table *printed, size_t row)
 	return of->unnamed && of->file && printed->table->files[of->file - 1].named;
 }
 
+/* A stack that leads through several files is in the sum of each, but not beyond the whole. */
 static void sum_late(struct printed_table *printed)
 {
-	for (size_t row = 0; row < printed->table->numbers.nr; row++)
-		for (int stream = 0; stream < 2 && is_late(printed, row); stream++) {
-			size_t file = printed->table->rows[row].file - 1;
+	const struct share_table *table = printed->table;
 
-			stood_for_add(&printed->table->files[file].late[stream],
-				      weight_of_row(printed, row, stream));
-			stood_for_add(&printed->late[stream], weight_of_row(printed, row, stream));
-		}
+	for (int stream = 0; stream < 2; stream++) {
+		struct stood_for *late = &printed->late[stream];
+
+		for (size_t file = 0; file < table->modules.nr; file++)
+			if (table->files[file].named)
+				stood_for_add(late, &table->files[file].unnamed[stream]);
+		if (late->sum > table->whole[stream].sum)
+			*late = table->whole[stream];
+	}
 }
 
 /* By how much a change may be too large: all that has no name in the file may be of this row. */
 static double late_error(const struct printed_table *printed, size_t row)
 {
 	int stream = change_of(printed, row) < 0;
-	size_t file = printed->table->rows[row].file;
-	const struct stood_for *late =
-		file ? &printed->table->files[file - 1].late[stream] : &printed->late[stream];
+	size_t number = printed->table->rows[row].file;
+	const struct share_file *file = number ? &printed->table->files[number - 1] : NULL;
+	const struct stood_for *late = file ? &file->unnamed[stream] : &printed->late[stream];
 
+	if (file && !file->named)
+		return 0;
 	return printed->amounts ? late->sum : weight_share(late, &printed->table->whole[stream]);
 }
 
