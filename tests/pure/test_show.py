@@ -198,7 +198,7 @@ def places(module="/opt/demo", **counts):
     return [{"comm": "demo", "samples": n, "period": 10 * n, "code": {"module": module, "offset": offset}} for offset, n in counts.items()]
 
 
-@pytest.mark.parametrize("options", [[], ["--by", "symbol"]])
+@pytest.mark.parametrize("options", [[], ["--by", "symbol"], ["--filter", "symbol~^(early|late)$"]])
 def test_what_had_no_name_yet_is_not_compared_and_makes_no_difference(tmp_path, options):
     """The first interval of the first run has places instead of names, which were read afterwards."""
     found, remarks = compared(tmp_path, [places(**{"0x10": 200, "0x20": 200}), entries(early=400, late=100)],

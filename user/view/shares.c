@@ -295,36 +295,44 @@ static size_t file_of(struct share_tables *shares, struct share_table *table, co
 	return number;
 }
 
-/* Notes whose code a row is. */
-static void take_file(struct share_tables *shares, struct share_table *table, const struct cell_source *cells,
-		      const struct stood_for *weight, struct share_row *row, bool added)
+/* Whose code it is. */
+struct share_code {
+	size_t file; /* a share_file plus 1; 0: not known, or not needed */
+	bool unnamed;
+};
+
+/* Notes what a function tells of its file, also if a filter leaves the function out: samples without a name
+ * may be of one that it takes. */
+static struct share_code take_code(struct share_tables *shares, struct share_table *table,
+				   const struct cell_source *cells, const struct stood_for *weight)
 {
 	struct call call = cells->call ? *cells->call : cell_function(cells->entry);
 	const char *module = string(call.frame, "module");
-	struct share_file *of;
-	size_t file;
+	struct share_code code = {0};
+	struct share_file *file;
 
-	if (!*module)
-		return;
-	file = file_of(shares, table, module);
-	row->file = added || row->file == file + 1 ? file + 1 : 0;
+	if (!shares->wanted.diff || !table->by_function || !*module)
+		return code;
+	code.file = file_of(shares, table, module) + 1;
 	/* Where the function's bounds are known, the file has no name for it, now or later. What is in
 	 * brackets, as [anon], is no file. */
-	row->unnamed = !call.symbol && *module != '[' && !json_object_get(call.frame, "function_offset");
-	of = &table->files[file];
-	of->named |= !!call.symbol;
-	if (row->unnamed && of->seen != shares->entries) {
-		of->seen = shares->entries;
-		stood_for_add(&of->unnamed[shares->stream], weight);
+	code.unnamed = !call.symbol && *module != '[' && !json_object_get(call.frame, "function_offset");
+	file = &table->files[code.file - 1];
+	file->named |= !!call.symbol;
+	if (code.unnamed && file->seen != shares->entries) {
+		file->seen = shares->entries;
+		stood_for_add(&file->unnamed[shares->stream], weight);
 	}
+	return code;
 }
 
 static struct share_row *row_of(struct share_tables *shares, struct share_table *table,
-				const struct cell_source *cells, const struct stood_for *weight)
+				const struct cell_source *cells, const struct share_code *code)
 {
 	struct row_key key = {0};
 	size_t seen = table->numbers.nr;
 	char buffer[CELL_TEXT_MAX];
+	struct share_row *row;
 	__u32 number;
 
 	for (size_t i = 0; i < table->nr_keys; i++) {
@@ -339,9 +347,10 @@ static struct share_row *row_of(struct share_tables *shares, struct share_table 
 		table->rows = xroom(table->rows, seen, &table->room, sizeof(*table->rows));
 		table->rows[number] = (struct share_row){0};
 	}
-	if (shares->wanted.diff && table->by_function)
-		take_file(shares, table, cells, weight, &table->rows[number], number == seen);
-	return &table->rows[number];
+	row = &table->rows[number];
+	row->file = number == seen || row->file == code->file ? code->file : 0;
+	row->unnamed = code->unnamed;
+	return row;
 }
 
 static void add_latency(struct share_table *table, struct share_row *row, const json_t *entry, bool spread)
@@ -379,11 +388,12 @@ static void add_prediction(struct share_table *table, struct share_row *row, con
 static void take_self(struct share_tables *shares, struct share_table *table, const struct cell_source *cells,
 		      const struct stood_for *weight)
 {
+	struct share_code code = take_code(shares, table, cells, weight);
 	struct share_row *row;
 
 	if (!row_filter_takes(shares->wanted.filter, cells))
 		return;
-	row = row_of(shares, table, cells, weight);
+	row = row_of(shares, table, cells, &code);
 	stood_for_add(&table->passed[shares->stream], weight);
 	stood_for_add(&row->self[shares->stream], weight);
 	if (shares->stream)
@@ -397,16 +407,19 @@ static void take_self(struct share_tables *shares, struct share_table *table, co
 static void take_totals(struct share_tables *shares, struct share_table *table,
 			const struct cell_source *innermost, const struct stood_for *weight)
 {
+	struct share_code code = take_code(shares, table, innermost, weight);
+
 	if (!shares->depth && row_filter_takes(shares->wanted.filter, innermost))
-		stood_for_add(&row_of(shares, table, innermost, weight)->total[shares->stream], weight);
+		stood_for_add(&row_of(shares, table, innermost, &code)->total[shares->stream], weight);
 	for (size_t i = 0; i < shares->depth; i++) {
 		struct cell_source cells = *innermost;
 		struct share_row *row;
 
 		cells.call = &shares->stack[i];
+		code = take_code(shares, table, &cells, weight);
 		if (!row_filter_takes(shares->wanted.filter, &cells))
 			continue;
-		row = row_of(shares, table, &cells, weight);
+		row = row_of(shares, table, &cells, &code);
 		if (row->seen == shares->entries)
 			continue;
 		row->seen = shares->entries;
