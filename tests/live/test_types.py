@@ -167,6 +167,30 @@ def test_data_that_compilers_of_c_do_not_describe_have_their_types(nhmtap, tmp_p
     assert {e["code"]["symbol"]: (e.get("data_type"), e.get("field"), e.get("untyped")) for e in entries} == VARIANTS
 
 
+# By construction: followed.c. A frame on pages of its own is touched first where a pointer is kept.
+FOLLOWED = {
+    "one_of_two_variables": {("struct wide", "second", None, None)},
+    "one_of_two_kept": {("struct wide", "second", None, None), ("struct wide*", None, None, None)},
+    "number_and_index": {(None, None, None, "no_pointer")},
+    "one_of_two_numbers": {("struct pair", "low|high", None, None)},
+    "byte_is_zero": {(None, None, None, "no_pointer")},
+    "offset_of_32_bits": {(None, None, None, "no_pointer")},
+    "offset_with_sign": {(None, None, None, "no_pointer")},
+    "kept_and_changed": {(None, None, None, "stack")},
+    "kept_and_written_over": {(None, None, None, "stack")},
+    "kept_is_wider": {(None, None, None, "stack")},
+    "kept_is_a_part": {(None, None, None, "stack")},
+}
+
+
+def test_no_more_is_told_than_the_code_before_says(nhmtap, tmp_path, compiled):
+    entries, _ = faults(nhmtap, tmp_path, compiled("followed", "-g"), *FOLLOWED, by="symbol,variable,type")
+    found = collections.defaultdict(set)
+    for e in entries:
+        found[e["code"]["symbol"]].add((e.get("data_type"), e.get("field"), e.get("variable"), e.get("untyped")))
+    assert found == FOLLOWED
+
+
 def test_data_without_debug_information_is_counted_as_such(nhmtap, tmp_path, compiled):
     entries, account = faults(nhmtap, tmp_path, compiled("fields"), "store", "main")
     assert by_field(entries) == {(None, None, "no_dwarf"): FIELDS.total()}

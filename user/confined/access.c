@@ -357,7 +357,8 @@ static bool may_count(struct body *body, size_t i, int index, int scale, const s
 		return true;
 	scope_each(body->lines, &body->function, variables.address, consider, &variables);
 	from = writer(body, i, index);
-	return !variables.any && (from == i || body->list[from].kind != INSTRUCTION_LOAD);
+	return !variables.any &&
+	       (from == i || !body->list[from].accesses || body->list[from].kind == INSTRUCTION_PRODUCT);
 }
 
 static struct locals locals_of(struct body *body, size_t i)
@@ -482,11 +483,13 @@ static struct multiple multiple_of(const struct body *body, size_t i, int reg, i
 	const struct instruction *at = &body->list[from];
 	struct multiple own = {from, reg, 1}, a, b;
 
-	if (from == i || depth > MULTIPLES_MOST) {
+	if (from == i) {
 		while (own.from && !is_jumped_to(body, own.from) && !body->list[own.from - 1].ends)
 			own.from--;
 		return own;
 	}
+	if (depth > MULTIPLES_MOST)
+		return own;
 	switch (at->kind) {
 	case INSTRUCTION_COPY:
 		return multiple_of(body, from, at->source, depth + 1);
@@ -540,6 +543,21 @@ static const char *added(struct body *body, size_t i, struct pointer *found, int
 	return why ? why : loaded(body, &base, found);
 }
 
+/* Adds two, one of which is a number, perhaps with an index, or one of two numbers. */
+static const char *take_sum(struct pointer *found, const struct pointer *more)
+{
+	struct pointer both = found->kind == NUMBER ? *more : *found;
+
+	if ((found->kind == NUMBER) == (more->kind == NUMBER) || (found->apart && more->apart))
+		return TYPE_NO_POINTER;
+	both.offset = found->offset + more->offset;
+	both.apart = found->apart + more->apart;
+	both.stride = common_factor(found->stride, more->stride);
+	both.indexed = found->indexed || more->indexed;
+	*found = both;
+	return NULL;
+}
+
 /* What a sum is that has the thread pointer, and a distance from it; or a pointer, and an index that counts
  * elements. */
 static const char *sum(struct body *body, size_t i, int reg, struct pointer *found, int depth)
@@ -560,13 +578,7 @@ static const char *sum(struct body *body, size_t i, int reg, struct pointer *fou
 		add_elements(body, i, why ? reg : at->source, 1, found);
 		return NULL;
 	}
-	if ((found->kind == NUMBER) == (more.kind == NUMBER))
-		return TYPE_NO_POINTER;
-	more.offset += found->offset;
-	found->offset = more.offset;
-	if (found->kind == NUMBER)
-		*found = more;
-	return NULL;
+	return take_sum(found, &more);
 }
 
 /* What an address is that is made of a pointer and an index that counts elements. */
@@ -660,12 +672,15 @@ static bool find_stores(struct body *body, size_t i, struct stores *stores)
 	if (!slot_of(body, i, &slot) || !width || body->lines->steps < body->nr)
 		return false;
 	body->lines->steps -= body->nr;
-	for (size_t n = i; n && !is_jumped_to(body, n) && !body->list[n - 1].ends; n--)
-		if (overlap(body, n - 1, slot, width) == SAME &&
-		    body->list[n - 1].kind == INSTRUCTION_STORE) {
+	for (size_t n = i; n && !is_jumped_to(body, n) && !body->list[n - 1].ends; n--) {
+		how = overlap(body, n - 1, slot, width);
+		if (how == SAME && body->list[n - 1].kind == INSTRUCTION_STORE) {
 			add_store(body, stores, n - 1);
 			return true;
 		}
+		if (how != APART)
+			break;
+	}
 	for (size_t n = 0; n < body->nr; n++) {
 		how = overlap(body, n, slot, width);
 		if (how == ACROSS)
@@ -676,12 +691,16 @@ static bool find_stores(struct body *body, size_t i, struct stores *stores)
 	return stores->nr;
 }
 
-/* Whether two pointers are the same. */
-static bool are_same(const struct body *body, const struct pointer *a, const struct pointer *b)
+/* Takes another pointer that may be there instead. Returns false if they don't lead to the same place of the
+ * same type. The variable is forgotten if they have two. */
+static bool take_other(const struct body *body, struct pointer *found, const struct pointer *other)
 {
-	return a->kind == b->kind && a->offset == b->offset && a->steps == b->steps &&
-	       a->indexed == b->indexed && a->stride == b->stride && a->apart == b->apart &&
-	       (a->kind != TO_DATA || type_is_same(body->lines, a->type, b->type));
+	if (found->variable.addr != other->variable.addr || found->function.addr != other->function.addr)
+		found->variable.addr = NULL;
+	return found->kind == other->kind && found->offset == other->offset && found->steps == other->steps &&
+	       found->indexed == other->indexed && found->stride == other->stride &&
+	       found->apart == other->apart &&
+	       (found->kind != TO_DATA || type_is_same(body->lines, found->type, other->type));
 }
 
 /* The pointer that the i-th instruction loads from a slot that no variable describes. */
@@ -698,8 +717,8 @@ static const char *kept(struct body *body, size_t i, struct pointer *found, int 
 			if (reg < 0)
 				continue;
 			differ = follow(body, stores.list[n], reg, &one, depth + 1) ||
-				 (known && !are_same(body, &one, found));
-			*found = one;
+				 (known && !take_other(body, found, &one));
+			*found = known ? *found : one;
 			known = true;
 		}
 	free(stores.list);
@@ -834,7 +853,8 @@ static bool slot_value(struct body *body, size_t i, struct value *value, int dep
 	if (!all && stores.nr == 1)
 		all = loaded_value(body, slot, body->list[i].width, value, depth + 1);
 	free(stores.list);
-	return all && value->known;
+	return all && value->known &&
+	       (value->points || type_size(body->lines, &value->type) == body->list[i].width);
 }
 
 /* What a register has that has one of two values: two places in the same data. */
@@ -850,7 +870,7 @@ static const char *chosen(struct body *body, size_t i, int reg, struct pointer *
 	other.apart = other.offset - found->offset;
 	found->apart = other.apart;
 	other.offset = found->offset;
-	return are_same(body, found, &other) ? NULL : TYPE_NO_POINTER;
+	return take_other(body, found, &other) ? NULL : TYPE_NO_POINTER;
 }
 
 /* What a register has after the i-th instruction has written it. */

@@ -188,7 +188,8 @@ static void take_kind(const cs_insn *insn, struct instruction *taken)
 	}
 	if (insn->id == X86_INS_MOV && from->type == X86_OP_MEM && register_number(to->reg, false) >= 0)
 		taken->kind = INSTRUCTION_PART;
-	if (insn->id == X86_INS_XOR && from->type == X86_OP_REG && from->reg == to->reg)
+	/* Less than 32 bits leave the others as they are. */
+	if (insn->id == X86_INS_XOR && from->type == X86_OP_REG && from->reg == to->reg && to->size >= 4)
 		taken->kind = INSTRUCTION_NUMBER;
 	if (register_number(to->reg, true) < 0)
 		return;
