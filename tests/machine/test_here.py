@@ -195,6 +195,18 @@ def test_files_are_the_same_byte_for_byte_with_their_dates_modes_and_links(run, 
     assert out == expected.stdout
 
 
+def test_names_behind_a_words_name_are_found_though_they_fill_their_blocks(run, tmp_path):
+    """A block has 4096 bytes, and a name takes 12 more than its length: 32 of these fill two blocks, behind which the
+    entry ".." is left over."""
+    (tmp_path / "a").write_text("a\n")
+    names = [f"b{n:02}" + "x" * 241 for n in range(32)]
+    for name in names:
+        (tmp_path / name).write_text(f"{name}\n")
+    status, out, err = run("sh", "-c", "cat ./a b*", f"{tmp_path}/a", folder=tmp_path)
+    assert (status, err) == (0, "")
+    assert out.split() == ["a", *names]
+
+
 def test_a_folder_of_thousands_of_files_is_complete(run, tmp_path):
     for n in range(3000):
         (tmp_path / f"{n * 7919 % 3001}-{'x' * (n % 90)}").touch()
@@ -777,6 +789,21 @@ def test_out_writes_no_more_than_the_machine_can_hold(tmp_path):
     with pytest.raises(nehalem.Trouble, match=r"/file3: --out writes at most .*\(3 MiB\); the rest of this file, and what follows it, is missing"):
         here.write_back(sending(made), str(tmp_path))
     assert sorted((p.name, p.stat().st_size) for p in tmp_path.iterdir()) == [*((f"file{n}", 1 << 20) for n in range(3)), ("file3", 0)]
+
+
+@pytest.mark.parametrize("to", ["missing", "folder", "itself"])
+def test_a_link_that_leads_to_no_file_of_the_archive_is_named(tmp_path, to):
+    """Root of the machine can send links that tar does not make."""
+    made = io.BytesIO()
+    (tmp_path / "file").write_text("old")
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, kind, target in (("folder", tarfile.DIRTYPE, ""), ("itself", tarfile.SYMTYPE, "itself"), ("file", tarfile.LNKTYPE, to)):
+            member = tarfile.TarInfo(f"layer/upper{tmp_path}/{name}")
+            member.type, member.linkname = kind, f"layer/upper{tmp_path}/{target}" if kind == tarfile.LNKTYPE else target
+            tar.addfile(member)
+    with pytest.raises(nehalem.Trouble, match="/file: the guest sent a link to what is no file of its archive"):
+        here.write_back(sending(made), str(tmp_path))
+    assert (tmp_path / "file").read_text() == "old"
 
 
 def test_a_fifo_or_device_stays_in_the_machine_and_is_named(tmp_path, capfd):

@@ -538,6 +538,17 @@ class Room:
             to.write(part)
 
 
+def content_of(tar, member, to):
+    """A hostile link may name nothing, a folder, or a link that leads to itself."""
+    try:
+        content = tar.extractfile(member)
+    except (KeyError, RecursionError):
+        content = None
+    if not content:
+        raise nehalem.Trouble(f"--out {to}: the guest sent a link to what is no file of its archive; the rest is missing")
+    return content
+
+
 def write_member(tar, member, to, anew, room):
     """What is at the place is no link then that would lead out of it."""
     if member.isdir():
@@ -551,10 +562,11 @@ def write_member(tar, member, to, anew, room):
         clear(to)
         os.symlink(member.linkname, to)
     elif member.isreg() or member.islnk():
-        if os.path.islink(to) or not os.path.isfile(to):
-            clear(to)
-        with tar.extractfile(member) as f, open(to, "wb") as t:
-            room.copy(f, t)
+        with content_of(tar, member, to) as f:
+            if os.path.islink(to) or not os.path.isfile(to):
+                clear(to)
+            with open(to, "wb") as t:
+                room.copy(f, t)
         os.chmod(to, member.mode & 0o777)
     else:
         print(f"machine: --out {to}: it is a FIFO or a device, and stays in the machine", file=sys.stderr)

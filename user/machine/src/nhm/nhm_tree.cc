@@ -253,7 +253,8 @@ bool before(const Entry &a, const Entry &b) { return a.name < b.name; }
 // Blocks of entries, each followed by the entries' names. Linux finds a name by halving the blocks, of which it reads the
 // first names, and then within one block. So that this takes the same for a name that leads to a known path, whatever
 // else there is, such a name is the first one of its block, and the last one of them the only one. The entry ".."
-// closes the block behind it, so that there is one: nobody looks it up, and at the end it misleads no search.
+// closes the block behind it, so that there is one: nobody looks it up. It is first in a block only where no name is
+// behind the last known one: names behind it would be looked for in its block.
 // More blocks, and more to read, are only where one is not enough for all names before or behind it, or between two.
 std::string folder_of(std::vector<Entry> entries, const std::vector<std::string> &leading) {
   enum { ENTRY = 12 };
@@ -271,6 +272,7 @@ std::string folder_of(std::vector<Entry> entries, const std::vector<std::string>
       if (to > from && (to == last || leads(entries[to]))) break;
       room += ENTRY + entries[to].name.size();
     }
+    if (last && to + 1 == entries.size() && to - from > 1) to--;
     std::string head, names;
     for (size_t k = from; k < to; k++) {
       Bit8u e[ENTRY] = {};
