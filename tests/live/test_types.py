@@ -133,6 +133,7 @@ OBJECTS = {
     "at_bytes": None,
     "by_index": ("right", "high"),
     "by_slice": ("right", "high"),
+    "by_handle": ("right", "high"),
     "by_iterator": ("right", "high"),
     "behind_bytes": None,
     "of_bytes": ("char", None),

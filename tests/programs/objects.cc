@@ -156,6 +156,21 @@ APART void by_slice(slice to)
 	to.first->high = to.nr;
 }
 
+/* It may lead to any class derived from right: the one that handle has a name for is no iterator's. */
+struct farther : right {
+	long more;
+};
+
+struct handle {
+	using preferred = farther;
+	right *to;
+};
+
+APART void by_handle(handle of, handle::preferred *)
+{
+	of.to->high = 1;
+}
+
 /* Where it ends is no variable of its own in the program. */
 APART void by_iterator(right *to)
 {
@@ -208,6 +223,7 @@ int main()
 	at_bytes(page<right>(), sizeof(long));
 	by_index(page<right>());
 	by_slice(slice{page<right>(), 1});
+	by_handle(handle{page<right>()}, nullptr);
 	by_iterator(page<right>());
 	behind_bytes(page<char>());
 	of_bytes(page<char>());

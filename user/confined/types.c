@@ -557,12 +557,20 @@ static bool named_type(struct lines *lines, Dwarf_Die *die)
 	       type_peel(lines, die) && is_aggregate(dwarf_tag(die));
 }
 
+/* By its name: compilers leave out what else an iterator has to have, such as iterator_category. */
+static bool is_iterator(const struct lines *lines, Dwarf_Die *type)
+{
+	const char *name = is_aggregate(dwarf_tag(type)) ? lines_text(lines, type, DW_AT_name) : NULL;
+
+	return name && strstr(name, "iterator");
+}
+
 void type_of_derived(struct lines *lines, Dwarf_Die of, Dwarf_Die *base)
 {
 	Dwarf_Die die, found = *base, type;
 	__u64 size = size_of(lines, *base, 0);
 
-	if (!size || !type_peel(lines, &of) || !is_aggregate(dwarf_tag(&of)) ||
+	if (!size || !type_peel(lines, &of) || !is_iterator(lines, &of) ||
 	    !lines_descend(lines, &of, &die, 0))
 		return;
 	do {

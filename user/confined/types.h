@@ -70,8 +70,9 @@ bool type_is_empty(struct lines *lines, Dwarf_Die type);
  */
 bool type_has_at(struct lines *lines, Dwarf_Die whole, __u64 offset, Dwarf_Die part);
 
-/* Goes from a base class to the only class derived from it that another class has a name for: an iterator has
- * a pointer to a base class of its container's nodes, and a name for these. */
+/* Goes from a base class to the only class derived from it that an iterator's class has a name for: iterators
+ * have a pointer to a base class of their container's nodes, and a name for these. Other classes stay what
+ * they are: the data may be of any class derived from it. */
 void type_of_derived(struct lines *lines, Dwarf_Die of, Dwarf_Die *base);
 
 /* Bytes of an element, if data at an offset of a type begins in the first element of an array, or of one in
