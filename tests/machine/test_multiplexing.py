@@ -129,8 +129,9 @@ FOUR_GROUPS = [event for name, others in zip(LOADS, ("r020b r04c4", "r01c4 r00c5
 @pytest.mark.parametrize("shape", [
     "burst 3 300", "burst 9 300", "burst 18 300", "bursts 4 300", "children 3 80", "children 100 5", "parallel 6 40", "chain 3 80",
     "chain 100 5", "tails 8 300", "step 12 300", "step 16 300", "rare 4 300", "tree 20 4", "pool 6 300"])
-def test_at_least_95_of_100_bounds_and_verdicts_are_right_in_every_shape(any_kernel, shape, request):
-    """NHMTAP_SEED chooses other programs, NHMTAP_RUNS their number. `make search SEARCH='--only bounds'` goes on with other
+def test_at_least_nine_of_ten_bounds_and_verdicts_are_right_in_every_shape(any_kernel, shape, request):
+    """They are to be right with 95 %, which a few programs can't tell: four bounds of one are not independent.
+    NHMTAP_SEED chooses other programs, NHMTAP_RUNS their number. `make search SEARCH='--only bounds'` goes on with other
     seeds, and adds up what is printed here."""
     expected = [f"{name}{sign}{10**digits}" for name in LOADS for digits in range(3, 8) for sign in "<>"]
     options = " ".join(f"--expect '{text}'" for text in expected)

@@ -248,7 +248,7 @@ static double potential(const struct account *account, const struct measured_sha
 	return 1;
 }
 
-/* The largest share is at least what each is at least, so one that can't be that much isn't it. */
+/* No share is the largest one that can't be as much as another is at least. */
 static void judge(struct account *account, const struct measured_share *measured, size_t nr)
 {
 	size_t first = NOWHERE;

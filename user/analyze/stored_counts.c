@@ -320,7 +320,7 @@ static json_t *verdict_on(const json_t *share, const json_t *before)
 	return json_pack("{s:s}", "name", string(share, "name"));
 }
 
-/* The largest share, and those that may be larger by their bounds, as judge() in account.c. */
+/* The largest share, and those that may be the largest by their bounds, as judge() in account.c. */
 static json_t *judge(const json_t *shares, const json_t *before)
 {
 	const json_t *first = NULL;
