@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -161,6 +162,21 @@ def test_a_gap_tells_what_missing_samples_stood_for(nhmtap, tmp_path, started, r
     assert records + len(samples) + end["stream"]["left_out"] + lost == end["samples"]["aggregated"]
     # Of the last samples, which the puppet's end takes, none may have been kept.
     assert abs(whole + lost - end["samples"]["aggregated"]) < 500
+
+
+def test_rows_tell_what_missing_samples_stood_for_as_records_do(nhmtap, started, reader):
+    with Puppet(before=pinned()) as puppet:
+        process = started(nhmtap.command("stream", "--adaptive", "-e", "page-faults:u", "-c", 1, "--fields", "addr", "--queue",
+                                         8192, "--format", "flat", "-p", puppet.pid), stdout=reader.other)
+        while not select.select([reader.end], [], [], 0.05)[0]:  # rows have no start record
+            puppet.do("faults=100")
+        process.send_signal(signal.SIGSTOP)
+        puppet.do(f"faults={HALF_A_RING + 5000}")
+        process.send_signal(signal.SIGCONT)
+    rows = parse(reader.rest())
+    assert process.wait(timeout=60) == 0
+    gaps = [row for row in rows if row.get("lost") == "queue_full"]
+    assert gaps and sum(gap["missing"] for gap in gaps) > sum(gap["missed"] for gap in gaps) + HALF_A_RING // 4
 
 
 @pytest.fixture

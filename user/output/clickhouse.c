@@ -112,6 +112,7 @@ static const struct column_kind {
 	{"executions", NATIVE_UINT64, ALONE},
 	{"repeat", NATIVE_UINT64, ALONE},
 	{"merged", NATIVE_UINT64, ALONE},
+	{"missing", NATIVE_UINT64, ALONE},
 	{"part", NATIVE_UINT64, ALONE},
 	{"parts", NATIVE_UINT64, ALONE},
 	{"rest", NATIVE_UINT8, ALONE},

@@ -229,6 +229,7 @@ static int take_lost(const json_t *record, const char *cause, json_int_t missed,
 	json_object_set(row.keys, "nth", json_object_get(record, "nth"));
 	json_object_set_new(row.keys, "lost", json_string(cause));
 	json_object_set_new(row.values, "missed", json_integer(missed));
+	json_object_set(row.values, "missing", json_object_get(record, "missing"));
 	err = take(context, &row);
 	json_decref(row.keys);
 	json_decref(row.values);
