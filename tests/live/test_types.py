@@ -172,6 +172,7 @@ def test_data_that_compilers_of_c_do_not_describe_have_their_types(nhmtap, tmp_p
 FOLLOWED = {
     "one_of_two_variables": {("struct wide", "second", None, None)},
     "one_of_two_kept": {("struct wide", "second", None, None), ("struct wide*", None, None, None)},
+    "one_of_two_of_threads": {(None, None, None, "no_pointer")},
     "number_and_index": {(None, None, None, "no_pointer")},
     "one_of_two_numbers": {("struct pair", "low|high", None, None)},
     "byte_is_zero": {(None, None, None, "no_pointer")},

@@ -6,6 +6,8 @@
  */
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define PAGE	 4096
 #define APART	 __attribute__((noinline, noipa))
@@ -61,6 +63,15 @@ APART void one_of_two_kept(long which)
 		: [one] "=m"(one), [other] "=m"(other)
 		: [which] "r"(which)
 		: CLOBBERS);
+}
+
+static __thread long own __attribute__((used, aligned(PAGE))), other_own __attribute__((used, aligned(PAGE)));
+
+APART void one_of_two_of_threads(long which)
+{
+	asm volatile("mov %%fs:0, %%rax\nlea other_own@tpoff(%%rax), %%rcx\nlea own@tpoff(%%rax), %%rax\n"
+		     "test %0, %0\ncmovne %%rcx, %%rax\nmovq $1, (%%rax)" ::"r"(which)
+		     : CLOBBERS);
 }
 
 APART void number_and_index(struct pair *pair, long index)
@@ -140,6 +151,12 @@ int main(void)
 	next = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	further(one_of_two_variables, 16);
 	further(one_of_two_kept, 32);
+	/* The C library has touched the variables of threads; a child has them anew. */
+	if (!fork()) {
+		one_of_two_of_threads(1);
+		_exit(0);
+	}
+	wait(NULL);
 	number_and_index(page(), 0);
 	one_of_two_numbers(page(), 1);
 	byte_is_zero(page(), &table);

@@ -259,6 +259,16 @@ static bool counts_elements(struct body *body, const struct pointer *pointer)
 	return element && pointer->stride % element == 0;
 }
 
+/* Whether the other place that a pointer may point to is in the same variable of threads. */
+static bool is_beside(struct body *body, const struct pointer *pointer, const struct in_variable *in)
+{
+	__u64 at = pointer->offset + pointer->apart + body->code->thread_size;
+	struct in_variable other;
+
+	return !pointer->apart ||
+	       (!thread_variable_at(body->lines, at, &other) && other.die.addr == in->die.addr);
+}
+
 /* Makes the begin of threads' variables one of them. Fails if that, or data, are not what is pointed to. */
 static const char *settle(struct body *body, struct pointer *pointer)
 {
@@ -271,9 +281,12 @@ static const char *settle(struct body *body, struct pointer *pointer)
 		return counts_elements(body, pointer) ? NULL : TYPE_NO_POINTER;
 	pointer->kind = TO_DATA;
 	why = thread_variable_at(body->lines, pointer->offset + body->code->thread_size, &in);
-	if (!why)
-		point_into(pointer, &in);
-	return why ? TYPE_UNDESCRIBED : counts_elements(body, pointer) ? NULL : TYPE_NO_POINTER;
+	if (why)
+		return TYPE_UNDESCRIBED;
+	if (!is_beside(body, pointer, &in))
+		return TYPE_NO_POINTER;
+	point_into(pointer, &in);
+	return counts_elements(body, pointer) ? NULL : TYPE_NO_POINTER;
 }
 
 /* What a pointer of this type points to. */
