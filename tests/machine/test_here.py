@@ -819,6 +819,18 @@ def test_a_fifo_or_device_stays_in_the_machine_and_is_named(tmp_path, capfd):
     assert capfd.readouterr().err == "".join(said.format(tmp_path, name) for name in ("fifo", "null", "disk"))
 
 
+@pytest.mark.parametrize("member", ["GNU.sparse.map=x", "path=PLACE/a\0b", f"size={'9' * 40}"])
+def test_members_that_python_does_not_check_are_named(tmp_path, member):
+    name, _, value = member.partition("=")
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        one = tarfile.TarInfo(f"layer/upper{tmp_path}/file")
+        one.pax_headers = {name: value.replace("PLACE", f"layer/upper{tmp_path}")}
+        tar.addfile(one)
+    with pytest.raises(nehalem.Trouble, match=r"--out .*: what the guest sent is no archive \(.+\); the rest is missing"):
+        here.write_back(sending(made), str(tmp_path))
+
+
 def test_what_is_no_archive_is_named_with_what_is_missing(tmp_path):
     with pytest.raises(nehalem.Trouble, match=r"--out .*: what the guest sent is no archive \(.+\); the rest is missing"):
         here.write_back(sending(io.BytesIO(b"x" * 2048)), str(tmp_path))

@@ -489,14 +489,15 @@ def write_back(guest, path):
     more than fits into its memory."""
     try:
         write_changes(guest, path)
-    except tarfile_error() as error:
+    except not_taken() as error:
         raise nehalem.Trouble(f"--out {path}: what the guest sent is no archive ({error}); the rest is missing") from None
 
 
-def tarfile_error():
+def not_taken():
+    """The errors of an archive that can't be read, also by Python's tarfile with what it does not check."""
     import tarfile
 
-    return tarfile.TarError
+    return tarfile.TarError, ValueError, OverflowError
 
 
 def write_changes(guest, path):
