@@ -37,7 +37,8 @@ def start(mount, operation, arguments, **options):
     """Starts a command, which waits for the file system's answer then."""
     mount.stall(operation)
     process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
-    until(mount.is_waited_for)
+    until(lambda: mount.is_waited_for() or process.poll() is not None)
+    assert process.returncode is None, process.communicate()[1]
     return process
 
 
