@@ -28,11 +28,23 @@ static void add_missing(struct text *text, const json_t *record)
 /* Formats a number of any size and sign, with as many digits as are useful. */
 static const char *shown_real(double number, char *buffer, size_t size)
 {
-	if ((fabs(number) >= 1000 || number == trunc(number)) && fabs(number) < 1e18)
-		return row_grouped(llround(number), buffer, size);
 	snprintf(buffer, size, fabs(number) < 1e6 && (!number || fabs(number) >= 0.001) ? "%.3f" : "%.4g",
 		 number);
 	return buffer;
+}
+
+/* Formats an integer as it is, and any other number with as many digits as are useful. */
+static const char *shown_number(double number, char *buffer, size_t size)
+{
+	if (number == rint(number) && fabs(number) < 1e15)
+		return row_grouped((json_int_t)number, buffer, size);
+	return shown_real(number, buffer, size);
+}
+
+/* Formats an end of a bound, whose decimals say nothing from 1,000 on. */
+static const char *shown_end(double number, char *buffer, size_t size)
+{
+	return shown_number(fabs(number) < 1000 ? number : rint(number), buffer, size);
 }
 
 /* Adds the bound of an estimate that says little. */
@@ -41,10 +53,10 @@ static void add_between(struct text *text, double low, double high)
 	char least[40], most[40];
 
 	if (low)
-		text_add(text, ", from %s to %s", shown_real(low, least, sizeof(least)),
-			 shown_real(high, most, sizeof(most)));
+		text_add(text, ", from %s to %s", shown_end(low, least, sizeof(least)),
+			 shown_end(high, most, sizeof(most)));
 	else
-		text_add(text, ", at most %s", shown_real(high, most, sizeof(most)));
+		text_add(text, ", at most %s", shown_end(high, most, sizeof(most)));
 }
 
 /* Adds how far an estimate can be off, in percent of it. */
@@ -225,15 +237,6 @@ static void metric_table(struct text *text, const struct stream *stream, const j
 	text_add(text, "\n");
 }
 
-/* Formats a number with the decimals that may decide whether it is as expected. */
-static const char *shown_exactly(double number, char *buffer, size_t size)
-{
-	if (number == trunc(number) || fabs(number) < 1000 || fabs(number) >= 1e6)
-		return shown_real(number, buffer, size);
-	snprintf(buffer, size, "%.3f", number);
-	return buffer;
-}
-
 static void expectation_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	static const char *const words[][2] = {
@@ -247,7 +250,7 @@ static void expectation_table(struct text *text, const struct stream *stream, co
 		if (!strcmp(outcome, words[i][0]))
 			text_add(text, "%24s        ", words[i][1]);
 	if (value)
-		shown_exactly(measured, number, sizeof(number));
+		shown_number(measured, number, sizeof(number));
 	add_row_name(text, record);
 	text_add(text, "%s: %s%s%s", string(record, "expectation"), number, value && *unit ? " " : "",
 		 value ? unit : "");
