@@ -462,6 +462,8 @@ class Guest:
                     self.close(keep=True)
                     raise self._death(what)
                 status = self._notice(status + part)
+        if output == FILES:
+            self._bound_files(what)  # what came between the last look and the status
         return int(status)
 
     def _bound_files(self, what):
