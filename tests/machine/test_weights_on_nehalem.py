@@ -108,7 +108,7 @@ def test_every_output_has_the_mean_latency_of_the_loads_and_not_of_the_samples(g
                                      for kind in ("sum", "count")]])
     means["otlp"] = mean_of(means_by_points(texts["otlp"]))
     assert all(abs(mean - means["entries"]) < 0.001 for mean in means.values()), means
-    table, = re.findall(r"^l1_hit .* (\d+) +[\d,]+  \S+$", texts["table"], re.M)
+    table, = re.findall(r"^l1_hit .* (\d+) +[\d,]+ +\S+$", texts["table"], re.M)
     assert int(table) == round(means["entries"])
     cycles = LOADS["thick"] * LOADS["thick.cycles"] + LOADS["thin"] * LOADS["thin.cycles"]
     assert means["entries"] == pytest.approx(cycles / (LOADS["thick"] + LOADS["thin"]), rel=tolerance), means
