@@ -162,8 +162,7 @@ static json_t *host_value(const struct host *host)
 	if (host->units)
 		json_object_set_new(cpu, "units", units_value(host->units));
 	json_object_set_new(value, "cpu", cpu);
-	if (host->emulated.model[0])
-		json_object_set_new(value, "emulated", emulated_value(host));
+	json_object_set_new(value, "emulated", emulated_value(host));
 	json_object_set_new(value, "cpus_online", json_integer(cpus_count(&host->online)));
 	json_object_set_new(value, "kernel", value_text(host->release, sizeof(host->release)));
 	if (host->boot_id[0])

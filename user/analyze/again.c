@@ -178,16 +178,16 @@ json_t *again_run(struct activity *activity, const struct arguments *command, ch
 /* --- as densely as the kernel lets it --------------------------------------------------------- */
 
 /* The end of a run has the sum of its records. */
-json_int_t again_paused(const json_t *records)
+json_int_t again_sum(const json_t *records, const char *member)
 {
-	json_int_t paused = 0;
+	json_int_t sum = 0;
 	json_t *record;
 	size_t i;
 
 	json_array_foreach(records, i, record)
 		if (strcmp(string(record, "type"), "end"))
-			paused += integer(json_object_get(record, "samples"), "throttled");
-	return paused;
+			sum += integer(json_object_get(record, "samples"), member);
+	return sum;
 }
 
 json_t *again_sample(struct activity *activity, struct arguments *command, double occurrences, double wanted,
@@ -202,7 +202,7 @@ json_t *again_sample(struct activity *activity, struct arguments *command, doubl
 			arguments_add_number(command, "-c", period_for(host, occurrences, wanted));
 		records = again_run(activity, command, why, size);
 		if (run == RUNS_MOST || occurrences <= 0 || activity->session->ended_by ||
-		    !again_paused(records))
+		    !again_sum(records, "throttled"))
 			return records;
 		note("the kernel paused the sampling: it is done once more, with fewer samples");
 		json_decref(records);

@@ -20,5 +20,6 @@ json_t *again_run(struct activity *activity, const struct arguments *command, ch
 json_t *again_sample(struct activity *activity, struct arguments *command, double occurrences, double wanted,
 		     char *why, size_t size);
 
-/* Returns how often the kernel paused the sampling of a run with these records. */
-json_int_t again_paused(const json_t *records);
+/* Returns the sum of a member of `samples` over a run's records: "aggregated"; "throttled", which says how
+ * often the kernel paused the sampling. */
+json_int_t again_sum(const json_t *records, const char *member);

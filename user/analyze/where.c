@@ -132,29 +132,20 @@ static char *command_text(const struct arguments *command)
 	return all;
 }
 
-static json_int_t samples_in(const json_t *record)
-{
-	const json_t *samples = json_object_get(record, "samples");
-
-	return strcmp(string(record, "type"), "end") ? integer(samples, "aggregated") : 0;
-}
-
 static void put_places(json_t *share, json_t *sampled, const json_t *records, const struct sampler *sampler)
 {
-	json_int_t samples = 0;
+	json_int_t paused = again_sum(records, "throttled");
 	struct spots spots;
 	json_t *record, *list;
 	size_t i;
 
 	spots_begin(&spots);
-	json_array_foreach(records, i, record) {
-		samples += samples_in(record);
+	json_array_foreach(records, i, record)
 		add_record(&spots, record, sampler);
-	}
 	list = spots_end(&spots, WHERE_ENTRIES);
-	json_object_set_new(sampled, "samples", json_integer(samples));
-	if (again_paused(records))
-		json_object_set_new(sampled, "throttled", json_integer(again_paused(records)));
+	json_object_set_new(sampled, "samples", json_integer(again_sum(records, "aggregated")));
+	if (paused)
+		json_object_set_new(sampled, "throttled", json_integer(paused));
 	if (list)
 		json_object_set_new(share, "where", list);
 	else
