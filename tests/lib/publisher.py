@@ -104,6 +104,7 @@ def main():
             where[16:24] = struct.pack("<Q", boot_ns())
         elif step == "touch":
             pages = mmap.mmap(-1, int(words[0]) * mmap.PAGESIZE)
+            pages.madvise(mmap.MADV_NOHUGEPAGE)
             for i in range(0, len(pages), mmap.PAGESIZE):
                 pages[i] = 1
         print("done", flush=True)
