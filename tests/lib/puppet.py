@@ -29,6 +29,13 @@ def pinned(cpu=None):
     return ["taskset", "-c", str(min(os.sched_getaffinity(0)) if cpu is None else cpu)]
 
 
+def online():
+    """All CPUs, which are those that `-a` measures. The tests themselves may be bound to some of them."""
+    with open("/sys/devices/system/cpu/online", encoding="ascii") as file:
+        parts = [part.partition("-") for part in file.read().strip().split(",")]
+    return [cpu for first, _, last in parts for cpu in range(int(first), int(last or first) + 1)]
+
+
 def wait_asleep(pid):
     """Waits until the process sleeps and no CPU runs it any more. This may take long on a busy
     machine."""

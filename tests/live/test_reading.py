@@ -11,11 +11,11 @@ import time
 
 import pytest
 from cgroups import inside
-from puppet import Puppet, command, pinned, wait_asleep
+from puppet import Puppet, command, online, pinned, wait_asleep
 from records import NHMTAP, parse, program
 from running import Running
 
-CPUS = sorted(os.sched_getaffinity(0))
+CPUS, ALL = sorted(os.sched_getaffinity(0)), online()
 
 # Root without the capabilities that loading takes: counting needs CAP_PERFMON only.
 NO_BPF = ["setpriv", "--bounding-set=-bpf,-sys_admin"]
@@ -39,7 +39,7 @@ def test_counts_of_each_cpu_are_what_was_done_there(nhmtap, cgroup, before, time
         last.do("faults=30")
         result = nhmtap.interrupt(process)
     done = {CPUS[0]: 20 * 200, CPUS[-1]: 21 * 30} if len(CPUS) > 1 else {CPUS[0]: 20 * 200 + 21 * 30}
-    for cpu in CPUS:
+    for cpu in ALL:
         records = result.of("count", cpu=cpu)
         intervals = len(records) // times
         sums = [sum(r["value"] for r in records[i::times]) for i in range(times)]
@@ -77,7 +77,7 @@ def test_a_cgroup_is_counted_whose_clock_the_kernel_let_go_on_while_nothing_ran(
     with Puppet(before=inside(folder, *pinned(cpu))) as puppet:
         subprocess.run([*inside(folder, *pinned(cpu)), program("last_event"), folder], check=True)
         process = nhmtap.attach("stat", "-e", events, "-I", "10", "--per", "cpu", "-G", path,
-                                before=[*before, *pinned(cpu)], records=1 + len(CPUS) * len(events.split(",")))
+                                before=[*before, *pinned(cpu)], records=1 + len(ALL) * len(events.split(",")))
         puppet.do("faults=300")
         result = nhmtap.interrupt(process)
     records = result.of("count", cpu=cpu)
@@ -107,7 +107,7 @@ def test_clocks_of_cpus_are_enabled_all_of_each_interval(nhmtap, before):
     result = nhmtap("stat", "-e", "cpu-clock,page-faults", "-a", "--per", "cpu", "-I", "50", "--interval-count",
                     "5", before=before)
     assert result.status == 0, result.err
-    for cpu in CPUS:
+    for cpu in ALL:
         for event in ("cpu-clock", "page-faults"):
             records = result.of("count", cpu=cpu, event=event)
             assert len(records) == 5
@@ -141,7 +141,7 @@ def test_an_interval_is_one_call_for_each_cpu(tmp_path):
     calls = traced(tmp_path, "bpf,read", "stat", *MANY, "-a", "-I", "10", "--interval-count", "20", "-o",
                    tmp_path / "records")
     runs = [i for i, (_, call) in enumerate(calls) if "BPF_PROG_TEST_RUN" in call]
-    assert len(runs) == 20 * len(CPUS)
+    assert len(runs) == 20 * len(ALL)
     # Between them, the only reads are those of the timer.
     between = [call for _, call in calls[runs[0]:runs[-1]] if call.startswith("read(")]
     assert len(between) <= 20
@@ -158,7 +158,7 @@ def test_nobody_is_moved_to_read(tmp_path, before):
     moved = {who for who, call in calls if call.startswith("sched_setaffinity")}
     commands = {who for who, call in calls if call.startswith("execve") and "puppet" in call and who != main}
     assert commands and main not in moved and not commands & moved
-    assert bool(moved) == (before == NO_BPF and len(CPUS) > 1)
+    assert bool(moved) == (before == NO_BPF and len(ALL) > 1)
 
 
 def test_of_a_process_that_sleeps_one_event_is_read_twice(tmp_path):

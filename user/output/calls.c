@@ -216,6 +216,17 @@ json_t *calls_part(const json_t *record, bool ranges)
 	return part;
 }
 
+void calls_each_part(const json_t *record, void (*take)(void *context, const json_t *part), void *context)
+{
+	for (int ranges = 0; ranges < 2; ranges++) {
+		json_t *part = calls_part(record, ranges);
+
+		if (part)
+			take(context, part);
+		json_decref(part);
+	}
+}
+
 static const json_t *frame_of(const struct calls *calls, const json_t *stack, size_t i)
 {
 	return calls_frame(calls, json_integer_value(json_array_get(stack, i)));

@@ -68,6 +68,10 @@ const char *calls_kind(const json_t *record);
  * it has no ranges; NULL if it has none of what is asked for. */
 json_t *calls_part(const json_t *record, bool ranges);
 
+/* Gives a record's branches, and then its ranges, to take(): each part that there is, for the time of the
+ * call. */
+void calls_each_part(const json_t *record, void (*take)(void *context, const json_t *part), void *context);
+
 /* The code that an entry's samples are of: where a branch leaves, or else where the stack ends, or the
  * entry's own. NULL if the entry has none of these. */
 const json_t *calls_own_code(const struct calls *calls, const json_t *entry);

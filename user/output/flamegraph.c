@@ -272,8 +272,9 @@ static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32
 		add_node(flamegraph, graph, parent, end, "", OTHER, weight);
 }
 
-static void take_profile(struct flamegraph *flamegraph, const json_t *record)
+static void take_profile(void *context, const json_t *record)
 {
+	struct flamegraph *flamegraph = context;
 	struct graph *graph = graph_of(flamegraph, record);
 	const json_t *rest = json_object_get(record, "rest"), *samples = json_object_get(record, "samples");
 	json_t *entry, *count;
@@ -333,13 +334,7 @@ void flamegraph_take(struct flamegraph *flamegraph, const json_t *record)
 		calls_define(&flamegraph->calls, record);
 	if (!list_has(COMMANDS_OF_STACKS, type) || !calls_lead_to(record) || !in_part(flamegraph, record))
 		return;
-	for (int ranges = 0; ranges < 2; ranges++) {
-		json_t *part = calls_part(record, ranges);
-
-		if (part)
-			take_profile(flamegraph, part);
-		json_decref(part);
-	}
+	calls_each_part(record, take_profile, flamegraph);
 }
 
 /* Adds JSON that is safe within an HTML page: '<' is escaped, so that no name can close the element that

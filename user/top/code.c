@@ -88,8 +88,9 @@ static void add_place(json_t *functions, const json_t *frame, const json_t *entr
 			json_integer(count_sum(integer(sum, "samples"), integer(entry, "count"))));
 }
 
-static void take_part(struct sampled_code *code, const json_t *record)
+static void take_part(void *context, const json_t *record)
 {
+	struct sampled_code *code = context;
 	json_t *entries = json_object_get(record, "entries"), *event, *entry;
 	char *name;
 	size_t i;
@@ -119,13 +120,7 @@ void code_take(struct sampled_code *code, const json_t *record)
 {
 	if (!strcmp(string(record, "type"), "frames"))
 		calls_define(&code->calls, record);
-	for (int ranges = 0; ranges < 2; ranges++) {
-		json_t *part = calls_part(record, ranges);
-
-		if (part)
-			take_part(code, part);
-		json_decref(part);
-	}
+	calls_each_part(record, take_part, code);
 }
 
 /* --- code ------------------------------------------------------------------------------------- */

@@ -575,8 +575,9 @@ static void bound_nodes(struct digest *digest, struct digest_event *event)
 	forget_texts(digest);
 }
 
-static void digest_part(struct digest *digest, const json_t *record)
+static void digest_part(void *context, const json_t *record)
 {
+	struct digest *digest = context;
 	struct digest_event *event = digest_event(digest, record);
 	size_t bucket = bucket_of(digest, record), i;
 	const json_t *rest = json_object_get(record, "rest");
@@ -599,13 +600,7 @@ static void digest_part(struct digest *digest, const json_t *record)
 
 static void digest_samples(struct digest *digest, const json_t *record)
 {
-	for (int ranges = 0; ranges < 2; ranges++) {
-		json_t *part = calls_part(record, ranges);
-
-		if (part)
-			digest_part(digest, part);
-		json_decref(part);
-	}
+	calls_each_part(record, digest_part, digest);
 }
 
 /* --- loads ------------------------------------------------------------------------------------ */

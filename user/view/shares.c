@@ -528,18 +528,16 @@ static void take_account(struct share_tables *shares, struct share_table *table,
 	table->rest_entries = count_sum(table->rest_entries, integer(rest, "entries"));
 }
 
-static void take_samples(struct share_tables *shares, const json_t *record)
+static void take_samples(void *context, const json_t *record)
 {
-	for (int ranges = 0; ranges < 2; ranges++) {
-		json_t *part = calls_part(record, ranges), *entry;
-		size_t i;
+	struct share_tables *shares = context;
+	json_t *entry;
+	size_t i;
 
-		if (part && integer(part, "part") <= 1)
-			take_account(shares, table_of(shares, part, calls_kind(part)), part);
-		json_array_foreach(json_object_get(part, "entries"), i, entry)
-			take_entry_of_record(shares, part, entry);
-		json_decref(part);
-	}
+	if (integer(record, "part") <= 1)
+		take_account(shares, table_of(shares, record, calls_kind(record)), record);
+	json_array_foreach(json_object_get(record, "entries"), i, entry)
+		take_entry_of_record(shares, record, entry);
 }
 
 static void take_start(struct share_tables *shares, const json_t *record)
@@ -565,7 +563,7 @@ void shares_take(struct share_tables *shares, const json_t *record)
 	else if (!strcmp(type, "frames"))
 		calls_define(&shares->calls, record);
 	else if (list_has(COMMANDS_OF_STACKS, type))
-		take_samples(shares, record);
+		calls_each_part(record, take_samples, shares);
 }
 
 /* --- refusals --------------------------------------------------------------------------------- */
