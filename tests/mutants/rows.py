@@ -439,8 +439,8 @@ MUTANTS = [
     ),
     Mutant(
         "verdict-of-the-first-alone",
-        "user/analyze/account.c", "nr, i) >= least)",
-        "nr, i) >= 1)",
+        "user/analyze/account.c", "shares[i].most >= least)",
+        "shares[i].most >= 1)",
         "pure/test_account.py::test_the_true_share_is_within_the_bounds_if_nothing_overlaps",
     ),
 

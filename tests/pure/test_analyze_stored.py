@@ -119,6 +119,22 @@ def test_of_several_intervals_of_an_analysis_the_mean_is_told(nhmtap, tmp_path):
     assert found["shares"]["stalled"]["share"] == pytest.approx(0.5) and found["duration_ns"] == 2 * 10 ** 9
 
 
+def test_a_verdict_of_several_intervals_keeps_what_is_not_measured_and_may_be_the_largest(nhmtap, tmp_path):
+    """What stalls may be the loads from DRAM alone, which nobody has counted: in each interval, and so in both."""
+    halves = [nhmtap("analyze", stream(tmp_path, name, COUNTS | {STALLED: stalled})).records
+              for name, stalled in (("a", 500), ("b", 700))]
+    path = tmp_path / "both"
+    records = [one | {"start_time": f"2026-01-01T00:00:0{half}Z", "duration_ns": 10 ** 9} for half in range(2) for one in halves[half][half:-1]]
+    path.write_text("".join(json.dumps(one | {"run_id": "1" * 32, "seq": seq}) + "\n" for seq, one in enumerate(records)))
+    verdicts = [analysis(nhmtap("analyze", file))["verdict"] for file in (tmp_path / "a", tmp_path / "b", path)]
+    for verdict in verdicts:
+        assert {"retiring", "dram_bound", "unexplained"} <= {one["name"] for one in verdict}
+    meanings = [{one["name"]: one.get("meaning") for one in verdict}["dram_bound"] for verdict in verdicts]
+    assert meanings[0] == meanings[2]
+    # A share that is measured can't be more than it was: loads from L2 take at most 0.24 of the cycles.
+    assert "l2_bound" not in {one["name"] for one in verdicts[2]}
+
+
 @pytest.mark.parametrize("limit, status", [("stalled<70%", 0), ("stalled<50%", 4), ("dram_bound<5%", 3)])
 def test_an_expectation_is_judged_by_stored_records(nhmtap, tmp_path, limit, status):
     result = nhmtap("analyze", "--expect", limit, stream(tmp_path, "a", COUNTS))

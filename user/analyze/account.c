@@ -248,25 +248,39 @@ static double potential(const struct account *account, const struct measured_sha
 	return 1;
 }
 
-/* No share is the largest one that can't be as much as another is at least. */
-static void judge(struct account *account, const struct measured_share *measured, size_t nr)
+size_t account_judge(const struct judged_share *shares, size_t nr, size_t *list)
 {
-	size_t first = NOWHERE;
+	size_t first = NOWHERE, found = 0;
 	double least = 0;
 
-	for (size_t i = 0; i < account->nr; i++) {
-		if (!account_is_leaf(account, i) || !account->list[i].there)
+	for (size_t i = 0; i < nr; i++) {
+		if (!shares[i].leaf || !shares[i].there)
 			continue;
-		least = fmax(least, account->list[i].low);
-		if (first == NOWHERE || account->list[i].share > account->list[first].share)
+		least = fmax(least, shares[i].low);
+		if (first == NOWHERE || shares[i].share > shares[first].share)
 			first = i;
 	}
 	if (first == NOWHERE)
-		return;
-	account->verdict[account->nr_verdict++] = first;
-	for (size_t i = 0; i < account->nr; i++)
-		if (i != first && account_is_leaf(account, i) && potential(account, measured, nr, i) >= least)
-			account->verdict[account->nr_verdict++] = i;
+		return 0;
+	list[found++] = first;
+	for (size_t i = 0; i < nr; i++)
+		if (i != first && shares[i].leaf && shares[i].most >= least)
+			list[found++] = i;
+	return found;
+}
+
+static void judge(struct account *account, const struct measured_share *measured, size_t nr)
+{
+	struct judged_share *shares = xcalloc(account->nr + 1, sizeof(*shares));
+
+	for (size_t i = 0; i < account->nr; i++) {
+		const struct accounted_share *share = &account->list[i];
+
+		shares[i] = (struct judged_share){account_is_leaf(account, i), share->there, share->share,
+						  share->low, potential(account, measured, nr, i)};
+	}
+	account->nr_verdict = account_judge(shares, account->nr, account->verdict);
+	free(shares);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */

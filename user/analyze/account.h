@@ -61,6 +61,18 @@ void account_make(struct account *account, const struct known_share *known, size
 		  const struct measured_share *measured);
 void account_release(struct account *account);
 
+/* What a verdict depends on. */
+struct judged_share {
+	bool leaf, there;
+	double share, low; /* if it is there */
+	double most;	   /* that it can be, also if it is not there */
+};
+
+/* Lists the largest share without parts, and then those that may be the largest: none that can't be as much
+ * as another is at least. `list` has room for all. Returns how many there are: 0 if no such share is there.
+ */
+size_t account_judge(const struct judged_share *shares, size_t nr, size_t *list);
+
 /* Whether a share has no parts, and is no other view of what shares have. */
 bool account_is_leaf(const struct account *account, size_t i);
 

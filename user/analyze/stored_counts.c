@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/account.h"
 #include "analyze/analysis_record.h"
 #include "base/array.h"
 #include "base/memory.h"
@@ -255,6 +256,28 @@ static void add_share(struct stored_row *row, const json_t *share, double weight
 	json_real_set(json_array_get(sums, 3), json_real_value(json_array_get(sums, 3)) + weight);
 }
 
+static json_t *named(const json_t *list, const char *name)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+		if (!strcmp(string(one, "name"), name))
+			return one;
+	return NULL;
+}
+
+/* Which shares may be the largest in any interval: what is nowhere measured is known by that alone. */
+static void keep_verdict(json_t *verdict, const json_t *earlier)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(earlier, i, one)
+		if (!named(verdict, string(one, "name")))
+			json_array_append(verdict, one);
+}
+
 static void take_analysis(struct stored_counts *stored, const json_t *record)
 {
 	struct stored_row *row = row_of(stored, record);
@@ -266,8 +289,11 @@ static void take_analysis(struct stored_counts *stored, const json_t *record)
 	if (row->analysis && integer(record, "part") > 1) {
 		json_array_extend(json_object_get(row->analysis, "shares"), shares);
 	} else {
-		json_decref(row->analysis);
+		json_t *earlier = row->analysis;
+
 		row->analysis = json_deep_copy(record);
+		keep_verdict(json_object_get(row->analysis, "verdict"), json_object_get(earlier, "verdict"));
+		json_decref(earlier);
 		row->intervals++;
 	}
 	json_array_foreach(shares, i, share)
@@ -299,7 +325,7 @@ static bool is_leaf(const json_t *shares, const json_t *share)
 	json_t *other;
 	size_t i;
 
-	if (json_object_get(share, "beside") || !json_object_get(share, "share"))
+	if (json_object_get(share, "beside"))
 		return false;
 	json_array_foreach(shares, i, other)
 		if (!strcmp(string(other, "parent"), string(share, "name")) &&
@@ -311,36 +337,44 @@ static bool is_leaf(const json_t *shares, const json_t *share)
 /* What a verdict has beside the name is the same in each interval. */
 static json_t *verdict_on(const json_t *share, const json_t *before)
 {
-	json_t *one;
-	size_t i;
+	json_t *one = named(before, string(share, "name"));
 
-	json_array_foreach(before, i, one)
-		if (!strcmp(string(one, "name"), string(share, "name")))
-			return json_copy(one);
-	return json_pack("{s:s}", "name", string(share, "name"));
+	return one ? json_copy(one) : json_pack("{s:s}", "name", string(share, "name"));
 }
 
-/* The largest share, and those that may be the largest by their bounds, as judge() in account.c. */
+/* The most that a share can be. One that no interval has can be all that it is part of, if an interval's
+ * verdict names it. In records of others, a share may be within itself. */
+static double potential(const json_t *shares, const json_t *share, const json_t *before)
+{
+	if (json_object_get(share, "share"))
+		return real_member(share, "high", 0);
+	if (!named(before, string(share, "name")))
+		return -INFINITY;
+	for (size_t n = json_array_size(shares); n && share; n--) {
+		share = named(shares, string(share, "parent"));
+		if (json_object_get(share, "share"))
+			return real_member(share, "high", 1);
+	}
+	return 1;
+}
+
 static json_t *judge(const json_t *shares, const json_t *before)
 {
-	const json_t *first = NULL;
+	size_t nr = json_array_size(shares), i, found;
+	struct judged_share *judged = xcalloc(nr + 1, sizeof(*judged));
+	size_t *verdict = xcalloc(nr + 1, sizeof(*verdict));
 	json_t *list = json_array(), *share;
-	double least = 0;
-	size_t i;
 
-	json_array_foreach(shares, i, share) {
-		if (!is_leaf(shares, share))
-			continue;
-		least = fmax(least, real_member(share, "low", 0));
-		if (!first || real_member(share, "share", 0) > real_member(first, "share", 0))
-			first = share;
-	}
-	if (first)
-		json_array_append_new(list, verdict_on(first, before));
 	json_array_foreach(shares, i, share)
-		if (first && share != first && is_leaf(shares, share) &&
-		    real_member(share, "high", 0) >= least)
-			json_array_append_new(list, verdict_on(share, before));
+		judged[i] =
+			(struct judged_share){is_leaf(shares, share), json_object_get(share, "share"),
+					      real_member(share, "share", 0), real_member(share, "low", 0),
+					      potential(shares, share, before)};
+	found = account_judge(judged, nr, verdict);
+	for (i = 0; i < found; i++)
+		json_array_append_new(list, verdict_on(json_array_get(shares, verdict[i]), before));
+	free(judged);
+	free(verdict);
 	return list;
 }
 
