@@ -2,6 +2,7 @@
 """A command in the guest as if it ran here: on the host's files, with its streams, signals and status."""
 import contextlib
 import fcntl
+import hashlib
 import io
 import os
 import pathlib
@@ -764,7 +765,7 @@ def test_a_link_leads_no_file_of_out_elsewhere(tmp_path, before):
             tar.addfile(link)
         tar.addfile(tarfile.TarInfo(f"layer/upper{kept}/link/file"))
     with pytest.raises(nehalem.Trouble, match="link leads out"):
-        here.write_back(sending(made), str(kept))
+        here.write_all_back(sending(made), [str(kept)])
     assert not list(elsewhere.iterdir())
 
 
@@ -787,8 +788,74 @@ def test_out_writes_no_more_than_the_machine_can_hold(tmp_path):
             link.type, link.linkname = tarfile.LNKTYPE, first.name
             tar.addfile(link)
     with pytest.raises(nehalem.Trouble, match=r"/file3: --out writes at most .*\(3 MiB\); the rest of this file, and what follows it, is missing"):
-        here.write_back(sending(made), str(tmp_path))
+        here.write_all_back(sending(made), [str(tmp_path)])
     assert sorted((p.name, p.stat().st_size) for p in tmp_path.iterdir()) == [*((f"file{n}", 1 << 20) for n in range(3)), ("file3", 0)]
+
+
+def archive_of(*files):
+    """Of empty or zero-filled files, by name and size."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, size in files:
+            member = tarfile.TarInfo(f"layer/upper{name}")
+            member.size = size
+            tar.addfile(member, io.BytesIO(bytes(size)))
+    return made
+
+
+def test_the_room_is_for_all_of_out_together(tmp_path):
+    guests = {str(tmp_path / name): sending(archive_of((tmp_path / name, 2 << 20))) for name in ("one", "two")}
+    guest = sending(io.BytesIO())
+    guest.fetch = lambda path, what: guests[path.removeprefix("/layer/upper")].fetch()
+    with pytest.raises(nehalem.Trouble, match=r"/two: --out writes at most .*\(3 MiB\)"):
+        here.write_all_back(guest, list(guests))
+    assert (tmp_path / "one").stat().st_size == 2 << 20
+
+
+def test_a_path_that_is_missing_keeps_no_other_one_from_being_written(tmp_path):
+    guest = sending(io.BytesIO())
+    archives = {f"/layer/upper{tmp_path}/there": tarfile.open(fileobj=io.BytesIO(archive_of((tmp_path / "there", 5)).getvalue()))}
+    guest.fetch = lambda path, what: archives.get(path)
+    with pytest.raises(nehalem.MissingFile, match="(?s)/first: the command left no such file.*/last: the command left no such file"):
+        here.write_all_back(guest, [str(tmp_path / name) for name in ("first", "there", "last")])
+    assert (tmp_path / "there").stat().st_size == 5
+
+
+def test_a_signal_while_files_are_brought_back_is_told_with_what_is_missing(tmp_path):
+    guest = sending(io.BytesIO())
+    guest.fetch = lambda *_, **__: nehalem.die_with(signal.SIGTERM, None)
+    with pytest.raises(here.Ended, match="SIGTERM: --out one was not written to its end; what follows it is missing") as ended:
+        here.write_all_back(guest, ["one", "two"])
+    assert ended.value.status == 128 + signal.SIGTERM
+
+
+def test_a_file_that_cannot_be_written_here_is_named_with_the_reason(tmp_path):
+    name = "n" * 300  # longer than file systems take
+    with pytest.raises(nehalem.Trouble, match=f"/{name} cannot be written here .File name too long.; the rest is missing"):
+        here.write_all_back(sending(archive_of((tmp_path / name, 1))), [str(tmp_path)])
+
+
+def test_out_keeps_holes_links_and_names_of_any_length(tmp_path):
+    """The files with holes are larger than the machine's memory. What a file has is found by reading it here."""
+    long = "/".join("n" * 60 for _ in range(4))
+    script = f"""
+        mkdir -p kept/{long}; cd kept; truncate -s 5G ends; echo x > both; echo y | dd of=both bs=1 seek=3G 2> /dev/null
+        truncate -s 6G both; ln both other; ln -s {long}/{long} link; echo z > {long}/file; ln {long}/file {long}/again
+        head -c 100000 /dev/urandom > plain; chmod 640 plain; sha256sum plain; touch empty; mkfifo fifo"""
+    result = subprocess.run([sys.executable, RUN, "--here", "--out", "kept", "--", "sh", "-c", script], cwd=tmp_path,
+                            capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    kept = tmp_path / "kept"
+    assert (result.returncode, result.stderr) == (0, f"machine: --out {kept}/fifo: it is a FIFO or a device, and stays in the machine\n")
+    sizes = {p.name: p.stat().st_size for p in kept.iterdir() if p.is_file()}
+    assert sizes == {"ends": 5 << 30, "both": 6 << 30, "other": 6 << 30, "plain": 100000, "empty": 0}
+    for name in ("both", "other"):
+        with open(kept / name, "rb") as f:
+            assert f.read(5) == b"x\n\0\0\0" and f.seek(3 << 30) and f.read(3) == b"y\n\0"
+    assert sum(p.lstat().st_blocks for p in kept.rglob("*")) * 512 < 1 << 20
+    assert os.readlink(kept / "link") == f"{long}/{long}"
+    assert [(kept / long / name).read_text() for name in ("file", "again")] == ["z\n"] * 2
+    assert (kept / "plain").stat().st_mode & 0o777 == 0o640
+    assert result.stdout.split()[0] == hashlib.sha256((kept / "plain").read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("to", ["missing", "folder", "itself"])
@@ -802,7 +869,7 @@ def test_a_link_that_leads_to_no_file_of_the_archive_is_named(tmp_path, to):
             member.type, member.linkname = kind, f"layer/upper{tmp_path}/{target}" if kind == tarfile.LNKTYPE else target
             tar.addfile(member)
     with pytest.raises(nehalem.Trouble, match="/file: the guest sent a link to what is no file of its archive"):
-        here.write_back(sending(made), str(tmp_path))
+        here.write_all_back(sending(made), [str(tmp_path)])
     assert (tmp_path / "file").read_text() == "old"
 
 
@@ -813,7 +880,7 @@ def test_a_fifo_or_device_stays_in_the_machine_and_is_named(tmp_path, capfd):
             member = tarfile.TarInfo(f"layer/upper{tmp_path}/{name}")
             member.type, member.devmajor, member.devminor = kind, 1, 3
             tar.addfile(member)
-    here.write_back(sending(made), str(tmp_path))
+    here.write_all_back(sending(made), [str(tmp_path)])
     assert os.listdir(tmp_path) == ["file"]
     said = "machine: --out {}/{}: it is a FIFO or a device, and stays in the machine\n"
     assert capfd.readouterr().err == "".join(said.format(tmp_path, name) for name in ("fifo", "null", "disk"))
@@ -828,9 +895,9 @@ def test_members_that_python_does_not_check_are_named(tmp_path, member):
         one.pax_headers = {name: value.replace("PLACE", f"layer/upper{tmp_path}")}
         tar.addfile(one)
     with pytest.raises(nehalem.Trouble, match=r"--out .*: what the guest sent is no archive \(.+\); the rest is missing"):
-        here.write_back(sending(made), str(tmp_path))
+        here.write_all_back(sending(made), [str(tmp_path)])
 
 
 def test_what_is_no_archive_is_named_with_what_is_missing(tmp_path):
     with pytest.raises(nehalem.Trouble, match=r"--out .*: what the guest sent is no archive \(.+\); the rest is missing"):
-        here.write_back(sending(io.BytesIO(b"x" * 2048)), str(tmp_path))
+        here.write_all_back(sending(io.BytesIO(b"x" * 2048)), [str(tmp_path)])

@@ -484,13 +484,30 @@ def clear(path):
         os.remove(path)
 
 
-def write_back(guest, path):
-    """Writes what the command changed at a path, or removed there, to the host. Whatever the guest sends, this is not
-    more than fits into its memory."""
+def write_all_back(guest, paths):
+    """Writes what the command changed at these paths, or removed there, to the host. Whatever the guest sends, this is
+    not more than fits into its memory. A path at which there is nothing keeps no other one from being written."""
+    room = Room(guest.machine.memory)
+    missing = []
+    for path in paths:
+        try:
+            write_back(guest, path, room)
+        except nehalem.MissingFile as error:
+            missing.append(str(error))
+        except SystemExit as end:  # of nehalem.die_with()
+            raise Ended(end.code - 128, f"{signal.Signals(end.code - 128).name}: --out {path} was not written to its end; what "
+                                        "follows it is missing") from None  # fmt: skip
+    if missing:
+        raise nehalem.MissingFile("\n".join(missing))
+
+
+def write_back(guest, path, room):
     try:
-        write_changes(guest, path)
+        write_changes(guest, path, room)
     except not_taken() as error:
         raise nehalem.Trouble(f"--out {path}: what the guest sent is no archive ({error}); the rest is missing") from None
+    except OSError as error:
+        raise nehalem.Trouble(f"--out {path}: {error.filename or 'it'} cannot be written here ({error.strerror}); the rest is missing") from None
 
 
 def not_taken():
@@ -500,7 +517,7 @@ def not_taken():
     return tarfile.TarError, ValueError, OverflowError
 
 
-def write_changes(guest, path):
+def write_changes(guest, path, room):
     path = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), os.path.basename(os.path.abspath(path)))
     own = any(path == o or path.startswith(o + "/") for o in OWN)
     layer = "" if own else "/layer/upper"
@@ -508,11 +525,10 @@ def write_changes(guest, path):
     tar = guest.fetch(layer + path, what=f"--out {path}")
     if not tar:
         if os.path.realpath(path) != path:  # a link that the command left as it was: it wrote where the link leads
-            write_back(guest, os.path.realpath(path))
+            write_back(guest, os.path.realpath(path), room)
         elif not os.path.lexists(path):
             raise nehalem.MissingFile(f"--out {path}: the command left no such file")
         return
-    room = Room(guest.machine.memory)
     prefix = (layer + path).strip("/")
     for member in tar.getmembers():
         rest = member.name.rstrip("/")[len(prefix):]
@@ -530,24 +546,37 @@ class Room:
         self.memory = memory
         self.left = memory << 20
 
-    def copy(self, source, to):
-        while part := source.read(1 << 20):
+    def copy(self, source, to, size):
+        """Copies so many bytes, or to the end."""
+        while size and (part := source.read(min(size, 1 << 20))):
+            size -= len(part)
             self.left -= len(part)
             if self.left < 0:
                 raise nehalem.Trouble(f"{to.name}: --out writes at most as much as the machine has memory ({self.memory} MiB); "
                                       "the rest of this file, and what follows it, is missing")  # fmt: skip
             to.write(part)
 
+    def copy_member(self, member, source, to):
+        """Its holes take no room here either."""
+        parts = [(0, member.size)] if member.sparse is None else member.sparse
+        if parts != sorted(parts):
+            raise ValueError("parts of a file are out of order")
+        for start, size in parts:
+            source.seek(start)
+            to.seek(start)
+            self.copy(source, to, size)
+        to.truncate(member.size)
 
-def content_of(tar, member, to):
-    """A hostile link may name nothing, a folder, or a link that leads to itself."""
+
+def with_content(tar, member, to):
+    """The member that a link is to. A hostile one may name nothing, a folder, or another link."""
     try:
-        content = tar.extractfile(member)
-    except (KeyError, RecursionError):
-        content = None
-    if not content:
+        found = tar.getmember(member.linkname) if member.islnk() else member
+    except KeyError:
+        found = None
+    if not found or not found.isreg():
         raise nehalem.Trouble(f"--out {to}: the guest sent a link to what is no file of its archive; the rest is missing")
-    return content
+    return found
 
 
 def write_member(tar, member, to, anew, room):
@@ -563,11 +592,12 @@ def write_member(tar, member, to, anew, room):
         clear(to)
         os.symlink(member.linkname, to)
     elif member.isreg() or member.islnk():
-        with content_of(tar, member, to) as f:
+        content = with_content(tar, member, to)
+        with tar.extractfile(content) as f:
             if os.path.islink(to) or not os.path.isfile(to):
                 clear(to)
             with open(to, "wb") as t:
-                room.copy(f, t)
+                room.copy_member(content, f, t)
         os.chmod(to, member.mode & 0o777)
     else:
         print(f"machine: --out {to}: it is a FIFO or a device, and stays in the machine", file=sys.stderr)

@@ -5,6 +5,7 @@
  *     here prepare MODULE...   once: loads the kernel's modules and finds the host's files
  *     here run                 runs the command that standard input describes (struct order)
  *     here replaced PATH       prints the folders below PATH that hide those of the host, each with a NUL
+ *     here send PATH...        prints an archive of what is at each PATH and below it, from / on, without files' holes
  *
  * It carries the command's streams itself, through the ports of src/nhm/nhm_ports.cc, and asks the
  * host for input and signals by PORT_EVENT: what arrives there is a word for its kind, a word
@@ -30,6 +31,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <termios.h>
@@ -591,6 +593,233 @@ static int print_if_replaced(const char *path, const struct stat *s, int kind, s
 	return 0;
 }
 
+/* ---------------------------------------------------------------- what --out brings back */
+
+/* Busybox's tar would send a file's holes, which take the guest no memory, as zeros. */
+enum { BLOCK = 512 };
+
+struct header {
+	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type, link[100], magic[8];
+	char user[32], group[32], major[8], minor[8], prefix[155], padding[12];
+};
+
+/* Files of several links that were sent, by their first name. */
+static struct sent {
+	dev_t dev;
+	ino_t ino;
+	char *name;
+} *sent;
+static size_t nr_sent;
+
+static void put_padding(off_t length)
+{
+	static const char zeros[BLOCK];
+
+	fwrite(zeros, (BLOCK - length % BLOCK) % BLOCK, 1, stdout);
+}
+
+/* A number that has no room is in the extended header in front. */
+static void put_octal(char *at, size_t room, unsigned long long value)
+{
+	unsigned long long most = (1ull << 3 * (room - 1)) - 1;
+
+	for (at[--room] = '\0'; room; value >>= 3)
+		at[--room] = '0' + (value <= most ? value & 7 : 0);
+}
+
+static void put_header(const char *name, char type, off_t size, const struct stat *s, const char *link)
+{
+	struct header h = {.type = type, .magic = "ustar\00000"};
+	unsigned sum = 0;
+
+	memcpy(h.name, name, strnlen(name, sizeof(h.name)));
+	memcpy(h.link, link, strnlen(link, sizeof(h.link)));
+	put_octal(h.mode, sizeof(h.mode), s->st_mode & 07777);
+	put_octal(h.uid, sizeof(h.uid), s->st_uid);
+	put_octal(h.gid, sizeof(h.gid), s->st_gid);
+	put_octal(h.size, sizeof(h.size), size);
+	put_octal(h.mtime, sizeof(h.mtime), s->st_mtime);
+	put_octal(h.major, sizeof(h.major), major(s->st_rdev));
+	put_octal(h.minor, sizeof(h.minor), minor(s->st_rdev));
+	memset(h.sum, ' ', sizeof(h.sum));
+	for (size_t k = 0; k < sizeof(h); k++)
+		sum += ((const unsigned char *)&h)[k];
+	snprintf(h.sum, sizeof(h.sum), "%06o", sum);
+	fwrite(&h, sizeof(h), 1, stdout);
+}
+
+/* A line of an extended header begins with its own length. */
+static void put_line(FILE *to, const char *key, const char *value)
+{
+	int rest = strlen(key) + strlen(value) + 3, length = rest + 1;
+
+	while (length < rest + snprintf(NULL, 0, "%d", length))
+		length++;
+	fprintf(to, "%d %s=%s\n", length, key, value);
+}
+
+static void put_size(FILE *to, const char *key, off_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	put_line(to, key, text);
+}
+
+/* What ustar has no room for, and of a file with holes that a map is in front of its data. */
+static void put_extended(const char *name, const char *link, off_t size, const struct stat *s, int has_holes)
+{
+	char *lines;
+	size_t length;
+	FILE *f = open_memstream(&lines, &length);
+
+	if (has_holes) {
+		put_line(f, "GNU.sparse.major", "1");
+		put_line(f, "GNU.sparse.minor", "0");
+		put_line(f, "GNU.sparse.name", name);
+		put_size(f, "GNU.sparse.realsize", s->st_size);
+	} else if (strlen(name) > sizeof(((struct header *)0)->name)) {
+		put_line(f, "path", name);
+	}
+	if (strlen(link) > sizeof(((struct header *)0)->link))
+		put_line(f, "linkpath", link);
+	if (size >= 1ll << 33)
+		put_size(f, "size", size);
+	fclose(f);
+	if (length) {
+		put_header("extended", 'x', length, &(struct stat){.st_mode = 0600}, "");
+		fwrite(lines, length, 1, stdout);
+		put_padding(length);
+	}
+	free(lines);
+}
+
+/* Of a file that became shorter meanwhile, zeros. */
+static void put_bytes(int fd, off_t from, off_t length)
+{
+	while (length) {
+		size_t most = length < BUFFER ? length : BUFFER;
+		ssize_t n = pread(fd, buffer, most, from);
+
+		if (n <= 0)
+			memset(buffer, 0, n = most);
+		fwrite(buffer, n, 1, stdout);
+		from += n;
+		length -= n;
+	}
+}
+
+/* The map of a file's data, as version 1.0 of GNU's sparse files has it: how many parts, where each begins and its
+ * length, in lines. */
+static char *map_of(int fd, off_t size, size_t *length, off_t *data)
+{
+	char *lines, *map;
+	size_t nr = 0, bytes;
+	FILE *f = open_memstream(&lines, &bytes);
+
+	*data = 0;
+	for (off_t from = 0, to; (from = lseek(fd, from, SEEK_DATA)) >= 0 && from < size; from = to) {
+		to = lseek(fd, from, SEEK_HOLE);
+		to = to < from || to > size ? size : to;
+		fprintf(f, "%lld\n%lld\n", (long long)from, (long long)(to - from));
+		*data += to - from;
+		nr++;
+	}
+	fclose(f);
+	*length = asprintf(&map, "%zu\n%s", nr, lines);
+	free(lines);
+	return map;
+}
+
+static void put_sparse(int fd, const char *name, const struct stat *s)
+{
+	size_t length, padded;
+	off_t data, from, bytes;
+	char *map = map_of(fd, s->st_size, &length, &data), *at = map;
+
+	padded = (length + BLOCK - 1) / BLOCK * BLOCK;
+	put_extended(name, "", padded + data, s, 1);
+	put_header(name, '0', padded + data, s, "");
+	fwrite(map, length, 1, stdout);
+	put_padding(length);
+	for (size_t nr = strtoull(at, &at, 10); nr; nr--) {
+		from = strtoll(at, &at, 10);
+		bytes = strtoll(at, &at, 10);
+		put_bytes(fd, from, bytes);
+	}
+	put_padding(data);
+	free(map);
+}
+
+static void put_file(const char *path, const char *name, const struct stat *s)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (s->st_blocks * BLOCK < s->st_size) {
+		put_sparse(fd, name, s);
+	} else {
+		put_extended(name, "", s->st_size, s, 0);
+		put_header(name, '0', s->st_size, s, "");
+		put_bytes(fd, 0, s->st_size);
+		put_padding(s->st_size);
+	}
+	close(fd);
+}
+
+/* The name by which a file was sent already, or NULL. */
+static const char *name_of_sent(const char *name, const struct stat *s)
+{
+	for (size_t k = 0; k < nr_sent; k++)
+		if (sent[k].dev == s->st_dev && sent[k].ino == s->st_ino)
+			return sent[k].name;
+	sent = realloc(sent, (nr_sent + 1) * sizeof(*sent));
+	sent[nr_sent++] = (struct sent){s->st_dev, s->st_ino, strdup(name)};
+	return NULL;
+}
+
+static int send_one(const char *path, const struct stat *s, int kind, struct FTW *where)
+{
+	static const struct {
+		mode_t mode;
+		char type;
+	} types[] = {{S_IFDIR, '5'}, {S_IFLNK, '2'}, {S_IFCHR, '3'}, {S_IFBLK, '4'}, {S_IFIFO, '6'}};
+	const char *name = path, *first = NULL;
+	char link[4096] = "";
+
+	(void)where;
+	if (kind == FTW_NS)
+		return 0;
+	if (S_ISREG(s->st_mode) && s->st_nlink > 1)
+		first = name_of_sent(name, s);
+	if (S_ISREG(s->st_mode) && !first) {
+		put_file(path, name, s);
+		return 0;
+	}
+	if (S_ISLNK(s->st_mode) && readlink(path, link, sizeof(link) - 1) < 0)
+		return 0;
+	for (size_t k = 0; !first && k < sizeof(types) / sizeof(*types); k++)
+		if ((s->st_mode & S_IFMT) == types[k].mode) {
+			put_extended(name, link, 0, s, 0);
+			put_header(name, types[k].type, 0, s, link);
+		}
+	if (first) {
+		put_extended(name, first, 0, s, 0);
+		put_header(name, '1', 0, s, first);
+	}
+	return 0;
+}
+
+/* The archive is empty if nothing is there. */
+static int send_files(char **paths)
+{
+	static const char end[2 * BLOCK];
+
+	for (; *paths && !chdir("/"); paths++)
+		nftw(*paths, send_one, 32, FTW_PHYS);
+	fwrite(end, sizeof(end), 1, stdout);
+	return fflush(stdout) != 0;
+}
+
 static struct order *read_order(void)
 {
 	struct stat s;
@@ -616,6 +845,8 @@ int main(int argc, char **argv)
 		return prepare(argv + 2);
 	if (argc > 2 && !strcmp(argv[1], "replaced"))
 		return nftw(argv[2], print_if_replaced, 32, FTW_PHYS) != 0;
+	if (argc > 2 && !strcmp(argv[1], "send"))
+		return send_files(argv + 2);
 	if (iopl(3) || !(o = read_order()))
 		return complain("the order");
 	if (set_up(o))
