@@ -270,6 +270,22 @@ def test_of_guests_only_the_hosts_switch_is_not_known(fields):
 # --- counters, errata, disagreements --------------------------------------------------------------
 
 
+@pytest.mark.parametrize("text, verdict", [
+    # Table A-1 of the SDM has L1D.REPL on counters 0 and 1 alone; PEBS takes BR_INST_RETIRED, and not 0x51.
+    ("L1D.REPL", "Counts on general counters 0, 1; samples come some instructions late, precise ones (:pp) are "
+     "refused. Errata, below: AAK100, AAP53."),
+    ("INST_RETIRED.ANY", "Counts on fixed counter 0 or general counters 0, 1, 2, 3; samples come some instructions "
+     "late, with :pp they name the one that counted. Errata, below: AAK100, AAP53."),
+    ("MEM_LOAD_RETIRED.LLC_MISS:p", "Counts on general counters 0, 1, 2, 3; samples name the next instruction. "
+     "Errata, below: AAK100, AAP53."),
+    ("MEM_LOAD_RETIRED.LLC_MISS:pp", "samples name the instruction itself."),
+    ("branch-misses", "Errata, below: AAJ80, AAK100, AAP53."),
+])
+def test_a_table_begins_with_what_the_event_is_good_for(nhmtap, text, verdict):
+    result = nhmtap("explain", EP, "--format", "table", text)
+    assert verdict in " ".join(result.out.split("perf_event_attr", 1)[0].split())
+
+
 @pytest.mark.parametrize("text, general, by_table", [
     ("L1D.REPL", [0, 1], [0, 1]), ("UOPS_ISSUED.ANY", [0, 1, 2, 3], [0, 1, 2, 3]),
     # perfmon puts these on one counter, the kernel on any

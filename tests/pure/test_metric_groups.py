@@ -2,6 +2,7 @@
 """Metrics by name: which events they count, and which of these at the same time. By the guide
 (section 3.1), there are four general counters, of which only the first two count L1D events, and
 three fixed ones."""
+import fnmatch
 import json
 import os
 
@@ -121,6 +122,24 @@ def test_the_cpus_own_metric_goes_before_a_generic_one_of_its_name(groups, expla
     assert groups("ipc", on=WITHOUT_PMU) == [["instructions", "cycles"]]
 
 
+# ---- patterns ----
+
+@pytest.mark.parametrize("pattern, modifiers", [("l2_*", ""), ("L[12]d_*", ""), ("branch_*", ":u"), ("*", "")])
+def test_a_pattern_is_all_metrics_that_it_fits(groups, pattern, modifiers):
+    fits = [name + modifiers for name in NEHALEM_METRICS + [n for n in GENERIC_METRICS if n not in NEHALEM_METRICS]
+            if fnmatch.fnmatchcase(name, pattern.lower())]
+    assert len(fits) > 1 and groups(pattern + modifiers) == groups(",".join(fits))
+
+
+def test_a_pattern_leaves_out_metrics_whose_events_the_machine_lacks(groups):
+    assert groups("*_per_second", on=WITHOUT_PMU) == [
+        ["page-faults", "task-clock", "context-switches", "cpu-migrations"]]
+
+
+def test_what_a_pattern_fits_and_is_named_as_well_is_counted_once(groups):
+    assert groups("ipc,ip*") == groups("ipc")
+
+
 # ---- refusals ----
 
 def test_an_unknown_metric_names_the_nearest(refusal):
@@ -133,9 +152,14 @@ def test_a_metric_that_is_like_no_other_is_refused_all_the_same(refusal):
     assert status == 1 and "there is no metric of this name" in err and "nhmtap list" in err
 
 
-def test_a_pattern_is_refused_with_what_lists_those_that_fit(refusal):
-    status, err = refusal("ipc*")
-    assert status == 1 and "named one by one" in err and "nhmtap list 'ipc*'" in err
+def test_a_pattern_that_fits_no_metric_is_refused(refusal):
+    status, err = refusal("zz*")
+    assert status == 1 and "metric 'zz*'" in err and "fits no metric" in err and "nhmtap list" in err
+
+
+def test_a_pattern_whose_metrics_all_lack_their_events_says_why(refusal):
+    status, err = refusal("branch_*", on=WITHOUT_PMU)
+    assert status == 2 and "metric 'branch_*'" in err and "lacks the events" in err
 
 
 def test_a_metric_of_another_cpu_says_whose_it_is(refusal):

@@ -75,6 +75,19 @@ def test_weights_are_periods_not_samples():
     assert [row[:2] for row in rows(text_of(*stream(profile(one, other))))] == [["1", "90.0%"], ["9", "10.0%"]]
 
 
+@pytest.mark.parametrize("name, attr, by, said", [
+    ("branch-misses:u", {"type": 0}, ["line"], "nhmtap branch --by line"), ("LLC-loads", {"type": 3}, ["ip"], "nhmtap mem --by line"),
+    ("L1D.REPL", {"type": 4}, ["comm", "line"], "with :pp"), ("branch-misses", {"type": 0}, ["symbol"], ""),
+    ("r2c4:pp", {"type": 4, "precise_ip": 2}, ["line"], ""), ("page-faults", {"type": 1}, ["line"], "")])
+def test_lines_of_samples_that_come_late_are_told_with_what_names_the_right_ones(name, attr, by, said):
+    """Events of the processor's counters interrupt it some instructions later, unless they are precise."""
+    start, *rest = stream(profile(*entries(all=2)))
+    told = [line for line in show(text_of({**start, "by": by, "events": [{"name": name, "attr": attr}]}, *rest)).stdout.splitlines()
+            if "instructions behind" in line]
+    assert len(told) == bool(said)
+    assert not said or told[0].startswith(f"# {name}: ") and said in told[0]
+
+
 def test_rows_are_grouped_and_sorted_as_asked():
     text = text_of(*stream(profile(*entries(b=10, a=20), {"comm": "x", "samples": 70, "period": 700, "code": code("a")})))
     assert [(row[0], row[-1]) for row in rows(text, "--by", "symbol")] == [("90", "a"), ("10", "b")]

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "output/table.h"
 
 #define INDENT 4
@@ -204,6 +205,59 @@ static void scope_row(struct text *text, const json_t *event)
 	text_wrap(text, 2, words);
 }
 
+/* --- the answer in short ---------------------------------------------------------------------- */
+
+static void add_counters(struct text *words, const json_t *counters)
+{
+	const json_t *general = json_object_get(counters, "general");
+	bool fixed = json_object_get(counters, "fixed");
+
+	text_add(words, "Counts on ");
+	if (fixed)
+		text_add(words, "fixed counter %lld%s", integer(counters, "fixed"),
+			 json_array_size(general) ? " or " : "");
+	if (json_array_size(general)) {
+		text_add(words, "general counter%s ", json_array_size(general) > 1 ? "s" : "");
+		join(words, general);
+	}
+}
+
+static void add_precision(struct text *words, const json_t *precise)
+{
+	static const char *const sampled[] = {
+		"samples come some instructions late",
+		"samples name the next instruction",
+		"samples name the instruction itself",
+	};
+	size_t level = integer(precise, "level");
+	const json_t *accepted = json_object_get(precise, "accepted");
+
+	if (level < ARRAY_SIZE(sampled))
+		text_add(words, "; %s", sampled[level]);
+	if (!level && accepted)
+		text_add(words, json_is_true(accepted) ? ", with :pp they name the one that counted"
+						       : ", precise ones (:pp) are refused");
+}
+
+static void verdict_rows(struct text *text, const json_t *record)
+{
+	const json_t *errata = json_object_get(record, "errata");
+	struct text words = {0};
+	json_t *erratum;
+	size_t i;
+
+	add_counters(&words, json_object_get(record, "counters"));
+	add_precision(&words, json_object_get(record, "precise"));
+	text_add(&words, ".");
+	json_array_foreach(errata, i, erratum)
+		text_add(&words, "%s%s", i ? ", " : " Errata, below: ", string(erratum, "name"));
+	if (json_array_size(errata))
+		text_add(&words, ".");
+	text_add(text, "  ");
+	text_wrap(text, 2, words.bytes);
+	free(words.bytes);
+}
+
 static void event_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *event = json_object_get(record, "event");
@@ -218,6 +272,8 @@ static void event_table(struct text *text, const struct stream *stream, const js
 		text_wrap(text, 2, string(event, "note"));
 	}
 	scope_row(text, event);
+	if (json_object_get(record, "encoding"))
+		verdict_rows(text, record);
 	attr_rows(text, event);
 	if (json_object_get(record, "encoding")) {
 		encoding_rows(text, json_object_get(record, "encoding"));

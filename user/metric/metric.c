@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "metric/metric.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "base/note.h"
+#include "event/encoding.h"
 #include "metric/groups.h"
 #include "tables/names.h"
 
@@ -46,10 +50,6 @@ static int refuse_unknown(const struct host *host, const char *name, struct refu
 	char near[400];
 
 	refuse(refusal, STATUS_USAGE, "metric '%s'", name);
-	if (strpbrk(name, "*?[")) {
-		because(refusal, "metrics are named one by one");
-		return instead(refusal, "nhmtap list '%.80s' shows those that a pattern fits", name);
-	}
 	because(refusal, "there is no metric of this name%s", host->events ? "" : " here");
 	if (metric_nearest(host, name, near, sizeof(near)))
 		return instead(refusal, "did you mean %s?", near);
@@ -121,6 +121,13 @@ static int add_inputs(struct metric *metric, struct groups *groups, struct host 
 	return metric->group < 0 ? of_metric(metric->known, refusal) : 0;
 }
 
+static void release(struct metric *metric)
+{
+	formula_release(&metric->formula);
+	free(metric->name);
+	free(metric->events);
+}
+
 static void append(struct metrics *metrics, const struct metric *metric)
 {
 	*xappend(metrics->list, metrics->nr) = *metric;
@@ -150,6 +157,91 @@ static int add_metric(struct metrics *metrics, char *name, struct groups *groups
 	return add_inputs(&metrics->list[metrics->nr - 1], groups, host, refusal);
 }
 
+/* --- patterns --------------------------------------------------------------------------------- */
+
+static bool is_there(const struct event *event, struct host *host)
+{
+	__u32 type = event->attr.type;
+	const struct generic_event *generic = generic_event_of(type, event->attr.config);
+
+	if (type != PERF_TYPE_HARDWARE && type != PERF_TYPE_HW_CACHE && type != PERF_TYPE_RAW)
+		return true;
+	return host_core_pmu(host) && !(generic && generic_missing(host, generic) >= 0);
+}
+
+/* Whether this machine has an event, which may also be missing in its tables. */
+static bool has_event(const char *name, struct host *host)
+{
+	struct events events = {0};
+	struct refusal refusal;
+	bool has = !events_parse(name, host, &events, &refusal);
+
+	for (size_t i = 0; has && i < events.nr; i++)
+		has = is_there(&events.list[i], host);
+	events_release(&events);
+	return has;
+}
+
+static bool has_events(const struct known_metric *known, struct host *host)
+{
+	struct formula formula;
+	char why[128];
+	bool has = true;
+
+	if (formula_parse(&formula, known->formula, why, sizeof(why)))
+		return false;
+	for (size_t i = 0; has && i < formula.nr_inputs; i++)
+		has = is_duration(formula.inputs[i]) || has_event(formula.inputs[i], host);
+	formula_release(&formula);
+	return has;
+}
+
+static int refuse_pattern(const struct host *host, const char *pattern, size_t nr_lacking,
+			  struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "metric '%s'", pattern);
+	if (!nr_lacking) {
+		because(refusal, "the pattern fits no metric%s", host->events ? "" : " here");
+		return instead(refusal, "see nhmtap list");
+	}
+	refusal->status = STATUS_REFUSED;
+	because(refusal, "this machine lacks the events of all metrics that it fits");
+	return instead(refusal, "nhmtap list '%.80s' shows them", pattern);
+}
+
+/* Adds the metrics that a pattern fits and that this machine has the events of. There must be one. */
+static int add_pattern(struct metrics *metrics, char *pattern, struct groups *groups, struct host *host,
+		       struct refusal *refusal)
+{
+	const struct cpu_events *cpu = host->events;
+	const struct known_metric *lists[] = {cpu ? cpu->metrics : NULL, host->tables.metrics};
+	const size_t sizes[] = {cpu ? cpu->nr_metrics : 0, host->tables.nr_metrics};
+	const char *modifiers = strchrnul(pattern, ':');
+	char *plain = xasprintf("%.*s", (int)(modifiers - pattern), pattern);
+	size_t nr_there = 0, nr_lacking = 0;
+	int err = 0;
+
+	for (size_t l = 0; l < ARRAY_SIZE(lists); l++)
+		for (size_t i = 0; !err && i < sizes[l]; i++) {
+			char *name;
+
+			if (fnmatch(plain, lists[l][i].name, FNM_CASEFOLD))
+				continue;
+			if (!has_events(&lists[l][i], host)) {
+				nr_lacking++;
+				note("metric %s is left out: this machine lacks an event of it",
+				     lists[l][i].name);
+				continue;
+			}
+			nr_there++;
+			name = xasprintf("%s%s", lists[l][i].name, modifiers);
+			err = add_metric(metrics, name, groups, host, refusal);
+			free(name);
+		}
+	free(plain);
+	return err || nr_there ? err : refuse_pattern(host, pattern, nr_lacking, refusal);
+}
+
 static int add_metrics(struct metrics *metrics, const char *names, struct groups *groups, struct host *host,
 		       struct refusal *refusal)
 {
@@ -159,7 +251,7 @@ static int add_metrics(struct metrics *metrics, const char *names, struct groups
 	for (const char *at = NULL; !err && (at = list_next(names, at, &length));) {
 		char *name = xasprintf("%.*s", (int)length, at);
 
-		err = add_metric(metrics, name, groups, host, refusal);
+		err = (strpbrk(name, "*?[") ? add_pattern : add_metric)(metrics, name, groups, host, refusal);
 		free(name);
 	}
 	return err;
@@ -219,13 +311,6 @@ static bool bind(struct metric *metric, const struct events *events)
 			metric->explains = metric->events[i];
 	}
 	return metric->explains != NO_EVENT;
-}
-
-static void release(struct metric *metric)
-{
-	formula_release(&metric->formula);
-	free(metric->name);
-	free(metric->events);
 }
 
 static void explain(struct metrics *metrics, const struct known_metric *known, const struct events *events)

@@ -38,8 +38,10 @@ bool metric_nearest(const struct host *host, const char *name, char *near, size_
 /*
  * Plans these metrics (names separated by ','): appends their events to `events`, in as few groups as fit the
  * counters, where a metric joins the first group that has room for it. A name may have modifiers, as events
- * do: they apply to those of its events that have none in the formula. Fills `metrics`, which own their lists
- * up to metrics_release(). Returns 0, or -1 with the refusal; `metrics` must be released in either case.
+ * do: they apply to those of its events that have none in the formula. A pattern (fnmatch(3), ignoring case)
+ * stands for all metrics that it fits and whose events the machine has; it is refused if that is none. Fills
+ * `metrics`, which own their lists up to metrics_release(). Returns 0, or -1 with the refusal; `metrics` must
+ * be released in either case.
  */
 int metrics_plan(struct metrics *metrics, const char *names, struct host *host, struct events *events,
 		 struct refusal *refusal);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/remarks.h"
 
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,4 +142,49 @@ static void add_line(void *to, const struct remark *remark)
 void lines_of_status(struct text *text, const json_t *record)
 {
 	remarks_of_status(record, add_line, text);
+}
+
+/* Commands that name the instruction where the processor samples an event some instructions late. */
+static const char *const instead_of[][2] = {
+	{"branch-misses", "nhmtap branch --by line --sort mispredicted names it"},
+	{"cache-misses", "nhmtap mem --by line names loads that wait"},
+	{"LLC-load-misses", "nhmtap mem --by line names loads that wait"},
+	{"LLC-loads", "nhmtap mem --by line names loads that wait"},
+};
+
+static const char *instead_of_event(const char *event)
+{
+	size_t length = strcspn(event, ":");
+
+	for (size_t i = 0; i < ARRAY_SIZE(instead_of); i++)
+		if (!strncmp(event, instead_of[i][0], length) && !instead_of[i][0][length])
+			return instead_of[i][1];
+	return "with :pp it is that one, where nhmtap explain says that the event takes it";
+}
+
+/* Clocks and the kernel's own events come where they happen. */
+static bool comes_late(const json_t *attr)
+{
+	json_int_t type = integer(attr, "type");
+
+	return attr && !integer(attr, "precise_ip") &&
+	       (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW);
+}
+
+void lines_of_lateness(struct text *text, const json_t *start)
+{
+	const json_t *by = json_object_get(start, "by");
+	json_t *event;
+	size_t i;
+
+	if (!has_text(by, "line") && !has_text(by, "ip") && !json_object_get(start, "annotate"))
+		return;
+	json_array_foreach(json_object_get(start, "events"), i, event) {
+		const char *name = string(event, "name");
+
+		if (comes_late(json_object_get(event, "attr")))
+			text_add(text,
+				 "# %s: its samples are some instructions behind the one that counted; %s\n",
+				 name, instead_of_event(name));
+	}
 }

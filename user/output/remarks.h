@@ -24,3 +24,7 @@ void remarks_of(const json_t *record, remark_fn take, void *to);
 
 /* Adds a line for each remark on the status, as tables have them. */
 void lines_of_status(struct text *text, const json_t *record);
+
+/* Adds a line for each event of a start record whose samples the processor takes some instructions late, if
+ * they are shown by line or address: what names the right one instead. */
+void lines_of_lateness(struct text *text, const json_t *start);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "output/hints.h"
 #include "output/output.h"
+#include "output/remarks.h"
 #include "output/rows.h"
 #include "output/table.h"
 #include "output/text.h"
@@ -53,6 +54,7 @@ static void start_table(struct text *text, const struct stream *stream, const js
 		add_emulated(text, emulated);
 	if (*why)
 		text_add(text, "# %s\n", why);
+	lines_of_lateness(text, record);
 	if (stream->verbose && json_object_get(record, "events"))
 		add_placement(text, json_object_get(record, "events"));
 }

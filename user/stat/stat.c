@@ -495,7 +495,7 @@ static const struct activity_type type = {choose};
 
 static const struct option_row rows[] = {
 	{'M', "metrics", "METRICS", OPTION_LIST, COMMON(metrics), .values = VALUES_METRICS,
-	 .help = "metrics to derive from counts: ipc, page_faults_per_second, …"},
+	 .help = "metrics to derive from counts, or patterns: ipc, page_faults_per_second, 'l2_*', …"},
 	{'r', "repeat", "N", OPTION_NUMBER, COMMON(repeats), .least = 1, .most = 1000000, .line_only = true,
 	 .help = "run COMMAND N times in sequence; mean and variance at the end"},
 	{0, "expect", "EXPR", OPTION_TEXTS, OWN(struct stat_options, expect),

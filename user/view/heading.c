@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "output/member.h"
+#include "output/remarks.h"
 #include "output/rows.h"
 
 #define WARNINGS_MOST 8
@@ -84,6 +85,7 @@ static void add_start(struct text *text, const json_t *start)
 	if (emulated)
 		text_add(text, "# emulated machine (%s, version %s): cycles and latencies are a model's\n",
 			 string(emulated, "model"), string(emulated, "version"));
+	lines_of_lateness(text, start);
 }
 
 void heading_print(const struct heading_of_stream *heading, struct text *text)
