@@ -23,7 +23,8 @@
 
 /* What one occurrence costs, in cycles, as measured. */
 struct cost_range {
-	double samples; /* 0: it was not measured */
+	double samples;	  /* 0: it was not measured */
+	double throttled; /* how often the kernel paused what sampled them */
 	double low, usual, high;
 };
 

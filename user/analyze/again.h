@@ -20,6 +20,11 @@ json_t *again_run(struct activity *activity, const struct arguments *command, ch
 json_t *again_sample(struct activity *activity, struct arguments *command, double occurrences, double wanted,
 		     char *why, size_t size);
 
+/* What people are told of a run that the kernel paused so often, a long long. */
+#define PAUSED                                                                                               \
+	"less than its part is told of what occurs densely: the kernel paused the sampling %lld times, "     \
+	"because it sampled too often"
+
 /* Returns the sum of a member of `samples` over a run's records: "aggregated"; "throttled", which says how
  * often the kernel paused the sampling. */
 json_int_t again_sum(const json_t *records, const char *member);

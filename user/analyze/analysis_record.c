@@ -31,6 +31,8 @@ static json_t *cost_value(const struct accounted_share *share)
 		json_object_set_new(value, "source",
 				    json_string("measured in this run by the latency of loads"));
 		json_object_set_new(value, "samples", json_integer(cost->samples));
+		if (cost->throttled)
+			json_object_set_new(value, "throttled", json_integer(cost->throttled));
 	} else {
 		put_text(value, "source", share->known->source);
 	}

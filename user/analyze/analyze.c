@@ -10,6 +10,7 @@
 #include "activity/missing.h"
 #include "activity/start.h"
 #include "activity/tally.h"
+#include "analyze/again.h"
 #include "analyze/analysis_record.h"
 #include "analyze/loads.h"
 #include "analyze/stored.h"
@@ -399,6 +400,17 @@ static void take_out(struct cost_range *cost, const struct account *account, con
 	cost->usual = fmax(cost->low, cost->usual - usual / loads);
 }
 
+/* Where the kernel paused the sampling, loads that come densely are missing among the samples, and theirs may
+ * be another cost: the bounds have the table's range, too. */
+static void allow_for_pauses(struct cost_range *cost, const struct known_share *known, double paused)
+{
+	cost->throttled = paused;
+	if (!paused)
+		return;
+	cost->low = fmin(cost->low, known->cost_low);
+	cost->high = fmax(cost->high, known->cost_high);
+}
+
 /* Measures what loads cost, if that can matter, and makes the account anew. Returns the samples, a new
  * reference; NULL: none. */
 static json_t *measure_costs(struct activity *activity, const struct measured_run *counted,
@@ -413,9 +425,12 @@ static json_t *measure_costs(struct activity *activity, const struct measured_ru
 	records = loads_sample(activity, loads, where_samples(counted->whole));
 	for (size_t i = 0; records && i < tree->nr_shares; i++)
 		if (tree->shares[i].sources &&
-		    loads_cost(records, tree->shares[i].sources, &measured[i].cost))
+		    loads_cost(records, tree->shares[i].sources, &measured[i].cost)) {
 			take_out(&measured[i].cost, account, &tree->shares[i], measured[i].value,
 				 loads / counted->whole);
+			allow_for_pauses(&measured[i].cost, &tree->shares[i],
+					 again_sum(records, "throttled"));
+		}
 	account_release(account);
 	account_make(account, tree->shares, tree->nr_shares, measured);
 	return records;

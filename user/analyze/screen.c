@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/again.h"
 #include "analyze/measure.h"
 #include "output/rows.h"
 #include "output/table.h"
@@ -241,6 +242,12 @@ static void add_data(struct text *text, const json_t *share)
 	if (json_object_get(cost, "samples"))
 		text_add(text, "  a load costs %.0f cycles, by %lld samples\n", real_of(cost, "usual"),
 			 (long long)integer(cost, "samples"));
+	if (integer(cost, "throttled"))
+		text_add(text,
+			 "  loads that come densely are missing among them: the kernel paused the sampling "
+			 "%lld "
+			 "times, because it sampled too often\n",
+			 (long long)integer(cost, "throttled"));
 	if (has_names(objects)) {
 		json_array_foreach(objects, i, object)
 			add_object(text, object);
@@ -266,10 +273,7 @@ static void add_where(struct text *text, const json_t *shares)
 		if (*string(sampled, "why"))
 			text_add(text, "  not found: %s\n", string(sampled, "why"));
 		if (integer(sampled, "throttled"))
-			text_add(text,
-				 "  less than its part is told of what occurs densely: the kernel paused the "
-				 "sampling %lld times, because it sampled too often\n",
-				 (long long)integer(sampled, "throttled"));
+			text_add(text, "  " PAUSED "\n", (long long)integer(sampled, "throttled"));
 		json_array_foreach(json_object_get(share, "where"), p, place)
 			add_place(text, place);
 		if (*string(sampled, "unannotated"))

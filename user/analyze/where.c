@@ -152,6 +152,20 @@ static void put_places(json_t *share, json_t *sampled, const json_t *records, co
 		json_object_set_new(sampled, "why", json_string("no sample was of it"));
 }
 
+/* Says in an annotation that the kernel paused the sampling. */
+static void put_pauses(json_t *annotation, json_int_t paused)
+{
+	json_t *why = json_object_get(annotation, "why");
+
+	if (!paused)
+		return;
+	if (!why) {
+		why = json_array();
+		json_object_set_new(annotation, "why", why);
+	}
+	json_array_append_new(why, json_sprintf(PAUSED, (long long)paused));
+}
+
 /* Samples once more, by the places in the code, and appends the annotations of the function. Returns 0, or -1
  * with the reason. */
 static int annotate_function(struct activity *activity, const struct known_share *known, const char *function,
@@ -169,6 +183,7 @@ static int annotate_function(struct activity *activity, const struct known_share
 		if (strcmp(string(record, "type"), "annotation"))
 			continue;
 		json_object_set_new(record, "of_share", json_string(known->name));
+		put_pauses(record, again_sum(records, "throttled"));
 		json_array_append(annotations, record);
 	}
 	arguments_release(&command);
