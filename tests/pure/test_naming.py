@@ -799,6 +799,8 @@ ffffffff82000000 D some_data
 ffffffffc0001000 t mod_first\t[ext4]
 ffffffffc0001800 t mod_last\t[ext4]
 ffffffffc0009000 t bpf_prog_1234_f\t[bpf]
+ffffffffc000e000 t bpf_prog_5678_g\t[bpf]
+ffffffffc0210000 t kprobe_insn_page\t[__builtin__kprobes]
 """
 MODULES = "ext4 8192 1 - Live 0xffffffffc0000000\nother 4096 0 - Live 0xffffffffc0004000\n"
 
@@ -817,6 +819,9 @@ def kernel(engine, tmp_path):
     (0xffffffffc0001010, "[ext4]", "mod_first", 0x10),
     (0xffffffffc0001fff, "[ext4]", "mod_last", 0x7ff),
     (0xffffffffc0009001, "[bpf]", "bpf_prog_1234_f", 1),
+    (0xffffffffc000dfff, "[bpf]", "bpf_prog_1234_f", 0x4fff),
+    (0xffffffffc000e000, "[bpf]", "bpf_prog_5678_g", 0),
+    (0xffffffffc0020e00, "[bpf]", "bpf_prog_5678_g", 0x12e00),
 ])
 def test_a_kernel_address_is_named_with_its_module(kernel, address, module, symbol, offset):
     name = kernel(address)
@@ -847,7 +852,7 @@ def test_the_kernels_symbols_are_found_in_whatever_order_and_spelling_they_come(
             assert functions(kernel(high - 1)) == [f"f_{low:x}"]
 
 
-@pytest.mark.parametrize("address", [0xffffffff80ffffff, 0xffffffffc0002000, 0xffffffffc0004000, 0xffffffffc000a000],
+@pytest.mark.parametrize("address", [0xffffffff80ffffff, 0xffffffffc0002000, 0xffffffffc0004000, 0xffffffffc020e000, 0xffffffffc0211000],
                          ids=hex)
 def test_a_kernel_address_outside_of_all_has_no_name(kernel, address):
     assert kernel(address) == {"frames": [], "why": "no symbol is there"}

@@ -229,12 +229,12 @@ struct segment *image_loaded(const struct image *image, size_t *nr)
 	return segments_of(image, true, nr);
 }
 
-__u64 image_end_of_code(const void *of, __u64 address)
+__u64 image_end_of_code(const void *of, const struct found_symbol *symbol)
 {
 	const struct image *image = of;
-	__u32 section = spans_find(&image->code, address);
+	__u32 section = spans_find(&image->code, symbol->address);
 
-	return section == SPANS_NONE ? address : image->code_ends[section];
+	return section == SPANS_NONE ? symbol->address : image->code_ends[section];
 }
 
 /* --- symbols ---------------------------------------------------------------------------------- */

@@ -89,8 +89,8 @@ bool symbol_in_table(const struct symbol_table *table, const char *bytes, size_t
 /* Whether the image has a table of this kind that is larger than `most` bytes, or whose texts are. */
 bool image_symbols_exceed(const struct image *image, __u32 kind, size_t most);
 
-/* Returns the end of the code section that contains the address; a callback for symbols_finish(). */
-__u64 image_end_of_code(const void *image, __u64 address);
+/* Returns the end of the code section that contains the symbol's address; a callback for symbols_finish(). */
+__u64 image_end_of_code(const void *image, const struct found_symbol *symbol);
 
 /* Opens the image in .gnu_debugdata, which has symbols that .dynsym lacks. Returns whether there is one. */
 bool image_mini(const struct image *image, struct image *mini, size_t most);

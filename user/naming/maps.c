@@ -117,7 +117,11 @@ static char *end_line(char *at)
 
 #define KALLSYMS_MOST (256UL << 20)
 
+/* The kernel packs BPF programs into pages of this size (BPF_PROG_PACK_SIZE, kernel/bpf/core.c). */
+#define BPF_PACK (2UL << 20)
+
 struct modules {
+	const struct symbols *symbols;
 	struct spans spans; /* `what` is an index of `ends` */
 	__u64 *ends;
 	__u64 kernel_low, kernel_high;
@@ -190,16 +194,20 @@ static void read_modules(struct modules *modules, const char *path)
 }
 
 /* The upper limit for a symbol, since kallsyms does not have their sizes: the end of its module or of the
- * kernel. */
-static __u64 end_of_module(const void *of, __u64 address)
+ * kernel. What a pack has behind its last program is no code. */
+static __u64 end_of_module(const void *of, const struct found_symbol *symbol)
 {
 	const struct modules *modules = of;
+	const char *name = modules->symbols->strings + symbol->name;
+	__u64 address = symbol->address;
 	__u32 found;
 
 	if (address >= modules->kernel_low && address < modules->kernel_high)
 		return modules->kernel_high;
 	found = spans_find(&modules->spans, address);
-	return found == SPANS_NONE ? address + 4096 : modules->ends[found];
+	if (found != SPANS_NONE)
+		return modules->ends[found];
+	return address + (!strcmp(name + strlen(name) + 1, "[bpf]") ? BPF_PACK : 4096);
 }
 
 static void note_bounds(struct modules *modules, const char *name, __u64 address)
@@ -292,7 +300,7 @@ static char *read_kallsyms(const char *path)
 
 const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const char *modules_path)
 {
-	struct modules modules = {0};
+	struct modules modules = {.symbols = symbols};
 	bool hidden = false;
 
 	symbols->strings = read_kallsyms(kallsyms);

@@ -137,7 +137,7 @@ static void keep_one_each(struct symbols *symbols)
 /* Symbols, and the end of the code that contains an address. */
 struct ended {
 	const struct symbols *symbols;
-	__u64 (*end_of)(const void *of, __u64 address);
+	__u64 (*end_of)(const void *of, const struct found_symbol *symbol);
 	const void *of;
 };
 
@@ -148,7 +148,7 @@ static __u64 end_at(const struct ended *ended, size_t at)
 
 	if (symbol->end != symbol->address)
 		return symbol->end;
-	limit = ended->end_of ? ended->end_of(ended->of, symbol->address) : symbol->address + PAGE;
+	limit = ended->end_of ? ended->end_of(ended->of, symbol) : symbol->address + PAGE;
 	return at + 1 < ended->symbols->nr && symbol[1].address < limit ? symbol[1].address : limit;
 }
 
@@ -160,7 +160,8 @@ static struct span span_at(const void *of, size_t i)
 	return (struct span){symbol->address, end_at(ended, i), symbol->order, i};
 }
 
-void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u64 address), const void *of)
+void symbols_finish(struct symbols *symbols,
+		    __u64 (*end_of)(const void *of, const struct found_symbol *symbol), const void *of)
 {
 	order_by_address(symbols->found, symbols->nr_found, sizeof(*symbols->found));
 	keep_one_each(symbols);

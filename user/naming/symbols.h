@@ -69,7 +69,8 @@ const char *symbols_chosen_by(const struct symbols *symbols, __u64 address);
  * know best is kept. A symbol without a known end extends to the next one, but not beyond the code that
  * contains it: end_of() returns the end of that code; NULL: the symbol extends for at most a page.
  */
-void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u64 address), const void *of);
+void symbols_finish(struct symbols *symbols,
+		    __u64 (*end_of)(const void *of, const struct found_symbol *symbol), const void *of);
 
 /* Finds the symbol that contains an address; NULL if there is none. */
 const struct symbol *symbols_find(const struct symbols *symbols, __u64 address);
