@@ -149,7 +149,18 @@ static size_t add_parts(struct text *text, const json_t *shares, const char *par
 	return left_out;
 }
 
-static void add_verdict(struct text *text, const json_t *record)
+/* "next: nhmtap profile -e EVENT": on the machine on which the shares were measured. */
+static void add_next(struct text *text, const char *line, const json_t *emulated)
+{
+	int command = strcspn(line, " ");
+
+	text_add(text, "\n    next: nhmtap %.*s", command, line);
+	if (emulated)
+		text_add(text, " --machine=%s", string(emulated, "model"));
+	text_add(text, "%s", line + command);
+}
+
+static void add_verdict(struct text *text, const json_t *record, const json_t *emulated)
 {
 	const json_t *verdict = json_object_get(record, "verdict"),
 		     *shares = json_object_get(record, "shares");
@@ -176,7 +187,7 @@ static void add_verdict(struct text *text, const json_t *record)
 		if (*string(one, "meaning"))
 			text_add(text, " %s.", string(one, "meaning"));
 		if (*string(one, "locate"))
-			text_add(text, "\n    next: nhmtap %s", string(one, "locate"));
+			add_next(text, string(one, "locate"), emulated);
 		text_add(text, "\n");
 	}
 }
@@ -414,7 +425,7 @@ static void analysis_table(struct text *text, const struct stream *stream, const
 		text_add(text,
 			 "two threads share a core here: while one uses it, the other may seem to stall\n");
 	add_identities(text, record);
-	add_verdict(text, record);
+	add_verdict(text, record, emulated_host(stream->start));
 	add_where(text, shares);
 }
 

@@ -12,6 +12,7 @@ struct hint {
 	const char *without; /* one that makes it needless; NULL: none does */
 	const char *text;
 	bool by_tables; /* only CPUs with a table of their events have it */
+	bool stored;	/* it reads what is stored, and measures nothing */
 };
 
 /* The first one that fits is told. */
@@ -23,9 +24,11 @@ static const struct hint hints[] = {
 	{.command = "stat", .text = "nhmtap profile, or profile -e EVENT, says in which functions"},
 	{.command = "profile",
 	 .with = "stack",
+	 .stored = true,
 	 .text = "with -o FILE, nhmtap report FILE makes a page with its flame graph"},
 	{.command = "profile",
 	 .with = "place",
+	 .stored = true,
 	 .text = "with -o FILE, nhmtap show --annotate FUNCTION FILE shows the code"},
 	{.command = "profile", .text = "nhmtap profile -g says who calls them"},
 	{.command = "mem", .without = "line", .text = "nhmtap mem --by line says in which lines"},
@@ -36,9 +39,14 @@ static const struct hint hints[] = {
 	{.command = "offcore", .text = "nhmtap mem --by line says which lines load from there"},
 	{.command = "show",
 	 .with = "stack",
+	 .stored = true,
 	 .text = "nhmtap show --children FILE adds up what functions call"},
-	{.command = "show", .text = "nhmtap report FILE > page.html makes a page of it to keep"},
-	{.command = "show --diff", .text = "nhmtap report A B > page.html makes a page of both"},
+	{.command = "show",
+	 .stored = true,
+	 .text = "nhmtap report FILE > page.html makes a page of it to keep"},
+	{.command = "show --diff",
+	 .stored = true,
+	 .text = "nhmtap report A B > page.html makes a page of both"},
 };
 
 /* Whether a list has an event of this name, whatever its modifiers. */
@@ -75,10 +83,15 @@ static bool fits(const struct hint *hint, const char *command, const json_t *sta
 
 void hint_add(struct text *text, const char *command, const json_t *start)
 {
+	const json_t *emulated = emulated_host(start);
+
 	for (size_t i = 0; i < ARRAY_SIZE(hints); i++) {
 		if (!fits(&hints[i], command, start))
 			continue;
-		text_add(text, "# next: %s\n", hints[i].text);
+		text_add(text, "# next: ");
+		if (emulated && !hints[i].stored)
+			text_add(text, "with --machine=%s, ", string(emulated, "model"));
+		text_add(text, "%s\n", hints[i].text);
 		return;
 	}
 }
