@@ -112,6 +112,13 @@ def test_without_descriptors_of_processes_one_that_nobody_waits_for_has_ended(nh
     assert (result.status, result.one("end")["reason"]) == (0, "exited")
 
 
+def test_a_pinned_event_of_a_command_that_sleeps_is_not_said_to_have_found_its_counters_held(nhmtap):
+    """The kernel's own events need no counter, and what has had one is counted again when the command runs."""
+    result = nhmtap("stat", "-e", "{minor-faults,task-clock}:D,page-faults:uD", "-I", "20", "--", "sleep", "0.1")
+    asleep = [c for c in result.of("count") if c["status"] == "not_counted"]
+    assert {c["why"] for c in asleep} == {"its target never ran"} and len(asleep) >= 3
+
+
 @pytest.fixture
 def zombie():
     """A process that has ended, and for which nobody has waited."""

@@ -58,6 +58,20 @@ def test_an_event_that_was_never_counted_says_why_in_each_activity(guest, reason
             assert f"no samples: {record['why']}" in words, (name, words)
 
 
+def test_a_pinned_event_is_lost_only_while_its_target_runs(guest):
+    """A command that has had its counter and sleeps is not said to have found it held; one that found all held is, in each
+    execution."""
+    said = guest.say(f"""nhmtap stat -e r01c0:uD -I 20 --format json -o /tmp/asleep -- sleep 0.1; cat /tmp/asleep
+{HOLD_ALL}
+nhmtap stat -e r01c0:uD -r 2 --format json -o /tmp/held.json -- steady short 2> /tmp/err
+{RELEASE}
+echo @; cat /tmp/held.json""", paranoid=-1)
+    asleep, held = ([r for r in parse(part) if r["type"] == "count"] for part in said.split("@\n", 1))
+    assert asleep[0]["status"] == "counted" and len(asleep) > 2
+    assert {r["why"] for r in asleep if r["status"] == "not_counted"} == {"its target never ran"}
+    assert len(held) == 2 and all("it is pinned, and others held the counters" in r["why"] for r in held), held
+
+
 @pytest.mark.parametrize("name, options, words", [
     ("profile", "-e r01c4:u -c 1000000000", " times, and a sample comes every 1000000000 times"),
     ("branch", "-e r01c4:u -c 1000000000", " times, and a sample comes every 1000000000 times"),

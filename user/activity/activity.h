@@ -51,7 +51,7 @@ struct activity {
 	struct source *interval, *drain, *deadline, *delay, *wake, *keep;
 	struct targets *targets;
 	__u64 intervals_left;		   /* 0: no limit */
-	bool reported;			   /* an interval was reported */
+	bool reported;			   /* an interval of this execution was reported */
 	struct share_member *share_member; /* NULL: the session's cost is not limited */
 	__u64 spent, spent_before; /* by the session, at the interval's end and begin: cpu_share_spent() */
 	struct doubts *doubts;	   /* see doubt.h; NULL: nothing was looked at yet */

@@ -155,6 +155,7 @@ int activity_begin(struct activity *activity, bool running, struct refusal *refu
 	int err;
 
 	activity->off = activity->was_off = activity->options->delay_ms;
+	activity->reported = false;
 	activity->switched = activity->off || (target_is_command(target) && running);
 	/* The exec of a command enables its counting. */
 	if (!activity->off && (!target_is_command(target) || running)) {

@@ -156,9 +156,12 @@ static const char *why_given_up(const struct activity *activity, size_t i, const
 				char text[WHY_SIZE])
 {
 	char who[WHY_SIZE];
-	bool ran = count->enabled_ns || (activity->plan.target.command && !activity->was_off);
+	/* Of a command that has ended the kernel doesn't tell it, but a command has run; in a later interval
+	 * it may have slept. */
+	bool ran = count->enabled_ns ||
+		   (activity->plan.target.command && !activity->was_off && !activity->reported);
 
-	if (!is_pinned(&activity->plan.events, i) || !ran)
+	if (!is_pinned(&activity->plan.events, i) || events_always_run(&activity->plan.events, i) || !ran)
 		return NULL;
 	if (!count->running_ns) {
 		hold(activity, "held", who);

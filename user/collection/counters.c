@@ -505,22 +505,6 @@ static bool on_whole_cpu(const struct counters *counters, const struct place *at
 	return at->cpu >= 0 && at->cgroup < 0 && counters->folder < 0;
 }
 
-/* Whether no event of an event's group ever waits for a counter. */
-static bool always_runs(const struct events *events, size_t event)
-{
-	size_t i = event;
-
-	while (!event_leads(events, i))
-		i--;
-	do {
-		__u32 type = events->list[i].attr.type;
-
-		if (type != PERF_TYPE_SOFTWARE && type != PERF_TYPE_TRACEPOINT)
-			return false;
-	} while (++i < events->nr && !event_leads(events, i));
-	return true;
-}
-
 /*
  * What is true of the times of a cgroup's event. Linux 6.18 adds time to a cgroup's clock that has not passed
  * for it: if a task of the cgroup runs while a CPU's first event of any cgroup is enabled, or while the last
@@ -534,7 +518,7 @@ static void correct_times(struct counters *counters, size_t event, struct cell *
 	if (now->running_ns > most + cell->untrue_ns)
 		cell->untrue_ns = now->running_ns - most;
 	*now = count_beyond(now, &(struct count){0, cell->untrue_ns, cell->untrue_ns});
-	if (always_runs(&counters->plan->events, event))
+	if (events_always_run(&counters->plan->events, event))
 		now->enabled_ns = now->running_ns;
 	else if (now->enabled_ns > most)
 		now->enabled_ns = most;

@@ -57,6 +57,19 @@ bool event_leads(const struct events *events, size_t i)
 	return group < 0 || !i || events->list[i - 1].group != group;
 }
 
+bool events_always_run(const struct events *events, size_t i)
+{
+	while (!event_leads(events, i))
+		i--;
+	do {
+		__u32 type = events->list[i].attr.type;
+
+		if (type != PERF_TYPE_SOFTWARE && type != PERF_TYPE_TRACEPOINT)
+			return false;
+	} while (++i < events->nr && !event_leads(events, i));
+	return true;
+}
+
 __u64 event_distance(const struct event *event)
 {
 	__u64 period = event->attr.sample_period;

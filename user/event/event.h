@@ -86,6 +86,9 @@ void events_release(struct events *events);
  * in a group. */
 bool event_leads(const struct events *events, size_t i);
 
+/* Whether no event of event i's group ever waits for a counter. */
+bool events_always_run(const struct events *events, size_t i);
+
 /*
  * The occurrences from one sample to the next, if the period is fixed; 0 if there is a frequency. For a
  * precise event this is more than attr.sample_period: the counter's overflow, after that many events, arms
