@@ -38,6 +38,7 @@ SEARCHES = {
     "verdicts": "NHMTAP_SEED={seed} NHMTAP_RUNS=25 {make} test T='tests/machine/test_analyze_over_seeds.py --reruns 0'",
     "bounds": "NHMTAP_SEED={seed} NHMTAP_RUNS=5 {make} test jobs=0 T='tests/machine/test_multiplexing.py -k every_shape -s --reruns 0'",
     "counts": "NHMTAP_SEED={seed} NHMTAP_RUNS=1000000 {make} test T='tests/pure/test_plausible.py -k exists --reruns 0'",
+    "counts_in_formats": "NHMTAP_SEED={seed} NHMTAP_RUNS=100 {make} test T='tests/live/test_random_counts.py -s --reruns 0'",
     "exact": "NHMTAP_SEED={seed} NHMTAP_RUNS=1000 {make} test T='tests/machine/test_exact_runs.py --reruns 0'",
     "soak": "{make} soak S={seconds} SEED={seed}",
     "varied_machine": "NHM_VARY={seed} {make} test T='tests/machine -m \"not thorough\" --reruns 0'",

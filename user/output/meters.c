@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/meters.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/memory.h"
 #include "output/flatten.h"
 #include "output/member.h"
+#include "output/text.h"
 #include "record/overhead.h"
 
 /* The limit of series for cgroups where --series is not given. */
@@ -21,26 +23,144 @@
 #define UNUSED_S 3600
 #define LOOK_S	 60
 
+/* --- names ------------------------------------------------------------------------------------ */
+
+void meter_add_words(struct text *name, const char *words)
+{
+	if (!strcmp(words, "%"))
+		words = "percent";
+	for (; *words; words++)
+		text_add(name, "%c", isalnum((unsigned char)*words) ? tolower(*words) : '_');
+}
+
+static bool ends(const char *text, const char *with)
+{
+	size_t length = strlen(text), other = strlen(with);
+
+	return length >= other && !strcmp(text + length - other, with);
+}
+
+char *meter_full_name(const char *name, const char *unit)
+{
+	struct text full = {0}, suffix = {0};
+
+	text_add(&full, "nhmtap_");
+	meter_add_words(&full, name);
+	text_add(&suffix, "_");
+	meter_add_words(&suffix, unit);
+	if (*unit && !ends(full.bytes, suffix.bytes))
+		text_add(&full, "%s", suffix.bytes);
+	free(suffix.bytes);
+	return full.bytes;
+}
+
 /* --- families and series ---------------------------------------------------------------------- */
 
-static struct meter *family_of(struct meters *meters, enum meter_kind kind, const char *name,
-			       const char *unit, const char *help)
+/* The family of this name; NULL if there is none. `metric`: of a metric, which may have the name of a family
+ * that counts something else. */
+static struct meter *find_family(struct meters *meters, const char *name, bool metric)
 {
 	struct meter *family = meters->families;
 
-	while (family && strcmp(family->name, name))
+	while (family && (family->metric != metric || strcmp(family->asked, name)))
 		family = family->next;
-	if (family)
-		return family;
-	family = xcalloc(1, sizeof(*family));
+	return family;
+}
+
+/* `name` is what outputs call it, `asked` what it is found by. */
+static struct meter *new_family(struct meters *meters, enum meter_kind kind, const char *name,
+				const char *asked, const char *unit, const char *help)
+{
+	struct meter *family = xcalloc(1, sizeof(*family));
+
 	family->kind = kind;
 	family->name = xstrdup(name);
+	family->asked = xstrdup(asked);
 	family->unit = xstrdup(unit);
 	family->help = xstrdup(help);
 	family->index = json_object();
 	family->whole = true;
 	*meters->end = family;
 	meters->end = &family->next;
+	return family;
+}
+
+static struct meter *family_of(struct meters *meters, enum meter_kind kind, const char *name,
+			       const char *unit, const char *help)
+{
+	struct meter *family = find_family(meters, name, false);
+
+	return family ? family : new_family(meters, kind, name, name, unit, help);
+}
+
+/* Whether a name is one that nhmtap gives itself, now or later in the run. */
+static bool is_own(const char *name)
+{
+	static const char *const own[] = {
+		"analysis_share",
+		"analysis_share_low",
+		"analysis_share_high",
+		"build",
+		"event_running",
+		"events",
+		"host_emulated",
+		"latency",
+		"missed_records",
+		"offcore_responses",
+		"output_failures",
+		"refused_records",
+		"rejected_points",
+		"samples",
+		"samples_lost",
+		"samples_throttled",
+		"self_cpu",
+		"self_memory",
+		"warnings",
+		"config_last_reload_successful",
+	};
+	static const char entries[] = "_entries"; /* behind the name of an activity */
+
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if (!strcmp(own[i], name))
+			return true;
+	return ends(name, entries);
+}
+
+static bool is_taken(const struct meters *meters, const char *name, const char *unit)
+{
+	char *wanted = meter_full_name(name, unit);
+	bool taken = false;
+
+	for (const struct meter *family = meters->families; family && !taken; family = family->next) {
+		char *full = meter_full_name(family->name, family->unit);
+
+		taken = !strcmp(full, wanted);
+		free(full);
+	}
+	free(wanted);
+	return taken;
+}
+
+/* The family of a metric. Tables of users' own name metrics as they like: what has a name already is called
+ * metric_NAME, or NAME_2. */
+static struct meter *family_of_metric(struct meters *meters, const char *metric, const char *unit,
+				      const char *help)
+{
+	struct meter *family = find_family(meters, metric, true);
+	char *name, *numbered = NULL;
+
+	if (family)
+		return family;
+	name = xasprintf("%s%s", is_own(metric) ? "metric_" : "", metric);
+	for (unsigned int nr = 2; is_taken(meters, numbered ? numbered : name, unit); nr++) {
+		free(numbered);
+		numbered = xasprintf("%s_%u", name, nr);
+	}
+	family = new_family(meters, METER_GAUGE, numbered ? numbered : name, metric, unit, help);
+	family->metric = true;
+	family->whole = false;
+	free(numbered);
+	free(name);
 	return family;
 }
 
@@ -190,6 +310,7 @@ void meters_release(struct meters *meters)
 		json_decref(family->index);
 		free(family->series);
 		free(family->name);
+		free(family->asked);
 		free(family->unit);
 		free(family->help);
 		free(family);
@@ -324,21 +445,23 @@ static int take_count(void *context, const struct row *row)
 	return 0;
 }
 
-/* Takes the value of a metric. A metric without a value is left out. */
+/* Takes the value of a metric. A metric without a value is left out; so is one of which several rows of an
+ * interval share a series, as those of threads do without --series: ratios don't add up, and that of one
+ * isn't that of all. */
 static int take_metric(void *context, const struct row *row)
 {
 	const struct taking *taking = context;
-	struct meter *family;
+	struct meter *family =
+		family_of_metric(taking->meters, string(taking->record, "metric"),
+				 string(row->values, "unit"), string(row->values, "description"));
+	struct meter_series *series = series_of(taking->meters, family, labels_of_row(taking, row));
+	const char *since = string(taking->record, "start_time");
+	double number = json_number_value(row->value);
+	bool again = !strcmp(series->since, since);
 
-	if (row->value) {
-		set(taking->meters, string(taking->record, "metric"), string(row->values, "unit"),
-		    string(row->values, "description"), labels_of_row(taking, row),
-		    json_number_value(row->value));
-		return 0;
-	}
-	family = family_of(taking->meters, METER_GAUGE, string(taking->record, "metric"),
-			   string(row->values, "unit"), string(row->values, "description"));
-	series_of(taking->meters, family, labels_of_row(taking, row))->set = false;
+	snprintf(series->since, sizeof(series->since), "%s", since);
+	series->set = row->value && (!again || (series->set && series->number == number));
+	series->number = number;
 	return 0;
 }
 

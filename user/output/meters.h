@@ -32,20 +32,30 @@ struct meter_series {
 	double number;	/* value of a gauge, or of a counter with fractions */
 	__u64 count;	/* value of a counter; number of values in a histogram */
 	__u64 sum, buckets[METER_BUCKETS];
-	/* Sums for a gauge that is a share, in the interval that began at `since`. */
-	__u64 part, whole;
-	char since[TIME_TEXT];
+	char since[TIME_TEXT]; /* start of the interval that a gauge has its value of */
+	__u64 part, whole;     /* sums for a gauge that is a share, in this interval */
 };
 
 struct meter {
 	struct meter *next;
 	enum meter_kind kind;
 	char *name, *unit, *help; /* unit is "" if it has none */
+	char *asked;		  /* what it is found by: its name, but for some metrics */
+	bool metric;		  /* of a metric of the tables */
 	json_t *index;		  /* {labels as text: index in `series`} */
 	struct meter_series *series;
 	size_t nr;
 	bool whole; /* its values are integers */
 };
+
+struct text;
+
+/* Adds words in the form of a metric name: "per 1000 instructions" → "per_1000_instructions", "%" →
+ * "percent". */
+void meter_add_words(struct text *name, const char *words);
+
+/* The name of a family on a page, with its unit as the suffix. The caller frees it. */
+char *meter_full_name(const char *name, const char *unit);
 
 struct meters {
 	struct meter *families, **end;

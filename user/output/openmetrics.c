@@ -1,47 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A page of OpenMetrics 1.0 text, or of the Prometheus text format 0.0.4 before it, which node exporter's
  * textfile folder and promtool read. The page has all counts since the run began. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "output/meters.h"
 #include "output/output.h"
 #include "output/text.h"
-
-/* --- names ------------------------------------------------------------------------------------ */
-
-/* Adds words in the form of a metric name: "per 1000 instructions" → "per_1000_instructions", "%" →
- * "percent". */
-static void add_words(struct text *name, const char *words)
-{
-	if (!strcmp(words, "%"))
-		words = "percent";
-	for (; *words; words++)
-		text_add(name, "%c", isalnum((unsigned char)*words) ? tolower(*words) : '_');
-}
-
-static bool ends(const char *text, const char *with)
-{
-	size_t length = strlen(text), other = strlen(with);
-
-	return length >= other && !strcmp(text + length - other, with);
-}
-
-/* The complete name of a family, with its unit as the suffix. The caller frees it. */
-static char *name_of(const struct meter *family)
-{
-	struct text name = {0}, unit = {0};
-
-	text_add(&name, "nhmtap_");
-	add_words(&name, family->name);
-	text_add(&unit, "_");
-	add_words(&unit, family->unit);
-	if (*family->unit && !ends(name.bytes, unit.bytes))
-		text_add(&name, "%s", unit.bytes);
-	free(unit.bytes);
-	return name.bytes;
-}
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
@@ -66,7 +31,7 @@ static void add_label(struct text *page, const char *name, const json_t *value, 
 {
 	text_add(page, "%s", *before);
 	*before = ",";
-	add_words(page, name);
+	meter_add_words(page, name);
 	text_add(page, "=\"");
 	if (json_is_string(value))
 		add_escaped(page, json_string_value(value), true);
@@ -147,7 +112,7 @@ static void add_series(struct text *page, const struct meter *family, const char
 static void add_family(struct text *page, const struct meter *family, bool before)
 {
 	static const char *const kinds[] = {"counter", "gauge", "histogram", "info"};
-	char *name = name_of(family);
+	char *name = meter_full_name(family->name, family->unit);
 	const char *behind = before ? suffix_of(family) : "";
 
 	text_add(page, "# HELP %s%s ", name, behind);
@@ -156,7 +121,7 @@ static void add_family(struct text *page, const struct meter *family, bool befor
 		 before && family->kind == METER_INFO ? "gauge" : kinds[family->kind]);
 	if (*family->unit && !before) {
 		text_add(page, "# UNIT %s ", name);
-		add_words(page, family->unit);
+		meter_add_words(page, family->unit);
 		text_add(page, "\n");
 	}
 	for (size_t i = 0; i < family->nr; i++)
