@@ -558,6 +558,27 @@ def test_a_file_that_cannot_be_opened_again_is_not_tried_with_each_record(nhmtap
     assert 1 <= trace.read_text().count(f'"{folder}/x"') <= 10 * took + 4
 
 
+@pytest.mark.parametrize("mistake", ["{", '{"activities": []}', '{"activities": [{"command": "stat", "event": "none-of-these"}]}', None])
+def test_renamed_files_are_left_though_the_new_config_is_refused(nhmtap, tmp_path, puppet, mistake):
+    """logrotate sends HUP whatever is in CONFIG, and removes what it has renamed some day."""
+    paths = [tmp_path / "x", tmp_path / "x.zst"]
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{"path": str(path)} for path in paths]) as session:
+        puppet.do("faults=10")
+        for path in paths:
+            path.rename(f"{path}.1")
+        session.config.unlink()
+        if mistake:
+            session.config.write_text(mistake)
+        session.hup()
+        puppet.do("faults=20")
+        session.end()
+    for path, read in zip(paths, (["cat"], ["zstd", "-dcq"])):
+        whole = [subprocess.run([*read, file], stdout=subprocess.PIPE, text=True, check=True).stdout for file in (f"{path}.1", path)]
+        records = parse("".join(whole))
+        assert sum(r["value"] for r in records if r["type"] == "count") == 30
+        assert [r["outcome"] for r in parse(whole[1]) if r["type"] == "reload"] == ["refused"] and records[-1]["type"] == "end"
+
+
 def test_a_renamed_file_takes_the_rest_if_there_is_no_other(nhmtap, tmp_path, puppet):
     path, old = tmp_path / "x", tmp_path / "x.1"
     with Session(nhmtap, tmp_path, activities(puppet), outputs=[{}, {"path": str(path)}]) as session:

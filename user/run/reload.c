@@ -127,6 +127,8 @@ static void read_again(struct run *run)
 	host_see_again(&run->session.host);
 	if (run->again(&request, run->request, &refusal) || check_others(run, &request, &refusal) ||
 	    open_other_outputs(run, &request, &others, &refusal)) {
+		/* The files may have been renamed all the same: what renames them knows nothing of CONFIG. */
+		reopen_outputs(run);
 		write_own(run, record_error(&refusal));
 		write_own(run, json_pack("{s:s, s:s}", "type", "reload", "outcome", "refused"));
 		say_refusal(&refusal);
