@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Limits of memory, and the memory of a process's cgroup."""
 import contextlib
+import math
 import os
 
 import pytest
@@ -13,9 +14,20 @@ def possible_cpus():
         return int(file.read().strip().rpartition("-")[2]) + 1
 
 
-# MiB, just enough for stacks of the whole machine. Each CPU's tables take 3.5 MiB with stacks, and
-# do not shrink.
-LITTLE = 27 + 4 * possible_cpus()
+# MiB, what a run without --memory takes at most: 64 on two CPUs; further ones have tables, of 64 MiB in all, and a ring for
+# the kernel's notes each.
+USUAL = 64 + min(10 * max(0, possible_cpus() - 2), 64 + possible_cpus() // 3)
+
+
+def needed(nhmtap, *options):
+    """The MiB that a run needs at least, as its refusal says. They go by the number of CPUs, each of which has tables."""
+    why = nhmtap(*options, "--memory", "1M", "--format", "json", "--", "true").one("error")["why"]
+    return math.ceil(float(why.partition(" are needed: ")[0].split()[2]))
+
+
+def little(nhmtap):
+    """MiB, just enough for stacks of the whole machine."""
+    return needed(nhmtap, "profile", "-a", "-g") + 2
 
 
 def read(pid, of_version_1, of_version_2):

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+import memory
 from fifos import open_fifo
 from records import NHMTAP, Result, program
 
@@ -263,7 +264,7 @@ def pss(pid):
 def test_their_memory_counts_against_the_limit_of_the_session(nhmtap, tmp_path):
     """The sum includes all of nhmtap's memory, with code and libraries. A library whose table needs
     more than is left ends its worker, and another worker is started."""
-    limit, out = (48 + 4 * os.cpu_count()) << 20, tmp_path / "out"
+    limit, out = (48 + 4 * memory.possible_cpus()) << 20, tmp_path / "out"
     process = nhmtap.start("profile", *FAULTS, "-g", "--unwind", "tables", "-I", "200", "--memory", f"{limit >> 20}M", "-o", out,
                            "--", "sh", "-c", "while :; do clang --version; sleep 0.05; done", start_new_session=True)
     workers_of(process, 2)

@@ -479,12 +479,13 @@ def test_with_little_memory_and_little_cpu_it_follows_a_container_that_is_made_a
         assert len(profiles) - before <= 2
 
 
-def test_with_no_more_memory_than_its_limit_it_lives_and_says_what_it_made_smaller(tmp_path, root):
+def test_with_no_more_memory_than_its_limit_it_lives_and_says_what_it_made_smaller(nhmtap, tmp_path, root):
     """Stacks of the whole machine, while programs come and go; the kernel kills a container that needs more."""
-    limit = memory.LITTLE << 20
+    little = memory.little(nhmtap)
+    limit = little << 20
     config = {"activities": [{"name": "stacks", "command": "profile", "all_cpus": True, "call_graph": True, "freq": 999,
                               "interval_ms": 500}],
-              "limits": {"memory": f"{memory.LITTLE}M"}}
+              "limits": {"memory": f"{little}M"}}
 
     def change(spec):
         UNLIMITED(spec)
@@ -495,7 +496,7 @@ def test_with_no_more_memory_than_its_limit_it_lives_and_says_what_it_made_small
         while sum("samples" in r for r in container.records() if r["type"] == "profile") < 5:
             subprocess.run(["sh", "-c", "for i in 1 2 3; do /usr/bin/python3 -c pass; ls / | sort; done"],
                            stdout=subprocess.DEVNULL, check=True)
-        print(f"at most {memory.peak(container.pid()) / 2**20:.1f} MiB of {memory.LITTLE} MiB")
+        print(f"at most {memory.peak(container.pid()) / 2**20:.1f} MiB of {little} MiB")
         result = container.end()
     assert result.status == 0 and result.one("end", activity="session")["reason"] == "terminated"
     assert result.one("end", activity="stacks")["samples"]["aggregated"]
