@@ -331,6 +331,24 @@ def test_functions_of_a_stripped_program_are_told_by_where_they_begin(engine, co
     assert "function_offset" not in names.file(path, offset_of(path, max(end for _, end in ranges)))
 
 
+def test_functions_of_a_long_eh_frame_are_told_around_one_with_many_rows(engine, tmp_path):
+    # 120 KB of entries, and between them one of 200 KB: the section is read in pieces of 64 KiB.
+    function, size, before, rows, behind = ".cfi_startproc\n.fill {}, 1, 0x90\n.cfi_endproc\n", 16, 3000, 40_000, 2000
+    (tmp_path / "long.s").write_text(f"""
+        .globl _start\n.type _start, @function\n.size _start, 16\n_start:
+        .rept {before}\n{function.format(size)}.endr
+        .cfi_startproc\n.rept {rows}\nnop\n.cfi_adjust_cfa_offset 8\n.endr\n.cfi_endproc
+        .rept {behind}\n{function.format(size)}.endr""")
+    path = tmp_path / "long"
+    run("gcc", "-nostdlib", "-static", "-o", path, tmp_path / "long.s")
+    (begin, _), = symbols(path)["_start"]
+    run("strip", path)
+    begins = [*range(0, before * size, size), before * size, *range(before * size + rows, before * size + rows + behind * size, size)]
+    names = engine()
+    for at, end in zip(begins, [*begins[1:], begins[-1] + size]):
+        assert names.file(path, offset_of(path, begin + end - 1))["function_offset"] == end - 1 - at, (at, end)
+
+
 def test_functions_of_a_stripped_32_bit_program_are_told_by_where_they_begin(engine, tmp_path):
     (tmp_path / "n.c").write_text("""
         __attribute__((noinline)) int outer(int x) { volatile int y = x; return y + 1; }

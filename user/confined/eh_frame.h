@@ -21,6 +21,18 @@ struct frame_section {
 
 void eh_frame_read(struct unwind_rows *rows, const struct frame_section *section);
 
-/* Calls `visit` for each function: its first address, and the one after its last. */
-void eh_frame_functions(const struct frame_section *section, void (*visit)(void *of, __u64 begin, __u64 end),
-			void *of);
+/* A section .eh_frame that is read in pieces. */
+struct frame_source {
+	__u64 size;
+	__u64 address; /* at run time, before relocation */
+	bool narrow;   /* of a 32-bit file */
+	/* Reads bytes from an offset in the section on. Returns false if it can't. */
+	bool (*read)(const void *of, void *to, size_t size, __u64 offset);
+	const void *of;
+};
+
+typedef void frame_visit(void *of, __u64 begin, __u64 end);
+
+/* Calls `visit` for each function: its first address, and the one after its last. It takes at most `most`
+ * bytes for a piece of the section; functions behind an entry that does not fit are left out. */
+void eh_frame_functions(const struct frame_source *source, size_t most, frame_visit *visit, void *of);

@@ -71,13 +71,12 @@ static void read_dynamic(struct linkage *linkage, const struct dynamic_strings *
 /* The name of a symbol of .dynsym, valid until strings are added; "": it has none. */
 static const char *dynamic_name(const struct linkage *linkage, size_t number)
 {
-	const char *strings = linkage->own_strings ?: linkage->symbols->strings + linkage->strings;
 	GElf_Sym symbol;
 
-	return dynamic_symbol(&linkage->dynamic, number, &symbol) && symbol.st_name &&
-			       symbol.st_name < linkage->dynamic.strings.sh_size
-		       ? strings + symbol.st_name
-		       : "";
+	if (!dynamic_symbol(&linkage->dynamic, number, &symbol) || !symbol.st_name ||
+	    symbol.st_name >= linkage->dynamic.strings.sh_size)
+		return "";
+	return (linkage->own_strings ?: linkage->symbols->strings + linkage->strings) + symbol.st_name;
 }
 
 /* The name of a function that the file has for itself only, and chooses when it is loaded. */

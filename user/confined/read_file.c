@@ -9,47 +9,72 @@
 #include "confined/go_image.h"
 #include "confined/linkage.h"
 #include "confined/unwind_image.h"
+#include "naming/order.h"
 
-struct nameless {
-	struct symbols *symbols;
-	__u32 name; /* the empty one */
+/* --- functions without names -------------------------------------------------------------------- */
+
+/* The section .eh_frame, and the functions that are found in it. */
+struct function_reader {
+	const struct image *image;
+	GElf_Shdr header;
+	struct range {
+		__u64 begin, end; /* the first is the sort key */
+	} * list;
+	size_t nr, room, most;
 };
 
+static bool read_part(const void *of, void *to, size_t size, __u64 offset)
+{
+	const struct function_reader *reader = of;
+
+	return image_read(reader->image, to, size, reader->header.sh_offset + offset);
+}
+
 /* A function that the linker has left out begins at 0. */
-static void add_nameless(void *of, __u64 begin, __u64 end)
+static void add_function(void *of, __u64 begin, __u64 end)
 {
-	const struct nameless *nameless = of;
+	struct function_reader *reader = of;
 
-	if (begin && end > begin)
-		symbols_add(nameless->symbols,
-			    &(struct found_symbol){.address = begin, .end = end, .name = nameless->name});
-}
-
-#define BYTES_OF_FUNCTION 48 /* in .eh_frame, on the average of large libraries */
-
-/* Adds the functions of a stripped file, by .eh_frame, which strip leaves because exceptions need it. */
-static void add_functions(struct symbols *symbols, const struct image *image, size_t most)
-{
-	struct frame_section section = {.narrow = gelf_getclass(image->elf) == ELFCLASS32};
-	long long empty = symbols_add_strings(symbols, "", 0);
-	GElf_Shdr header;
-	bool there = empty >= 0 && image_section(image, ".eh_frame", &header) && header.sh_size <= most;
-	char *bytes;
-
-	if (there)
-		symbols_expect(symbols, header.sh_size / BYTES_OF_FUNCTION);
-	bytes = there ? image_read_section(image, &header, most) : NULL;
-	if (!bytes)
+	if (!begin || end <= begin || reader->nr >= reader->most)
 		return;
-	/* What has a name applies before them. */
-	for (size_t i = 0; i < symbols->nr_found; i++)
-		symbols->found[i].order++;
-	section.bytes = (unsigned char *)bytes;
-	section.size = header.sh_size;
-	section.address = header.sh_addr;
-	eh_frame_functions(&section, add_nameless, &(struct nameless){symbols, empty});
-	free(bytes);
+	reader->list = xroom(reader->list, reader->nr, &reader->room, sizeof(*reader->list));
+	reader->list[reader->nr++] = (struct range){begin, end};
 }
+
+/* Where two overlap, one ends where the next begins. */
+static void take_functions(struct nameless *functions, const struct range *list, size_t nr)
+{
+	functions->list = xmalloc((nr + 1) * sizeof(*functions->list));
+	for (size_t i = 0; i < nr; i++) {
+		__u64 begin = list[i].begin, end = list[i].end;
+
+		if (i + 1 < nr && list[i + 1].begin < end)
+			end = list[i + 1].begin;
+		if (end > begin)
+			functions->list[functions->nr++] =
+				(struct nameless_function){begin, end - begin < ~0U ? end - begin : ~0U};
+	}
+}
+
+/* Finds the functions of a stripped file, by .eh_frame, which strip leaves because exceptions need it. */
+static void load_functions(struct read_file *file, const struct image *image, size_t most)
+{
+	struct function_reader reader = {.image = image, .most = most / sizeof(*reader.list)};
+	struct frame_source source = {.narrow = gelf_getclass(image->elf) == ELFCLASS32, .read = read_part};
+
+	if (!image_section(image, ".eh_frame", &reader.header) || reader.header.sh_type == SHT_NOBITS ||
+	    reader.header.sh_flags & SHF_COMPRESSED)
+		return;
+	source.of = &reader;
+	source.size = reader.header.sh_size;
+	source.address = reader.header.sh_addr;
+	eh_frame_functions(&source, most, add_function, &reader);
+	order_by_address(reader.list, reader.nr, sizeof(*reader.list));
+	take_functions(&file->functions, reader.list, reader.nr);
+	free(reader.list);
+}
+
+/* --- symbols ------------------------------------------------------------------------------------ */
 
 /* A table that names are searched in: of an image or its debug file. */
 struct chosen_table {
@@ -90,6 +115,22 @@ static bool load_index(struct read_file *file, struct symbol_index **index, cons
 	return *index;
 }
 
+struct ending {
+	const struct image *image;
+	const struct nameless *functions;
+};
+
+/* A symbol without a size ends where a function begins, too, that has no name. */
+static __u64 end_of_symbol(const void *of, __u64 address)
+{
+	const struct ending *ending = of;
+	const struct nameless *functions = ending->functions;
+	size_t next = nameless_begun(functions, address);
+	__u64 end = image_end_of_code(ending->image, address);
+
+	return next < functions->nr && functions->list[next].begin < end ? functions->list[next].begin : end;
+}
+
 static void load_symbols(struct read_file *file, const struct image *image, const struct image *debug,
 			 const struct read_sizes *sizes)
 {
@@ -114,8 +155,8 @@ static void load_symbols(struct read_file *file, const struct image *image, cons
 	}
 	linkage_add_symbols(image, symbols, &dynamic, most);
 	if (!whole)
-		add_functions(symbols, image, most);
-	symbols_finish(symbols, image_end_of_code, image);
+		load_functions(file, image, most);
+	symbols_finish(symbols, end_of_symbol, &(struct ending){image, &file->functions});
 }
 
 static void load_objects(struct read_file *file, const struct image *image, const struct image *debug,
@@ -291,6 +332,7 @@ void read_file_release(struct read_file *file)
 {
 	symbols_release(&file->symbols);
 	symbols_release(&file->objects);
+	free(file->functions.list);
 	free(file->segments);
 	free(file->loaded);
 	lines_close(file->lines);

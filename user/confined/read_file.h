@@ -14,7 +14,8 @@
 
 struct read_file {
 	struct symbols symbols;
-	struct segment *segments; /* the loaded segments with code */
+	struct nameless functions; /* of a stripped file, by its .eh_frame: also those that have a symbol */
+	struct segment *segments;  /* the loaded segments with code */
 	size_t nr_segments;
 	/* Of data, if asked for: symbols, and all loaded segments with their size in memory. */
 	struct symbols objects;

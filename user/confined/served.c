@@ -237,15 +237,17 @@ static void put_memory(struct reply *reply, const struct list *lists, size_t nr)
 static void put_symbols(struct reply *reply, const struct read_file *file)
 {
 	const struct symbols *symbols = &file->symbols, *objects = &file->objects;
-	const struct list lists[] = {{file->segments, file->nr_segments, sizeof(*file->segments)},
-				     {file->loaded, file->nr_loaded, sizeof(*file->loaded)},
-				     /* The others need no alignment. */
-				     {symbols->spans.list, symbols->spans.nr, sizeof(*symbols->spans.list)},
-				     {symbols->list, symbols->nr, sizeof(*symbols->list)},
-				     {objects->spans.list, objects->spans.nr, sizeof(*objects->spans.list)},
-				     {objects->list, objects->nr, sizeof(*objects->list)},
-				     {symbols->strings, symbols->strings_size, 1},
-				     {objects->strings, objects->strings_size, 1}};
+	const struct list lists[] = {
+		{file->segments, file->nr_segments, sizeof(*file->segments)},
+		{file->loaded, file->nr_loaded, sizeof(*file->loaded)},
+		/* The others need no alignment. */
+		{symbols->spans.list, symbols->spans.nr, sizeof(*symbols->spans.list)},
+		{symbols->list, symbols->nr, sizeof(*symbols->list)},
+		{objects->spans.list, objects->spans.nr, sizeof(*objects->spans.list)},
+		{objects->list, objects->nr, sizeof(*objects->list)},
+		{file->functions.list, file->functions.nr, sizeof(*file->functions.list)},
+		{symbols->strings, symbols->strings_size, 1},
+		{objects->strings, objects->strings_size, 1}};
 
 	put_memory(reply, lists, ARRAY_SIZE(lists));
 }

@@ -116,7 +116,7 @@ struct answer {
 	__u32 ours;	    /* ANSWER_OPEN: the debug file (its path is the text) is in nhmtap's own root */
 	char why[WHY_MOST]; /* "": success */
 	char build_id[2 * BUILD_ID_MAX + 1];
-	__u64 counts[8];    /* number of items of each list in the memory that is passed, in their order */
+	__u64 counts[9];    /* number of items of each list in the memory that is passed, in their order */
 	__u64 base;	    /* of an unwind table */
 	__u64 kept_bytes;   /* memory that lines and indexes of symbols use in the worker */
 	__u64 symbol_begin; /* see `symbol` */

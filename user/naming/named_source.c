@@ -104,6 +104,7 @@ static void take_symbols(struct named_source *source, struct sealed *sealed, con
 		return;
 	}
 	source->symbols = told.functions;
+	source->nameless = told.nameless;
 	source->objects = told.objects;
 	source->segments = told.segments;
 	source->nr_segments = told.nr_segments;
@@ -280,6 +281,7 @@ void source_empty(struct named_source *source)
 	source->segments = NULL;
 	source->loaded = NULL;
 	source->nr_segments = source->nr_loaded = 0;
+	source->nameless = (struct nameless){0};
 	source->objects = (struct symbols){0};
 	symbols_release(&source->symbols);
 	if (source->kept && !source_is_stale(source))
@@ -298,8 +300,9 @@ void source_empty(struct named_source *source)
 size_t source_bytes(const struct named_source *source)
 {
 	return sizeof(*source) + source->alias_bytes + symbols_bytes(&source->symbols) +
-	       symbols_bytes(&source->objects) + source->pool.bytes + source->texts.bytes +
-	       map_bytes(&source->names) + map_bytes(&source->shown) + map_bytes(&source->told) +
+	       symbols_bytes(&source->objects) + source->nameless.nr * sizeof(*source->nameless.list) +
+	       source->pool.bytes + source->texts.bytes + map_bytes(&source->names) +
+	       map_bytes(&source->shown) + map_bytes(&source->told) +
 	       (source->nr_segments + source->nr_loaded) * sizeof(*source->segments) + source->kept_bytes +
 	       (source->place ? sizeof(*source->place) : 0);
 }
@@ -408,16 +411,14 @@ struct named_symbol {
 	__u64 begin;
 };
 
-/* Of the symbols that were sent and those in an index, the one that begins last is the innermost; any name
- * comes before none. */
+/* Of the symbols that were sent and those in an index, the one that begins last is the innermost. */
 static struct named_symbol symbol_of(struct named_source *source, const struct symbols *symbols,
 				     __u64 address, const struct answer *answer)
 {
 	const struct symbol *symbol = symbols_find(symbols, address);
 	const char *indexed = answer ? answer_text(answer, answer->symbol) : NULL;
 
-	if (indexed && answer->symbol_begin <= address &&
-	    (!symbol || !*symbol_name(symbols, symbol) || symbol->address < answer->symbol_begin))
+	if (indexed && answer->symbol_begin <= address && (!symbol || symbol->address < answer->symbol_begin))
 		return (struct named_symbol){kept(source, indexed), answer->symbol_begin};
 	return symbol ? (struct named_symbol){symbol_name(symbols, symbol), symbol->address}
 		      : (struct named_symbol){0};
@@ -451,8 +452,10 @@ struct name *source_name_at(struct named_source *source, __u64 address)
 	if (symbol.name && *symbol.name)
 		set_symbol(source, name, &symbol, address);
 	if (!name->nr) {
-		name->nameless = symbol.name;
-		name->function_offset = symbol.name ? address - symbol.begin : 0;
+		const struct nameless_function *function = nameless_find(&source->nameless, address);
+
+		name->nameless = function;
+		name->function_offset = function ? address - function->begin : 0;
 		name->why = source->failed    ? worker_why(source->worker)
 			    : source->no_room ? SOURCE_NO_ROOM
 					      : "no symbol is there";

@@ -41,6 +41,7 @@ struct named_source {
 	struct segment *segments;
 	size_t nr_segments;
 	struct symbols symbols;
+	struct nameless nameless; /* in the memory of the symbols */
 	/* Of data, if the settings ask for it: symbols, whose memory is that of the others, and all loaded
 	 * segments. */
 	struct symbols objects;

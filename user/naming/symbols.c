@@ -126,7 +126,7 @@ static void keep_one_each(struct symbols *symbols)
 		i = best_of(symbols, i, &best);
 		if (inside(&best, reach))
 			continue;
-		if (best.end > reach && symbols->strings[best.name])
+		if (best.end > reach)
 			reach = best.end;
 		symbols->found[symbols->nr++] = best;
 	}
@@ -181,6 +181,29 @@ const struct symbol *symbols_find(const struct symbols *symbols, __u64 address)
 	__u32 found = spans_find(&symbols->spans, address);
 
 	return found == SPANS_NONE ? NULL : &symbols->list[found];
+}
+
+size_t nameless_begun(const struct nameless *nameless, __u64 address)
+{
+	size_t low = 0, high = nameless->nr;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (nameless->list[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct nameless_function *nameless_find(const struct nameless *nameless, __u64 address)
+{
+	size_t begun = nameless_begun(nameless, address);
+	const struct nameless_function *last = begun ? &nameless->list[begun - 1] : NULL;
+
+	return last && address - last->begin < last->size ? last : NULL;
 }
 
 void symbols_release(struct symbols *symbols)

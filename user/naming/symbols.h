@@ -12,7 +12,7 @@
 struct found_symbol {
 	__u64 address; /* the sort key, so it must be the first member */
 	__u64 end;     /* first address after it; equal to `address` if not known */
-	__u32 name;    /* offset in `strings`; "": the function has none */
+	__u32 name;    /* offset in `strings` */
 	/* If two overlap, the higher order applies; if equal, the one that begins later. It is the line of a
 	 * map, which may be of 64 MiB by default, or the record of a dump of 4 GiB, of at least 16 bytes. */
 	__u32 order : 28;
@@ -39,6 +39,20 @@ struct symbols {
 	struct found_symbol *found; /* only until symbols_finish() */
 	size_t nr_found, room;
 };
+
+/* Functions by their ranges alone, in the order of their addresses. They do not overlap. */
+struct nameless {
+	struct nameless_function {
+		__u64 begin;
+		__u32 size;
+	} __attribute__((packed)) * list; /* a stripped library has 100,000 */
+	size_t nr;
+};
+
+/* How many begin at the address or before it. */
+size_t nameless_begun(const struct nameless *nameless, __u64 address);
+/* Finds the one that contains an address; NULL if there is none. */
+const struct nameless_function *nameless_find(const struct nameless *nameless, __u64 address);
 
 /* Appends strings and a zero byte. Returns where they begin, or -1 if they would exceed 4 GiB in all. */
 long long symbols_add_strings(struct symbols *symbols, const char *strings, size_t size);

@@ -440,6 +440,12 @@ static bool take_table(const struct sealed *sealed, size_t *at, const __u64 coun
 	return found->list;
 }
 
+static bool take_nameless(const struct sealed *sealed, size_t *at, __u64 nr, struct nameless *found)
+{
+	found->nr = nr;
+	return (found->list = take_list(sealed, at, nr, sizeof(*found->list)));
+}
+
 static bool take_strings(const struct sealed *sealed, size_t *at, __u64 size, struct symbols *found)
 {
 	found->strings_size = size;
@@ -465,8 +471,9 @@ bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct t
 	    !take_segments(sealed, &at, answer->counts[1], &found.loaded, &found.nr_loaded) ||
 	    !take_table(sealed, &at, answer->counts + 2, &found.functions) ||
 	    !take_table(sealed, &at, answer->counts + 4, &found.objects) ||
-	    !take_strings(sealed, &at, answer->counts[6], &found.functions) ||
-	    !take_strings(sealed, &at, answer->counts[7], &found.objects))
+	    !take_nameless(sealed, &at, answer->counts[6], &found.nameless) ||
+	    !take_strings(sealed, &at, answer->counts[7], &found.functions) ||
+	    !take_strings(sealed, &at, answer->counts[8], &found.objects))
 		return false;
 	found.functions.mapped = sealed->memory;
 	found.functions.mapped_size = sealed->size;

@@ -87,6 +87,7 @@ void worker_forget(struct worker *worker, __u32 id);
 /* Takes symbols from an answer's memory; they take ownership of it. Returns false if they are invalid. */
 struct told_symbols {
 	struct symbols functions, objects; /* the functions own the memory of all */
+	struct nameless nameless;
 	struct segment *segments, *loaded; /* with code; all, if objects were asked for */
 	size_t nr_segments, nr_loaded;
 };
