@@ -461,6 +461,31 @@ def test_functions_that_changed_are_listed_by_how_much(compared):
     assert not any("parse" in row for row in rows)
 
 
+def test_what_had_no_name_yet_is_not_compared_and_makes_no_difference(compared):
+    """400 of parse's samples were recorded as two places in its file, of which one calls a library: parse may have them,
+    and not render, which has 600 more, nor the library below it. What another file lacks is compared."""
+    late = [{"id": 8, "module": "/opt/server", "offset": "0x10"}, {"id": 9, "module": "/opt/server", "offset": "0x20"},
+            {"id": 10, "symbol": "memcpy", "module": "/usr/lib/libc.so"}, {"id": 11, "module": "/opt/server", "offset": "0x30"}]
+    before = [([1, 0], 1000), ([8, 0], 300), ([10, 9, 0], 100), ([2, 0], 1000), ([10, 2, 0], 1000), ([7, 0], 1000)]
+    now = [([1, 0], 1400), ([2, 0], 1600), ([10, 2, 0], 1000), ([11, 0], 50)]
+    flame = compared(whole("server", [])[:1] + records(entries=before, frames=FRAMES + late) + whole("server", [])[-1:],
+                     whole("server", [])[:1] + records(entries=now, frames=FRAMES + late) + whole("server", [])[-1:])
+    assert {name: hue_of(flame, name) for name in ("parse", "render", "main", "libx.so+0x1234")} == {
+        "parse": "grey", "render": "red", "main": "blue", "libx.so+0x1234": "blue"}
+    boxes = [f.get_attribute("aria-label") for f in flame.driver.find_elements(By.CLASS_NAME, "frame")]
+    assert [box for box in boxes if box.startswith("server (names not read yet)") or "server+0x" in box] == [
+        "server (names not read yet), 400 before, 50 now, not compared"]
+    assert "9.1 % before and 1.2 % now are of functions whose names were not read yet" in flame.text("summary")
+    flame.driver.find_element(By.CSS_SELECTOR, "#list summary").click()
+    assert {row.text.split()[-1] for row in flame.driver.find_elements(By.CSS_SELECTOR, "#rows tr")} == {"render", "libx.so+0x1234"}
+
+
+def test_places_in_a_file_without_any_names_are_compared(compared):
+    places = [{"id": i, "module": "/opt/stripped", "offset": hex(i)} for i in range(3)]
+    flame = compared(records(entries=[([1], 100), ([2], 100)], frames=places), records(entries=[([1], 900), ([2], 100)], frames=places))
+    assert hue_of(flame, "stripped+0x1") == "red" and "not read yet" not in flame.text("summary")
+
+
 def test_reversed_each_function_lies_above_its_callers(opened):
     flame = opened(options=["--reverse"])
     found = flame.frames()

@@ -84,7 +84,7 @@ static int read_records(struct flamegraph *flamegraph, const char *file, struct 
 	return err;
 }
 
-static int write_page(const struct flamegraph *flamegraph, const char *title, const char *path,
+static int write_page(struct flamegraph *flamegraph, const char *title, const char *path,
 		      struct refusal *refusal)
 {
 	struct text page = {0};

@@ -110,6 +110,14 @@ const char *calls_function(const struct call *call, char *name, size_t size)
 	return calls_name(call, name, size);
 }
 
+bool calls_is_place(const struct call *call)
+{
+	const char *module = text_of(call->frame, "module");
+
+	return !call->symbol && module && *module && *module != '[' &&
+	       !json_object_get(call->frame, "function_offset");
+}
+
 const char *calls_name(const struct call *call, char *name, size_t size)
 {
 	const char *module = text_of(call->frame, "module"), *offset = text_of(call->frame, "offset");

@@ -38,6 +38,11 @@ struct call calls_at(const json_t *frame, size_t i);
 
 bool calls_of_kernel(const json_t *frame);
 
+/* Whether the function has no name but a place in its file, as it has until the file's names are read. Where
+ * its bounds are known, the file has no name for it, now or later; what is in brackets, as [anon], is no
+ * file. */
+bool calls_is_place(const struct call *call);
+
 /* Writes "main", "[libc.so.6+0x27200]" (a function without a name, by its beginning), "libc.so.6+0x2724a",
  * "[kernel]+0x…" or "[unknown]", without control characters and with ':' in place of ';', which separates
  * functions in folded lines. Returns name. */

@@ -16,7 +16,7 @@
 #include "record/record.h"
 
 /* The kind of code of a node, as bits that the page's script reads. */
-enum { OTHER = 0, USER = 1, KERNEL = 2, INLINED = 4 };
+enum { OTHER = 0, USER = 1, KERNEL = 2, INLINED = 4, PLACE = 8, LATE = 16 };
 
 /* The key of a node in an event's graph: a function is one node for each of its callers. */
 struct node_key {
@@ -140,9 +140,9 @@ static void add_weight(struct weight *to, struct weight more)
 	to->square += more.square;
 }
 
-/* Adds to the child of this name, which is created if it does not exist. Returns its number. */
-static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 parent, const char *name,
-		      const char *place, unsigned int kind, struct weight weight)
+/* The number of the child of this name, which is created if it does not exist. */
+static __u32 node_of(struct flamegraph *flamegraph, struct graph *graph, __u32 parent, const char *name,
+		     const char *place, unsigned int kind)
 {
 	struct node_key key = {parent, text_number(&flamegraph->texts, name), kind};
 	struct drawn_key code;
@@ -154,6 +154,14 @@ static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 
 		code = (struct drawn_key){key.name, text_number(&flamegraph->texts, place), kind};
 		graph->nodes[number] = (struct node){.code = interned_number(&flamegraph->codes, &code)};
 	}
+	return number;
+}
+
+static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 parent, const char *name,
+		      const char *place, unsigned int kind, struct weight weight)
+{
+	__u32 number = node_of(flamegraph, graph, parent, name, place, kind);
+
 	add_weight(&graph->nodes[number].weight[flamegraph->stream], weight);
 	return number;
 }
@@ -199,12 +207,14 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const json_t *recor
 	return graph;
 }
 
+#define BETWEEN " · " /* a file with code and its source */
+
 /* "/usr/bin/true · main.c" */
 static const char *place_of(const struct call *call, char *text, size_t size)
 {
 	const char *module = string(call->frame, "module");
 
-	snprintf(text, size, "%s%s%s", module, *module && call->file ? " · " : "",
+	snprintf(text, size, "%s%s%s", module, *module && call->file ? BETWEEN : "",
 		 call->file ? call->file : "");
 	return text;
 }
@@ -219,7 +229,8 @@ static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32
 		struct call call = calls_at(frame, flamegraph->reverse ? i : calls - 1 - i);
 
 		parent = add_node(flamegraph, graph, parent, calls_name(&call, name, sizeof(name)),
-				  place_of(&call, place, sizeof(place)), side | (call.inlined ? INLINED : 0),
+				  place_of(&call, place, sizeof(place)),
+				  side | (call.inlined ? INLINED : 0) | (calls_is_place(&call) ? PLACE : 0),
 				  weight);
 	}
 	return parent;
@@ -355,6 +366,86 @@ static void add_json(struct text *page, json_t *value)
 	}
 	free(dumped);
 	json_decref(value);
+}
+
+/* --- names that were late --------------------------------------------------------------------- */
+
+/* The name of the file that a node's code is in. */
+static const char *file_of(const struct flamegraph *flamegraph, const struct drawn_key *code, char *file,
+			   size_t size)
+{
+	const char *place = text_of_number(&flamegraph->texts, code->place), *end = strstr(place, BETWEEN);
+
+	snprintf(file, size, "%.*s", (int)(end ? end - place : (ptrdiff_t)strlen(place)), place);
+	return path_last(file);
+}
+
+/* {file: true} of those in which functions have names, in either stream. */
+static json_t *files_with_names(const struct flamegraph *flamegraph)
+{
+	char file[2 * CALLS_NAME_MAX];
+	json_t *named = json_object();
+
+	for (size_t i = 0; i < flamegraph->codes.nr; i++) {
+		const struct drawn_key *code = interned_at(&flamegraph->codes, i);
+
+		if (!(code->kind & PLACE))
+			json_object_set_new(named, file_of(flamegraph, code, file, sizeof(file)),
+					    json_true());
+	}
+	return named;
+}
+
+/* The node of a place in a file with names: one for all of the file's that have the same caller. */
+static __u32 late_node(struct flamegraph *flamegraph, struct graph *graph, __u32 parent, const char *file,
+		       const char *place, unsigned int kind)
+{
+	char name[3 * CALLS_NAME_MAX];
+
+	snprintf(name, sizeof(name), "%s (names not read yet)", file);
+	return node_of(flamegraph, graph, parent, name, place, (kind & ~PLACE) | LATE);
+}
+
+static void merge_late(struct flamegraph *flamegraph, struct graph *graph, const json_t *named)
+{
+	struct interned keys = graph->keys;
+	struct node *nodes = graph->nodes;
+	__u32 *now = xmalloc((keys.nr + 1) * sizeof(*now));
+	char file[2 * CALLS_NAME_MAX];
+
+	interned_init(&graph->keys, sizeof(struct node_key));
+	graph->nodes = NULL;
+	graph->room = 0;
+	for (size_t i = 0; i < keys.nr; i++) {
+		struct node_key key = *(const struct node_key *)interned_at(&keys, i);
+		struct drawn_key code =
+			*(const struct drawn_key *)interned_at(&flamegraph->codes, nodes[i].code);
+		const char *place = text_of_number(&flamegraph->texts, code.place),
+			   *of = file_of(flamegraph, &code, file, sizeof(file));
+		__u32 parent = key.parent == NOBODY ? NOBODY : now[key.parent];
+
+		now[i] = code.kind & PLACE && json_object_get(named, of)
+				 ? late_node(flamegraph, graph, parent, of, place, code.kind)
+				 : node_of(flamegraph, graph, parent,
+					   text_of_number(&flamegraph->texts, key.name), place, code.kind);
+		for (int stream = 0; stream < 2; stream++)
+			add_weight(&graph->nodes[now[i]].weight[stream], nodes[i].weight[stream]);
+	}
+	free(now);
+	free(nodes);
+	interned_release(&keys);
+}
+
+/* Names are late while a file is read, and records have places instead. What is named in one stream would
+ * look new beside another that has its places, as in struct share_file: such places become nodes of a kind
+ * that the page does not compare. */
+static void merge_all_late(struct flamegraph *flamegraph)
+{
+	json_t *named = files_with_names(flamegraph);
+
+	for (size_t i = 0; i < flamegraph->nr; i++)
+		merge_late(flamegraph, &flamegraph->graphs[i], named);
+	json_decref(named);
 }
 
 /* --- nodes in the order in which the page draws them ------------------------------------------ */
@@ -505,11 +596,13 @@ static json_t *codes_value(const struct flamegraph *flamegraph)
 
 #define MARK "@DATA@"
 
-void flamegraph_page(const struct flamegraph *flamegraph, const char *title, struct text *page)
+void flamegraph_page(struct flamegraph *flamegraph, const char *title, struct text *page)
 {
 	struct embedded form = embedded_find("flamegraph.html");
 	const char *mark = strstr(form.data, MARK);
 
+	if (flamegraph->stream)
+		merge_all_late(flamegraph);
 	text_add(page, "%.*s", (int)(mark - form.data), form.data);
 	text_add(page, "{\"title\":");
 	add_json(page, value_text(title, strlen(title)));

@@ -36,4 +36,4 @@ void flamegraph_take(struct flamegraph *flamegraph, const json_t *record);
 size_t flamegraph_events(const struct flamegraph *flamegraph);
 
 /* Appends the page to `page`, with `title` as its heading. */
-void flamegraph_page(const struct flamegraph *flamegraph, const char *title, struct text *page);
+void flamegraph_page(struct flamegraph *flamegraph, const char *title, struct text *page);

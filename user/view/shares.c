@@ -314,9 +314,7 @@ static struct share_code take_code(struct share_tables *shares, struct share_tab
 	if (!shares->wanted.diff || !table->by_function || !*module)
 		return code;
 	code.file = file_of(shares, table, module) + 1;
-	/* Where the function's bounds are known, the file has no name for it, now or later. What is in
-	 * brackets, as [anon], is no file. */
-	code.unnamed = !call.symbol && *module != '[' && !json_object_get(call.frame, "function_offset");
+	code.unnamed = calls_is_place(&call);
 	file = &table->files[code.file - 1];
 	file->named |= !!call.symbol;
 	if (code.unnamed && file->seen != shares->entries) {
