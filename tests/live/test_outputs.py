@@ -8,6 +8,7 @@ import resource
 import select
 import signal
 import socket
+import stat
 import subprocess
 import time
 
@@ -374,6 +375,30 @@ def test_the_command_has_the_signal_of_long_files_as_it_was(nhmtap, tmp_path):
     result = nhmtap("stat", "-e", "cs", "--", "sh", "-c", f"ulimit -c 0; exec head -c 200000 /dev/zero > "
                     f"{tmp_path}/long", preexec_fn=limit)
     assert result.one("end")["command"]["signal"] == signal.SIGXFSZ
+
+
+@pytest.mark.parametrize("form", ["prometheus", "openmetrics"])
+@pytest.mark.parametrize("kind", ["device", "link to a device", "fifo", "socket", "stdout", "directory"])
+def test_a_page_does_not_take_the_place_of_what_is_no_file(nhmtap, tmp_path, kind, form):
+    """The file is replaced as a whole, by a new one. Root would replace /dev/null for everyone."""
+    place = tmp_path / "place"
+    if kind == "device":
+        os.mknod(place, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    elif kind == "fifo":
+        os.mkfifo(place)
+    elif kind == "directory":
+        place.mkdir()
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(place))
+    else:
+        place.symlink_to({"stdout": "/proc/self/fd/1", "link to a device": "/dev/null"}[kind])
+    before = os.lstat(place)
+    with open(tmp_path / "stdout", "wb") as out:
+        run = subprocess.run(nhmtap.command("stat", "-e", "page-faults", "-o", f"{form}={place}", "--", "true"),
+                             stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    assert run.returncode == 1 and ("this is none" in run.stderr or "Is a directory" in run.stderr), run.stderr
+    assert os.path.samestat(os.lstat(place), before) and sorted(os.listdir(tmp_path)) == ["place", "stdout"]
 
 
 def test_a_refused_run_leaves_what_was_there(nhmtap, tmp_path):

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -68,13 +69,30 @@ void documents_begin(struct documents *documents, const char *path)
 	*documents = (struct documents){.path = path, .end = &documents->first};
 }
 
+/* Whether a document would take the place of what is no file: root would make /dev/null one. /dev/stdout is a
+ * link into /proc, wherever that leads. Returns 0 or -errno. */
+static int check_place(const char *path)
+{
+	static const char proc[] = "/proc/";
+	char leads_to[sizeof(proc)] = "";
+	struct stat there;
+
+	if (readlink(path, leads_to, sizeof(proc) - 1) > 0 && !strcmp(leads_to, proc))
+		return -ENOTSUP;
+	if (stat(path, &there) || S_ISREG(there.st_mode))
+		return 0;
+	return S_ISDIR(there.st_mode) ? -EISDIR : -ENOTSUP;
+}
+
 int documents_open(struct documents *documents, const char *path)
 {
 	struct timespec now;
 	char *trial;
-	int fd;
+	int fd, err = check_place(path);
 
 	documents_begin(documents, path);
+	if (err)
+		return err;
 	clock_gettime(CLOCK_REALTIME, &now);
 	trial = path_of(path, &now, UNFINISHED);
 	fd = create(documents, trial);

@@ -91,6 +91,10 @@ static int refuse_path(struct refusal *refusal, const char *path, int error)
 {
 	refuse(refusal, STATUS_USAGE, "option --output '%s'", path);
 	refusal->error = error;
+	if (error == ENOTSUP) {
+		because(refusal, "only a file can be replaced as a whole, and this is none");
+		return instead(refusal, "the name of a file, or - for stdout");
+	}
 	because(refusal, "it can't be written: %s", strerror(error));
 	return instead(refusal, "check the folder and its permissions");
 }
