@@ -495,6 +495,14 @@ def test_other_machines_see_the_hosts_files_too(kind):
     assert out == pathlib.Path("/etc/passwd").read_text() + "\n"
 
 
+@pytest.mark.parametrize("first", ["crc32c_generic", None])
+def test_modules_are_loaded_after_those_that_they_need_and_none_that_is_not_there(tmp_path, first):
+    """Linux 7.3 has no crc32c_generic."""
+    for name, needs in {"erofs": "libcrc32c,netfs", "libcrc32c": "", "aaa": "erofs", **({first: ""} if first else {})}.items():
+        (tmp_path / f"{name}.ko").write_bytes(b"\0name=x\0depends=" + needs.encode() + b"\0")
+    assert nehalem.in_order(tmp_path) == [*([first] if first else []), "libcrc32c", "erofs", "aaa"]
+
+
 def test_a_kernel_without_modules_is_refused(tmp_path):
     kernel = nehalem.build_folder() + "/kernel/6.1/vmlinuz"
     with pytest.raises(nehalem.NoKernel, match="needs its modules; take one of 6.1"):

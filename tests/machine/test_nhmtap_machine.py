@@ -122,6 +122,7 @@ def test_the_machines_debian_package_states_its_parts_and_works_where_it_is_unpa
     subprocess.run(["dpkg-deb", "-x", package, tmp_path], check=True)
     top = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.glob("*/*"))
     assert top == ["usr/lib", "usr/share"]  # no kernel in /boot
+    assert (tmp_path / "usr/lib/nhmtap/machine/examples/Makefile").is_file()
     stated = (tmp_path / "usr/share/doc/nhmtap-machine/copyright").read_text()
     assert "Bochs 3.0 (LGPL-2.1-or-later" in stated and stated.count("GPL-2.0-only), a file of the machine: Debian package linux-image-") >= 1
     for name in re.findall("see copyrights/(.*)", stated):

@@ -170,6 +170,15 @@ def test_a_difference_of_one_breaks_a_limit_of_0(again):
     assert "instructions:u fell by 0.00 %, the limit is 0 %" in again.told["test_words[a b]"]["failure"]
 
 
+def test_what_a_test_writes_is_shown_if_nothing_captures_it(folder):
+    """The last line too, which has no end: the guest's process ends without Python's own end."""
+    (folder / "test_said.py").write_text("import sys, pytest\n@pytest.mark.nhmtap_machine\ndef test_said():\n"
+                                         "    print(list(range(3)), end=' ')\n    sys.stdout.flush()\n"
+                                         "    sys.stderr.write('an unfinished line')\n")
+    done = run(folder, "-s", "test_said.py")
+    assert done.status == 0 and "[0, 1, 2] an unfinished line" in done.text, done.text
+
+
 def test_without_a_machine_its_tests_fail_and_others_run(folder, monkeypatch):
     monkeypatch.setenv("NHM_BUILD", str(folder))
     done = run(folder, "-k", "words or not_there")

@@ -702,7 +702,7 @@ def in_order(folder):
         with open(f"{folder}/{name}", "rb") as f:
             said = re.search(rb"\0depends=([^\0]*)\0", f.read())
         needs[name.removesuffix(".ko")] = said.group(1).decode().split(",") if said else []
-    done = ["crc32c_generic"]  # libcrc32c asks for it by what it does, not by its name
+    done = []
 
     def add(name):
         for other in needs.get(name, ()):
@@ -710,6 +710,7 @@ def in_order(folder):
         if name in needs and name not in done:
             done.append(name)
 
+    add("crc32c_generic")  # libcrc32c asks for it by what it does, not by its name; some kernels have neither
     for name in needs:
         add(name)
     return done

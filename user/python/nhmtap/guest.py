@@ -46,10 +46,10 @@ class Port:
         os.kill(self._carrier, signal.SIGCONT)
         return message
 
-    def end(self, out: int) -> None:
-        """Has the host end the machine once it has what was written to this pipe. What the kernel would do at the end of
+    def end(self, *pipes: int) -> None:
+        """Has the host end the machine once it has what was written to these pipes. What the kernel would do at the end of
         all processes takes longer than many a test."""
-        while int.from_bytes(fcntl.ioctl(out, termios.FIONREAD, bytes(4)), sys.byteorder):
+        while any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) != bytes(4) for pipe in pipes):
             time.sleep(0.0001)
         self._until_carrier_is("S")  # it waits for more, so it has passed on what it took
         os.pwrite(self._fd, bytes([DONE]), WORD)
@@ -71,7 +71,7 @@ class Server:
     """Runs what the host asks for instead of pytest's loop over all tests."""
 
     def __init__(self, port: Port, out: int) -> None:
-        self._port, self._out = port, out
+        self._port, self._out, self._errors = port, out, os.dup(2)
         self._uncollected: List[str] = []
         self._reports: List[Any] = []
         self._warnings: List[Dict[str, Any]] = []
@@ -128,11 +128,14 @@ class Server:
         self._reports.append(report)
 
     def _answer(self, answer: Dict[str, Any]) -> None:
+        for stream in sys.stdout, sys.stderr:
+            with contextlib.suppress(OSError, ValueError):  # the test has closed it
+                stream.flush()
         with open(self._out, "wb") as out:
             out.write(pickle.dumps(answer))
             out.flush()
             with contextlib.suppress(OSError):  # the test has left this process without /proc, say
-                self._port.end(self._out)
+                self._port.end(self._out, self._errors)
         os._exit(0)
 
 

@@ -163,6 +163,8 @@ class Machine:
             raise Error(f"the emulated machine has ended: {self._errors()}")
         told = json.loads(end)
         if answer and told["status"] == 0:
+            if self._config.getoption("capture") in ("no", "tee-sys"):
+                sys.stdout.write(told["errors"])  # what the test has written, which nothing has captured there
             return dict(pickle.loads(answer))
         raise Ended(f"the test ended on the emulated machine without a report, with status {told['status']}: "
                     f"{told['errors'].strip()[-4000:]}")

@@ -86,9 +86,11 @@ static int load(const char *module)
 	int fd = open(module, O_RDONLY | O_CLOEXEC);
 	/* A driver refuses with ENODEV if this processor does not have what it is for. */
 	int failed = fd < 0 || (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST && errno != ENODEV);
+	int status = failed ? complain(module) : 0;
 
-	close(fd);
-	return failed ? complain(module) : 0;
+	if (fd >= 0)
+		close(fd);
+	return status;
 }
 
 static void write_file(const char *path, const char *text)
