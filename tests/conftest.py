@@ -20,7 +20,7 @@ os.environ.setdefault("PYTHONPATH", os.path.join(os.path.dirname(HERE), "user", 
 # import modules that a test has just written.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 sys.dont_write_bytecode = False
-sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", os.path.join(BUILD, "pycache"))
+sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = os.environ.get("PYTHONPYCACHEPREFIX") or os.path.join(BUILD, "pycache")
 
 import callers  # first: it decides which nhmtap the others run
 import cgroups

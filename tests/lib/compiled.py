@@ -31,10 +31,23 @@ def has_objects():
     return sanitized() and not os.environ.get("NHMTAP_COVERAGE")
 
 
+def is_current(made):
+    """Whether an object is there and none of the files that it was made of has changed since. make sees to that, but pytest
+    may be run by hand."""
+    notes = f"{os.path.splitext(made)[0]}.d"
+    if not os.path.exists(made) or not os.path.exists(notes):
+        return False
+    with open(notes, encoding="utf-8") as file:
+        of = file.read().replace("\\\n", " ").partition("\n")[0].partition(":")[2].split()
+    then = os.stat(made).st_mtime
+    places = [os.path.join(HERE, "..", path) for path in of]
+    return all(os.path.exists(path) and os.stat(path).st_mtime <= then for path in places)
+
+
 def part(source):
     """A file of user/ for gcc, or its object if the build has one that serves: to compile it again takes most of the time."""
     made = os.path.join(os.environ["NHMTAP_BUILD"], "user", os.path.splitext(source)[0] + ".o")
-    return made if has_objects() and os.path.exists(made) else os.path.join(USER, source)
+    return made if has_objects() and is_current(made) else os.path.join(USER, source)
 
 
 def once(path, of, make):

@@ -226,7 +226,7 @@ MANY = """
 #include <sys/mman.h>
 #define PAGES 4
 static char *at;
-static volatile char slow[5000 * 4096];
+static volatile char slow[5000 * 4096] __attribute__((aligned(4096)));
 static void *touch(void *nothing)
 {
 	for (int i = 0; i < PAGES; i++)
@@ -250,6 +250,7 @@ int main(void)
 {
 	pthread_t starter;
 	void *failed = 0;
+	madvise((void *)slow, sizeof(slow), MADV_NOHUGEPAGE);
 	for (int i = 0; i < 5000; i++) { /* the kernel chooses a short period, which the threads inherit */
 		if (i == 4000 && (pthread_create(&starter, 0, threads_in_turn, (void *)slow) || pthread_join(starter, &failed) || failed))
 			return 1;

@@ -836,6 +836,7 @@ void NAME(int nr, int unused)
 {
 	volatile char *pages = mmap(0, nr * 4096UL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	madvise((void *)pages, nr * 4096UL, MADV_NOHUGEPAGE);
 	for (int i = 0; i < nr; i++)
 		pages[i * 4096UL] = 1;
 	munmap((void *)pages, nr * 4096UL);

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The results of a test suite that was run with the plugin. Importing this puts the package on the
 path."""
+import inspect
 import json
+import mmap
 import os
 import pathlib
 import sys
@@ -13,15 +15,17 @@ from records import HERE
 PACKAGE = os.path.join(os.path.dirname(HERE), "user", "python")
 sys.path.insert(0, PACKAGE)
 
-# touch(N) touches N pages of new memory, which causes N page faults and hardly any others.
-TOUCH = """
-import mmap
 
 def touch(pages):
+    """Touches so many pages of new memory, which causes as many page faults and hardly any others."""
     with mmap.mmap(-1, pages * mmap.PAGESIZE) as memory:
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
         for page in range(pages):
             memory[page * mmap.PAGESIZE] = 1
-"""
+
+
+# The same as the beginning of a suite.
+TOUCH = "import mmap\n\n\n" + inspect.getsource(touch)
 
 
 def schema(name):
