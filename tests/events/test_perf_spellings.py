@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The texts with which perf tests its own grammar (tools/perf/tests/parse-events.c of Linux 6.1), and the
+"""The texts with which perf tests its own grammar (tools/perf/tests/parse-events.c of Linux 6.1 and 6.12), and the
 attrs that perf makes of them. nhmtap makes the same ones, or refuses the text and says what it is.
 
 In facts/perf-parse-events.tsv `attrs` has the events of a text, separated by ';'; a '+' marks a further member
@@ -18,8 +18,8 @@ from records import NHMTAP
 
 MEMBERS = ("type", "config", "config1", "config2", "exclude_user", "exclude_kernel", "exclude_hv", "exclude_host",
            "exclude_guest", "exclude_idle", "precise_ip", "pinned", "exclusive")
-# Where perf takes the kernel's generic event of a hybrid CPU's core, nhmtap takes the driver's code for it.
-DRIVERS = {0x400000000: 0x3c, 0x400000001: 0xc0}
+# Where perf takes the kernel's generic event for cpu/NAME/, nhmtap takes the driver's code for it, if it has one.
+DRIVERS = {0x400000000: 0x3c, 0x400000001: 0xc0, 0x1: 0xc0, 0x5: 0x7f89}
 
 FACTS = read_tsv("perf-parse-events.tsv")
 
@@ -79,7 +79,7 @@ def test_a_text_of_perfs_own_tests_is_what_perf_takes_it_for_or_is_refused_with_
 
 
 def test_all_of_perfs_texts_are_there_and_most_are_taken():
-    assert len(FACTS) >= 78 and sum(not fact["refused"] for fact in FACTS) >= 42
+    assert len(FACTS) >= 123 and sum(not fact["refused"] for fact in FACTS) >= 57
 
 
 # --- the rule of a group's modifiers ------------------------------------------------------------------

@@ -251,7 +251,9 @@ def explained(tmp_path, texts):
 
 
 def test_what_the_facts_say_of_perfs_own_texts_is_what_perf_opens(tmp_path):
-    facts = [fact for fact in read_tsv("perf-parse-events.tsv") if not fact["refused"] and "cpu_core" not in fact["text"]]
+    facts = [fact for fact in read_tsv("perf-parse-events.tsv") if not fact["refused"] and "cpu_core" not in fact["text"]
+             # perf takes its own names as terms of a PMU, and a name that is a word of terms, from 6.6 on.
+             and not re.search("cpu/(cycles|cache-misses|L1)|name=name", fact["text"])]
     events = [event for fact in facts for event in fact["attrs"].split("; ")]
     wanted = [({name: int(value, 0) for name, value in (pair.split("=") for pair in event.lstrip("+").split())
                 if int(value, 0)}, event.startswith("+")) for event in events]

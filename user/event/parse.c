@@ -383,6 +383,23 @@ static bool tabled_term(struct event_parser *parser, struct event *event, const 
 	return true;
 }
 
+/* One of perf's own names as a term of the core's PMU, cpu/cycles/ or cpu/L1-dcache-loads/: perf takes it
+ * from 6.6 on, and means the event of that name. Returns false if it is none. */
+static bool generic_term(struct event *event, const struct pmu *pmu, const char *name)
+{
+	const struct generic_event *generic = generic_event_find(name);
+	__u32 type = generic ? generic->type : PERF_TYPE_HW_CACHE;
+	__u64 config = generic ? generic->config : 0;
+
+	if (strcmp(pmu->name, "cpu") || event->attr.config || type == PERF_TYPE_SOFTWARE)
+		return false;
+	if (!generic && cache_event_find(name, &config))
+		return false;
+	EVENT_SET(event, type, type, "%s", name);
+	EVENT_SET(event, config, config, "%s", name);
+	return true;
+}
+
 static bool is_raw(const char *name);
 
 static int apply_term(struct event_parser *parser, struct event *event, const struct pmu *pmu, char *term,
@@ -398,6 +415,8 @@ static int apply_term(struct event_parser *parser, struct event *event, const st
 
 	if (equals)
 		*equals = '\0';
+	if (pmu && event->attr.type != pmu->type)
+		pmu = NULL; /* one of perf's own names was before it, whose bits are the kernel's matter */
 	/* event=NAME is perf's longer form of NAME, and rNNNN of config=0xNNNN. */
 	named = of_alias ? NULL : alias_of_term(pmu, term, equals ? text : NULL);
 	if (named)
@@ -428,7 +447,7 @@ static int apply_term(struct event_parser *parser, struct event *event, const st
 	if (listed)
 		return set_listed(parser, event, pmu, listed);
 	if (!equals && !of_alias && pmu && pmu == host_core_pmu(parser->host) &&
-	    tabled_term(parser, event, term))
+	    (tabled_term(parser, event, term) || generic_term(event, pmu, term)))
 		return 0;
 	return refuse_term(parser, event, pmu, term);
 }
