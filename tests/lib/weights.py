@@ -11,11 +11,15 @@ import subprocess
 
 import callgrind
 import firefox
+import native
+import otlp
 import otlp_profiles
+import pages
 import pprof
 import records
 import speedscope
 from browser import chromium
+from prometheus_client.parser import text_string_to_metric_families
 from records import NHMTAP
 from selenium.webdriver.common.by import By
 from terminal import Terminal
@@ -68,6 +72,37 @@ def folded_pairs(path):
     for line in text(path).splitlines():
         stack, weight = line.rsplit(" ", 1)
         yield origin(stack.split(";")[-1]), int(weight)
+
+
+def clickhouse_pairs(path):
+    with open(path, "rb") as file:
+        for row in native.rows(file.read()):
+            if row["event"] and not row.get("lost"):
+                yield row.get("from_symbol" if row.get("kind") else "symbol") or "?", row["value"]
+
+
+def points_pairs(points):
+    """Of (labels, value) of what entries stand for, with --series for all of them."""
+    for labels, value in points:
+        yield labels.get("from_symbol" if "kind" in labels else "symbol", "?"), round(value)
+
+
+def openmetrics_pairs(path):
+    return points_pairs((sample.labels, sample.value) for family in pages.families(text(path)).values() for sample in family.samples
+                        if family.name.endswith("_entries"))
+
+
+def prometheus_pairs(path):
+    return points_pairs((sample.labels, sample.value) for family in text_string_to_metric_families(text(path))
+                        for sample in family.samples if family.name.endswith("_entries"))
+
+
+def otlp_metrics_pairs(path):
+    for line in text(path).splitlines():
+        data = otlp.read(line)
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics:
+            if metric.name.endswith("_entries"):
+                yield from points_pairs((labels, point.as_int) for labels, point in otlp.points(data, metric.name))
 
 
 NUMBERS = {"samples", "latency", "branches", "mispredicted", "mispredicted_period"}  # what formats have beside events
@@ -156,7 +191,10 @@ def report_pairs(path):
 
 # What reads a file of the format of this name, and what reads the records.
 OF_FORMATS = {"json": json_pairs, "flat": flat_pairs, "folded": folded_pairs, "pprof": pprof_pairs, "otlp-profiles": otlp_pairs,
-              "callgrind": callgrind_pairs, "firefox": firefox_pairs, "speedscope": speedscope_pairs}
+              "callgrind": callgrind_pairs, "firefox": firefox_pairs, "speedscope": speedscope_pairs, "clickhouse": clickhouse_pairs,
+              "openmetrics": openmetrics_pairs, "prometheus": prometheus_pairs, "otlp": otlp_metrics_pairs}
+WITH_KINDS = ("json", "flat", "clickhouse", "openmetrics", "prometheus", "otlp")  # that have ranges beside edges, and tell which is which
+SERIES = ["--series", "100000"]  # with which the formats of metrics have functions
 OF_COMMANDS = {"flamegraph": flame_pairs, "show": show_pairs, "top": top_pairs, "report": report_pairs}
 
 
