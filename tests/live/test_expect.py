@@ -239,3 +239,16 @@ def test_terms_of_a_pmu_are_no_comparison(nhmtap):
     result = nhmtap("stat", "--expect", "nopmu/config=0x2,umask=1/>=1", "--", "true")
     assert result.status == 2  # this machine has no such PMU
     assert "has no PMU 'nopmu'" in result.err
+
+
+@pytest.mark.parametrize("second, status", [("task-clock/name=x/", 1), ("software/config=2,name=X/k", 1), ("faults/name=x/", 0)])
+def test_an_expectation_of_a_name_that_several_events_have_is_refused_unless_they_count_the_same(nhmtap, second, status):
+    result = nhmtap("stat", "-e", f"page-faults/name=x/,{second}", "--expect", "x<100000", "--", "true")
+    assert result.status == status, result.err
+    assert status == 0 or "events that count different things have this name. Next: give each a name of its own" in result.err
+
+
+@pytest.mark.parametrize("side, words", [("u", "the user's side was asked for"), ("h", "the hypervisor's side was asked for")])
+def test_what_the_side_asked_for_has_nothing_of_can_not_be_told_and_the_side_is_named(nhmtap, side, words):
+    result = nhmtap("stat", "--force", "--expect", f"context-switches:{side}<1", "--", "true")
+    assert result.one("expectation")["outcome"] == "cannot_tell" and words in result.one("expectation")["why"]

@@ -86,8 +86,8 @@ static bool nothing_counts(const struct event *event, const struct sides *sides,
 static void settle_missed(struct event *event, const struct sides *sides, const struct host *host)
 {
 	if (event->privilege_given) /* --force */
-		snprintf(event->never, sizeof(event->never), "it %s, and the user's side was asked for",
-			 sides->why);
+		snprintf(event->never, sizeof(event->never), "it %s, and the %s side was asked for",
+			 sides->why, event->attr.exclude_user ? "hypervisor's" : "user's");
 	else
 		snprintf(event->never, sizeof(event->never),
 			 "it %s, which this user may not count (kernel.perf_event_paranoid is %d); to count "

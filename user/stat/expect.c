@@ -98,13 +98,37 @@ static bool find_event(const struct plan *plan, struct expectation *expectation)
 	return false;
 }
 
+static bool counts_the_same(const struct perf_event_attr *a, const struct perf_event_attr *b)
+{
+	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
+	       a->config2 == b->config2 && a->exclude_user == b->exclude_user &&
+	       a->exclude_kernel == b->exclude_kernel;
+}
+
+/* Whether name= has given the event's name to something else as well. */
+static bool is_ambiguous(const struct plan *plan, size_t place)
+{
+	const struct event *list = plan->events.list;
+
+	for (size_t i = place + 1; i < plan->events.nr; i++)
+		if (!strcasecmp(list[i].name, list[place].name) &&
+		    !counts_the_same(&list[i].attr, &list[place].attr))
+			return true;
+	return false;
+}
+
 static int bind_event(struct plan *plan, struct host *host, struct expectation *expectation,
 		      struct refusal *refusal)
 {
 	size_t before = plan->events.nr;
 
-	if (find_event(plan, expectation))
-		return 0;
+	if (find_event(plan, expectation)) {
+		if (!is_ambiguous(plan, expectation->place))
+			return 0;
+		refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", expectation->text);
+		because(refusal, "events that count different things have this name");
+		return instead(refusal, "give each a name of its own with name=");
+	}
 	if (events_parse(expectation->name, host, &plan->events, refusal))
 		return of_expectation(expectation, host, refusal);
 	expectation->place = before;
