@@ -233,6 +233,25 @@ def test_the_branches_that_nobody_can_foresee_are_named_by_their_edges(guest):
     assert set(list(edges)[:3]) == {("coin", "coin_to"), ("main_x", "c"), ("main_x", "d")}
 
 
+def test_branches_that_nobody_can_foresee_are_named_by_their_lines(nhmtap, tmp_path):
+    """A call of `coins` has two branches, on two lines. Only the upper one is of a random bit."""
+    (tmp_path / "coins.c").write_text("""
+        static unsigned int number = 1, heads, all;
+        __attribute__((noinline)) static void coins(int i)
+        {
+            number = number * 1664525 + 1013904223;
+            if (number >> 31) __asm__ volatile("incl %0" : "+m"(heads));
+            if (i >= 0) __asm__ volatile("incl %0" : "+m"(all));
+        }
+        int main(void) { for (int i = 0; i < 8000; i++) coins(i); }
+    """)
+    subprocess.run(["gcc", "-g", "-O1", "-fno-if-conversion", "coins.c", "-o", "coins"], check=True, cwd=tmp_path)
+    result = nhmtap("analyze", "--machine", "-q", "-r", "2", "--where", "2", "--", str(tmp_path / "coins"))
+    place = merged(result.records)["shares"]["branch_mispredicts"]["where"][0]
+    assert (place["symbol"], os.path.basename(place["file"]), place["line"]) == ("coins", "coins.c", 6)
+    assert place["share"] > 0.5 and place["to"]["symbol"] == "coins"
+
+
 def test_cpus_are_watched_as_long_again_to_find_the_code(guest):
     records = analyze(guest, "", "-a", "--duration", "0.2", before="(while :; do chase memory; done) & true",
                       where="--where 2", status=None)

@@ -34,7 +34,7 @@ struct sampler {
 static const struct sampler samplers[] = {
 	{"profile", {"--by", "line"}, "profile", "period", "code", NULL, 1},
 	/* Each sample brings 16 branches, few of which are mispredicted. */
-	{"branch", {NULL}, "branch", "mispredicted_period", "from", "to", 10},
+	{"branch", {"--by", "line"}, "branch", "mispredicted_period", "from", "to", 10},
 	/* The PMU tags only some of the loads. */
 	{"mem", {NULL}, "shared_line", "period", "code", NULL, 0.1},
 };
