@@ -210,6 +210,23 @@ def test_each_reason_for_an_unknown_type_is_told(nhmtap, tmp_path, compiled):
     assert account["no_variable"] == 1 and all(account[reason] for reason in reasons)
 
 
+def test_a_pointer_is_not_followed_through_any_number_of_choices(nhmtap, tmp_path):
+    """Each conditional move chooses of two registers, which were chosen of two: 16 of them are 65,536 ways."""
+    (tmp_path / "choices.c").write_text("""
+#include <stdlib.h>
+struct pair { long low, high; };
+#define CHOOSE "cmovz %rcx, %rax; cmovz %rax, %rcx; "
+#define FUNCTION(name, choices) __attribute__((naked)) void name(struct pair *at) \\
+    { __asm__("mov %rdi, %rax; mov %rdi, %rcx; " choices "mov 8(%rax), %rdx; ret"); }
+FUNCTION(two, CHOOSE)
+FUNCTION(many, CHOOSE CHOOSE CHOOSE CHOOSE CHOOSE CHOOSE CHOOSE CHOOSE)
+int main(void) { struct pair *pairs = malloc(1 << 20); two(pairs + 1000); many(pairs + 2000); }
+""")
+    subprocess.run(["gcc", "-g", "-O2", "choices.c", "-o", "choices"], check=True, cwd=tmp_path)
+    entries, _ = faults(nhmtap, tmp_path, tmp_path / "choices", "two", "many", by="symbol,type")
+    assert {e["code"]["symbol"]: e.get("field", e.get("untyped")) for e in entries} == {"two": "high", "many": "no_code"}
+
+
 def test_data_for_which_there_is_no_time_is_counted_as_such_until_its_file_is_read(nhmtap, tmp_path, compiled):
     """Opening it takes 2 seconds: twenty intervals."""
     program = compiled("fields", "-g")

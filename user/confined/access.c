@@ -17,6 +17,7 @@
 #define FOLLOWED_MOST  16	 /* registers that are followed one after the other */
 #define MULTIPLES_MOST 8	 /* each may be a sum of two others */
 #define ACCESS_STEPS   1000000
+#define FOLLOW_STEPS   1000 /* what a register costs that is followed: a sum, or a choice, has two */
 
 /* A function, or the part of one, with its instructions. */
 struct body {
@@ -165,6 +166,15 @@ static void consider(void *context, Dwarf_Die *die, Dwarf_Die *in)
 static bool is_jumped_to(const struct body *body, size_t i)
 {
 	return body->list[i].target;
+}
+
+/* Spends some of the steps that an access may take. Returns false if none are left. */
+static bool spend(const struct body *body, size_t steps)
+{
+	struct lines *lines = body->lines;
+
+	lines->steps -= steps < lines->steps ? steps : lines->steps;
+	return lines->steps;
 }
 
 /* The only instruction from which a jump leads to the i-th, from before it; `i` itself if there are others,
@@ -682,9 +692,8 @@ static bool find_stores(struct body *body, size_t i, struct stores *stores)
 	__u64 slot;
 
 	*stores = (struct stores){.nr = 0};
-	if (!slot_of(body, i, &slot) || !width || body->lines->steps < body->nr)
+	if (!slot_of(body, i, &slot) || !width || !spend(body, body->nr))
 		return false;
-	body->lines->steps -= body->nr;
 	for (size_t n = i; n && !is_jumped_to(body, n) && !body->list[n - 1].ends; n--) {
 		how = overlap(body, n - 1, slot, width);
 		if (how == SAME && body->list[n - 1].kind == INSTRUCTION_STORE) {
@@ -956,7 +965,7 @@ static const char *follow_steps(struct body *body, size_t i, int reg, struct poi
 	size_t before;
 
 	*found = (struct pointer){.offset = 0};
-	if (depth > FOLLOWED_MOST)
+	if (depth > FOLLOWED_MOST || !spend(body, FOLLOW_STEPS))
 		return TYPE_NO_POINTER;
 	for (;;) {
 		struct in_register variables = {body, body->list[i].address, reg, .any = false};
@@ -968,6 +977,8 @@ static const char *follow_steps(struct body *body, size_t i, int reg, struct poi
 			*found = variables.pointer;
 			return variables.differ ? TYPE_NO_POINTER : NULL;
 		}
+		if (!spend(body, is_jumped_to(body, i) ? body->nr : 1))
+			return TYPE_NO_POINTER;
 		before = step_back(body, i, reg, &step);
 		if (before == i)
 			return variables.any ? TYPE_NO_POINTER : TYPE_NO_REGISTER;
@@ -1126,6 +1137,9 @@ static const char *find(struct body *body, const struct code_bytes *code, __u64 
 	for (size_t i = 0; i < body->nr; i++)
 		if (body->list[i].address == address)
 			why = look_at(body, i, typed);
+	/* What was found is not sure: variables may not have been looked at that are in the same register. */
+	if (!body->lines->steps)
+		why = TYPE_NO_CODE;
 	body->lines->steps = steps;
 	free(body->list);
 	return why;
