@@ -31,6 +31,17 @@ def metrics(guest):
     return run
 
 
+def test_no_bound_of_a_share_is_beyond_all_of_it(guest):
+    """The events take turns in a run that is too short to read them often. Nearly all cycles are stalled ones."""
+    said = guest.say("nhmtap stat -q -M retire_stall_share,issue_stall_share,l1d_load_miss_ratio,l2_miss_ratio,branch_share,ipc "
+                     "-e MEM_INST_RETIRED.LOADS,MEM_INST_RETIRED.STORES,L1I.READS,L1I.MISSES,cycles -- chase memory")
+    metrics = derived(said)
+    bounds = [metric["bound"] for metric in metrics.values() if metric["unit"] == "%" and "bound" in metric]
+    assert bounds and all(bound["low"] <= bound["high"] <= 100 for bound in bounds)
+    assert any(bound.get("capped") and bound["high"] == 100 for bound in bounds)
+    assert "capped" not in metrics["ipc"].get("bound", {})
+
+
 def test_stat_without_options_derives_what_perf_stat_prints(guest):
     said = guest.say("nhmtap", "stat", "--", "count")
     told = derived(said)

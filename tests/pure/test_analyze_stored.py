@@ -46,6 +46,11 @@ def analysis(result):
 
 
 COUNTS = {CYCLES: 1000, STALLED: 600, L2: 40}
+# The sources of loads, and the instructions that load.
+SOURCES = {f"MEM_LOAD_RETIRED.{name}": umask for name, umask in {"L1D_HIT": 1, "LLC_UNSHARED_HIT": 4, "OTHER_CORE_L2_HIT_HITM": 8,
+                                                                 "LLC_MISS": 16, "HIT_LFB": 64}.items()}
+LOADS = "MEM_INST_RETIRED.LOADS"
+ATTRS |= {name: {"type": 4, "config": hex(umask << 8 | 0xCB)} for name, umask in SOURCES.items()} | {LOADS: {"type": 4, "config": "0x10b"}}
 
 
 def test_counts_make_the_shares_whose_events_they_have(nhmtap, tmp_path):
@@ -54,6 +59,15 @@ def test_counts_make_the_shares_whose_events_they_have(nhmtap, tmp_path):
     # 40 loads at 6 cycles each: the cost of the table.
     assert shares["l2_bound"]["serial" if "serial" in shares["l2_bound"] else "share"] == pytest.approx(0.24)
     assert "not counted in these records" in shares["dram_bound"]["why"]
+
+
+@pytest.mark.parametrize("loads, outcome", [(340, "agrees"), (60, "agrees"), (500, "disagrees")])
+def test_an_instruction_may_have_several_loads_but_no_load_is_without_a_source(nhmtap, tmp_path, loads, outcome):
+    """A repeated string instruction retires once, and all of its loads have a source."""
+    counts = COUNTS | dict.fromkeys(SOURCES, 0) | {"MEM_LOAD_RETIRED.L1D_HIT": 300, LOADS: loads}
+    found = analysis(nhmtap("analyze", stream(tmp_path, "a", counts)))
+    assert {one["name"]: one["outcome"] for one in found["identities"]}["loads_by_source"] == outcome
+    assert ("share" in found["shares"]["l2_bound"]) == (outcome == "agrees")
 
 
 def test_records_come_from_stdin_and_other_names_of_an_event_are_the_same(nhmtap, tmp_path):

@@ -194,13 +194,15 @@ enum agreement measure_identity(const struct measured_run *counted, size_t ident
 				double *right)
 {
 	const struct counted_formula *sides = &counted->tree->sides[2 * identity];
-	double allowed = counted->tree->identities[identity].percent / 100.0;
+	const struct known_identity *known = &counted->tree->identities[identity];
+	double allowed = known->percent / 100.0;
 	struct bound bounds[2];
 
 	if (measure(counted, &sides[0], left, &bounds[0]) || measure(counted, &sides[1], right, &bounds[1]))
 		return UNKNOWN;
 	allowed *= fmax(fabs(*left), fabs(*right));
-	return bounds[0].low - allowed <= bounds[1].high && bounds[1].low - allowed <= bounds[0].high
+	return (known->left_may_be_more || bounds[0].low - allowed <= bounds[1].high) &&
+			       bounds[1].low - allowed <= bounds[0].high
 		       ? AGREES
 		       : DISAGREES;
 }

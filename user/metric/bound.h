@@ -26,6 +26,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/count.h"
@@ -64,6 +65,7 @@ struct bound {
 	double low, high; /* infinite if there are too few readings */
 	size_t turns;	  /* readings that it is computed from; 0: none needed, everything was counted */
 	double absent_ns; /* the longest time in which one of the events had no counter, as far as known */
+	bool capped;	  /* `high` is the most that there can be; the turns leave more open */
 };
 
 /* Computes an estimate, such as a metric, from the events' counts. Returns 0, or -1 if it can't be

@@ -12,6 +12,8 @@ json_t *bound_value(const struct bound *bound)
 
 	json_object_set_new_nocheck(value, "low", value_real(bound->low));
 	json_object_set_new_nocheck(value, "high", value_real(bound->high));
+	if (bound->capped)
+		json_object_set_new_nocheck(value, "capped", json_true());
 	if (!exact)
 		json_object_set_new_nocheck(value, "readings", json_integer(bound->turns));
 	if (bound->absent_ns)

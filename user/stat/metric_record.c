@@ -77,16 +77,31 @@ static int estimate(const void *what, const struct count *counts, double *value)
 	return metric_of(estimated->metric, estimated->events, &sums, value, NULL, 0);
 }
 
+/* Takes from a bound what no value can be. One that was estimated to be more is not contradicted. */
+static void cap(const struct metric *metric, double value, struct bound *bound)
+{
+	double most = fmax(metric->known->most, value);
+
+	bound->capped = metric->known->most && bound->high > most;
+	if (bound->capped)
+		bound->high = most;
+}
+
 int metric_bound(const struct metric *metric, const struct events *events, const struct metric_sums *sums,
 		 struct bound *bound)
 {
 	struct estimated estimated = {metric, events, sums->duration_ns};
 	size_t places[metric->formula.nr_inputs], nr = 0;
+	double value;
 
 	for (size_t i = 0; i < metric->formula.nr_inputs; i++)
 		if (metric->events[i] != NO_EVENT)
 			places[nr++] = metric->events[i];
-	return bound_of(sums->turns, sums->counts, places, nr, estimate, &estimated, bound);
+	if (bound_of(sums->turns, sums->counts, places, nr, estimate, &estimated, bound) ||
+	    estimate(&estimated, sums->counts, &value))
+		return -1;
+	cap(metric, value, bound);
+	return 0;
 }
 
 /* --- the record ------------------------------------------------------------------------------- */

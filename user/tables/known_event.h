@@ -264,6 +264,7 @@ struct known_metric {
 	const char *name;    /* "ipc" */
 	const char *formula; /* event names, numbers, + - * / and ( ); its result is in `unit` */
 	const char *unit;
+	__u32 most; /* no value is more: a share of what it is a part of; 0: any may be */
 	const char *description;
 	const char *source;
 };
@@ -293,6 +294,7 @@ struct known_identity {
 	const char *name;
 	const char *left, *right; /* formulas as a metric's */
 	__u32 percent;		  /* how far both may differ */
+	bool left_may_be_more;	  /* only a right side that is more contradicts the left one */
 	const char *withdraws;	  /* the shares that depend on them, separated by ',' */
 	const char *source;
 };

@@ -105,7 +105,8 @@
 		X##VALUE(TEXT, type, why)
 #define known_metric_MEMBERS(X, type)                                                                        \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, formula), X##VALUE(TEXT, type, unit),               \
-		X##VALUE(TEXT, type, description), X##VALUE(TEXT, type, source)
+		X##VALUE(UNSIGNED, type, most), X##VALUE(TEXT, type, description),                           \
+		X##VALUE(TEXT, type, source)
 #define known_share_MEMBERS(X, type)                                                                         \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, parent), X##VALUE(TEXT, type, description),         \
 		X##VALUE(TEXT, type, formula), X##VALUE(UNSIGNED, type, cost_low),                           \
@@ -117,8 +118,8 @@
 		X##VALUE(TEXT, type, source)
 #define known_identity_MEMBERS(X, type)                                                                      \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, left), X##VALUE(TEXT, type, right),                 \
-		X##VALUE(UNSIGNED, type, percent), X##VALUE(TEXT, type, withdraws),                          \
-		X##VALUE(TEXT, type, source)
+		X##VALUE(UNSIGNED, type, percent), X##VALUE(UNSIGNED, type, left_may_be_more),               \
+		X##VALUE(TEXT, type, withdraws), X##VALUE(TEXT, type, source)
 #define cpu_model_MEMBERS(X, type)	 X##VALUE(UNSIGNED, type, family), X##VALUE(UNSIGNED, type, model)
 #define known_processor_MEMBERS(X, type) X##VALUE(TEXT, type, pattern)
 #define known_section_MEMBERS(X, type)	 X##VALUE(TEXT, type, facility), X##VALUE(TEXT, type, number)
