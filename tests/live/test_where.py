@@ -3,6 +3,7 @@
 a stream of all samples of the same run."""
 import json
 import random
+import shutil
 
 import pytest
 from records import Result, program
@@ -88,6 +89,11 @@ def test_where_nothing_is_let_through_it_says_so(nhmtap):
     ('comm=="a', "column 7: a value is expected here", '"'),
     ("cgroup==/no/such", "column 9: there is no cgroup at this path", "/proc/PID/cgroup"),
     ("&&".join(["pid==1"] * 17), "more comparisons", "leave some out"),
+    ('comm=="é" && pidd==1', "column 14: 'pidd' is no field", "did you mean pid"),
+    ("\tpid\t==\tx", "column 9: a number is expected here", "0x"),
+    ("cpu==-1", "column 6: a number is expected here", "0x"),
+    ("pid==18446744073709551616", "column 6: the number has more than 64 bits", "18446744073709551615"),
+    ('comm=="a\\"', "column 7: a value is expected here", '"'),
     ("(" * 40 + "pid==1", "nested too deeply", "fewer parentheses"),
 ])
 def test_a_fault_in_the_condition_is_told_by_its_column(nhmtap, text, why, remedy):
@@ -95,6 +101,21 @@ def test_a_fault_in_the_condition_is_told_by_its_column(nhmtap, text, why, remed
     error = result.one("error")
     assert result.status == 1
     assert why in error["why"] and remedy in error["remedy"]
+
+
+def test_a_text_may_have_quotation_marks_and_backslashes(nhmtap, tmp_path):
+    path = shutil.copy(program("pages"), tmp_path / 'a"b\\c')
+    result = nhmtap.into(tmp_path / "out", "stream", "-e", "page-faults:u", "-c", "1", "--fields", "comm",
+                         "--where", r'comm=="a\"b\\c"', "--", path, N)
+    samples = result.of("sample")
+    assert len(samples) >= N and {sample["comm"] for sample in samples} == {path.name}
+
+
+def test_a_number_that_begins_with_zero_is_decimal(nhmtap, tmp_path):
+    result = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", "9", "--by", "pid",
+                         "--where", "period<010", "--", program("pages"), N)
+    samples = result.one("profile")["samples"]
+    assert samples["aggregated"] and not samples.get("filtered")
 
 
 def test_as_many_comparisons_as_fit_pass_the_verifier(nhmtap):

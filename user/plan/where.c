@@ -55,12 +55,22 @@ static const struct {
 
 /* --- refusals --------------------------------------------------------------------------------- */
 
+/* The column of a place in the text, in characters: bytes that continue one in UTF-8 are none. */
+static int column_of(const struct where_parser *parser, const char *place)
+{
+	int column = 1;
+
+	for (const char *at = parser->text; at < place; at++)
+		column += (*at & 0xc0) != 0x80;
+	return column;
+}
+
 static struct where_node *fail(struct where_parser *parser, const char *at, const char *why, const char *next)
 {
 	if (parser->refusal->asked[0])
 		return NULL;
 	refuse(parser->refusal, STATUS_USAGE, "option --where '%s'", parser->text);
-	because(parser->refusal, "column %d: %s", (int)(at - parser->text) + 1, why);
+	because(parser->refusal, "column %d: %s", column_of(parser, at), why);
 	instead(parser->refusal, "%s", next);
 	return NULL;
 }
@@ -104,7 +114,8 @@ static bool is_of_word(char c)
 	return c && !isspace((unsigned char)c) && !strchr("&|!()<>=\"", c);
 }
 
-/* Reads a word, or a text in quotation marks. Returns false if there is none, or it does not fit or end. */
+/* Reads a word, or a text in quotation marks, in which \" and \\ are these characters. Returns false if there
+ * is none, or it does not fit or end. */
 static bool take_word(struct where_parser *parser, char *word, size_t size)
 {
 	size_t used = 0;
@@ -116,12 +127,17 @@ static bool take_word(struct where_parser *parser, char *word, size_t size)
 	while (quoted ? *parser->at && *parser->at != '"' : is_of_word(*parser->at)) {
 		if (used + 1 >= size)
 			return false;
+		if (quoted && *parser->at == '\\' && (parser->at[1] == '"' || parser->at[1] == '\\'))
+			parser->at++;
 		word[used++] = *parser->at++;
 	}
 	word[used] = '\0';
 	if (!quoted)
 		return used;
-	return *parser->at++ == '"';
+	if (*parser->at != '"')
+		return false;
+	parser->at++;
+	return true;
 }
 
 /* --- comparisons ------------------------------------------------------------------------------ */
@@ -204,11 +220,15 @@ static struct where_node *compare_cgroup(struct where_parser *parser, const char
 static struct where_node *compare_number(struct where_parser *parser, enum where_field field,
 					 enum where_op op, const char *at, const char *word)
 {
+	bool hex = word[0] == '0' && (word[1] | 0x20) == 'x';
 	char *end;
 	__u64 value;
 
 	errno = 0;
-	value = strtoull(word, &end, 0);
+	value = strtoull(word, &end, hex ? 16 : 10); /* what begins with 0 is not octal */
+	if (errno == ERANGE && !*end)
+		return fail(parser, at, "the number has more than 64 bits",
+			    "the largest is 18446744073709551615, or 0xffffffffffffffff");
 	if (!isdigit((unsigned char)*word) || *end || errno)
 		return fail(parser, at, "a number is expected here", "write it in decimal, or as 0x…");
 	return compare(parser, field, op, value, field == WHERE_SOURCE ? ~DATA_SRC_ACCESS : ~0ULL);
