@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """SIGHUP and the outputs of a session: every kind of output goes on over it, at its own place and with its own
 counts; what waits for one that is removed is written or told."""
+import datetime
 import fcntl
 import json
 import os
@@ -459,6 +460,25 @@ def test_what_waits_for_an_output_that_is_removed_and_has_no_reader_is_told(stuc
     # What it took, what is told, and at most what the pipe held when its reader went.
     read = sum(r["type"] == "count" for r in whole)
     assert 100 < read + gap["types"]["count"] <= 200 and gap["records"] == sum(gap["types"].values())
+
+
+def test_what_an_output_had_missed_before_it_was_removed_is_told_with_what_waited(nhmtap, tmp_path, puppet):
+    pipe, turns = Pipe(tmp_path / "pipe"), 200
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{}, {"path": str(tmp_path / "pipe"), "queue_bytes": 8192}]) as session:
+        for _ in range(turns):
+            puppet.do("faults=1")
+            session.do("snapshot")
+        removed = datetime.datetime.now(datetime.timezone.utc).isoformat()
+        session.reload(activities(puppet), outputs=[{}])
+        taken = os.read(pipe.end, 1 << 20).decode()
+        os.close(pipe.end)
+        until(lambda: '"gap"' in session.text())
+        gap = session.end().one("gap")
+    read = sum(r["type"] == "count" for r in parse(taken[:taken.rfind("\n") + 1]))
+    # The pipe has taken one page at most that nobody has read.
+    assert turns - 20 <= read + gap["types"]["count"] <= turns
+    assert "gap" not in gap["types"] and gap["records"] == sum(gap["types"].values())
+    assert gap["since"] < removed < gap["until"]
 
 
 def test_an_output_that_comes_back_before_it_was_read_is_one_stream(stuck, puppet):

@@ -447,6 +447,8 @@ static int write_loss(struct streaming *streaming, struct flow *flow)
 		add_time(streaming, &fields, "since", loss.since);
 	add_time(streaming, &fields, "until", loss.until);
 	fields_number(&fields, "missing", loss.samples);
+	/* Where an output misses this record, its gap tells what the record would have told. */
+	fields.every = loss.samples < ~0U ? loss.samples + 1 : ~0U;
 	return activity_write_fields(streaming->activity, "lost", &fields);
 }
 

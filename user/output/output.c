@@ -804,59 +804,91 @@ json_t *stream_take_news(struct stream *stream, bool last)
 	return record;
 }
 
-/* The number in a line's member `every`; 0: it has none. No text can look like it: its quotes are escaped. */
-static unsigned int every_of(const char *line, const char *end)
+/* The number in a line's member, ",\"every\":" for example; 0: it has none. No text can look like it: its
+ * quotes are escaped. */
+static __u64 number_after(const char *line, const char *end, const char *member)
 {
-	static const char member[] = ",\"every\":";
 	const char *at = memmem(line, end - line, member, strlen(member));
 
-	return at ? strtoul(at + strlen(member), NULL, 10) : 0;
+	return at ? strtoull(at + strlen(member), NULL, 10) : 0;
 }
 
-/* The types of the records in a text of lines, each with its number; and what samples stood for, as in struct
- * gap. */
-static json_t *types_of(const char *text, size_t size, __u64 *beyond)
+/* What waits in an output that is given up. */
+struct untaken {
+	json_t *types; /* {type: records} */
+	__u64 records;
+	__u64 beyond;  /* as in struct gap */
+	json_t *since; /* of the first gap among them; NULL: there is none */
+};
+
+static void add_type(struct untaken *untaken, const char *type, json_int_t records)
 {
-	json_t *types = json_object();
+	json_object_set_new(untaken->types, type, json_integer(integer(untaken->types, type) + records));
+}
 
-	*beyond = 0;
+/* Nobody reads this gap, so what it tells is a part of the one that is told instead. */
+static void add_gap(struct untaken *untaken, const char *line, size_t length)
+{
+	json_t *gap = json_loadb(line, length, 0, NULL), *types = json_object_get(gap, "types"), *records;
+	json_int_t missing = integer(gap, "missing");
+	const char *type;
 
+	untaken->records += integer(gap, "records") - 1;
+	json_object_foreach(types, type, records)
+		add_type(untaken, type, json_integer_value(records));
+	if (missing)
+		untaken->beyond += missing - integer(types, "sample");
+	if (!untaken->since)
+		untaken->since = json_incref(json_object_get(gap, "since"));
+	json_decref(gap);
+}
+
+/* Adds what is in a text of lines. Their number is known already. */
+static void add_lines(struct untaken *untaken, const char *text, size_t size)
+{
+	untaken->types = json_object();
 	for (const char *line = text, *end; line < text + size; line = end + 1) {
 		char type[32];
 
 		end = memchr(line, '\n', text + size - line);
 		if (!end)
 			break;
-		if (sscanf(line, "{\"type\":\"%31[a-z_]\"", type) == 1)
-			json_object_set_new(
-				types, type,
-				json_integer(json_integer_value(json_object_get(types, type)) + 1));
-		*beyond += gap_beyond(every_of(line, end));
+		if (sscanf(line, "{\"type\":\"%31[a-z_]\"", type) != 1)
+			continue;
+		if (!strcmp(type, "gap")) {
+			add_gap(untaken, line, end - line);
+			continue;
+		}
+		add_type(untaken, type, 1);
+		untaken->beyond += !strcmp(type, "lost") ? number_after(line, end, ",\"missing\":")
+							 : gap_beyond(number_after(line, end, ",\"every\":"));
 	}
-	return types;
 }
 
 json_t *stream_lost(struct stream *stream, const char *why)
 {
 	const struct sink *sink = &stream->sink;
 	const char *name = sink->path ? sink->path : "stdout";
-	unsigned long long records = sink_records(sink);
+	struct untaken untaken = {.records = sink_records(sink)};
 	struct timespec now;
-	json_t *lost, *types;
-	__u64 beyond;
+	json_t *lost;
 
-	if (!records)
+	if (!untaken.records)
 		return NULL;
+	if (stream->format->lines)
+		add_lines(&untaken, queue_unwritten(&sink->queue), queue_left(&sink->queue));
 	clock_gettime(CLOCK_REALTIME, &now);
 	say("nhmtap: the output %s was removed, and %llu records that waited for it are lost: %s", name,
-	    records, why);
+	    (unsigned long long)untaken.records, why);
 	lost = json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:o}", "type", "gap", "cause", "removed", "since",
 			 value_time(&stream->leaving.since), "until", value_time(&now), "records",
-			 (json_int_t)records, "why", value_text(why, 160), "output", value_text(name, 1024));
-	if (stream->format->lines) {
-		types = types_of(queue_unwritten(&sink->queue), queue_left(&sink->queue), &beyond);
-		add_weight(lost, types, beyond);
-		json_object_set_new(lost, "types", types);
+			 (json_int_t)untaken.records, "why", value_text(why, 160), "output",
+			 value_text(name, 1024));
+	if (untaken.since)
+		json_object_set_new(lost, "since", untaken.since);
+	if (untaken.types) {
+		add_weight(lost, untaken.types, untaken.beyond);
+		json_object_set_new(lost, "types", untaken.types);
 	}
 	return lost;
 }

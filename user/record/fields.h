@@ -40,7 +40,8 @@ struct field {
 /* Starts by fields_begin(). Texts, buckets and names are borrowed; the list owns references to the values. */
 struct fields {
 	size_t nr;
-	unsigned int every; /* how many samples the record of one stands for; 0: it is no such record, or 1 */
+	unsigned int every; /* how many samples the record of one stands for; 0: it is no such record, or 1.
+			     * Of one that tells of missing samples: one more than these */
 	struct field list[FIELDS_MOST];
 };
 
