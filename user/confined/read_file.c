@@ -121,12 +121,12 @@ struct ending {
 };
 
 /* A symbol without a size ends where a function begins, too, that has no name. */
-static __u64 end_of_symbol(const void *of, __u64 address)
+static __u64 end_of_symbol(const void *of, const struct found_symbol *symbol)
 {
 	const struct ending *ending = of;
 	const struct nameless *functions = ending->functions;
-	size_t next = nameless_begun(functions, address);
-	__u64 end = image_end_of_code(ending->image, address);
+	size_t next = nameless_begun(functions, symbol->address);
+	__u64 end = image_end_of_code(ending->image, symbol);
 
 	return next < functions->nr && functions->list[next].begin < end ? functions->list[next].begin : end;
 }
