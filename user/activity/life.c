@@ -22,7 +22,7 @@ static void begin_interval(struct activity *activity)
 {
 	activity->interval_began = now_of(CLOCK_MONOTONIC);
 	activity->interval_began_at = now_of(CLOCK_REALTIME);
-	activity->interval_lead = clock_lead();
+	activity->interval_lead = clock_lead(CLOCK_BOOTTIME);
 	activity->spent_before = spent_by(activity->session);
 }
 
@@ -47,7 +47,7 @@ void activity_report(struct activity *activity, bool last)
 	if (!last && !session_has_room(session, activity->name))
 		return;
 	ended_at = now_of(CLOCK_REALTIME);
-	lead = clock_lead();
+	lead = clock_lead(CLOCK_BOOTTIME);
 	activity->interval_ended = now_of(CLOCK_MONOTONIC);
 	hotplug_check(activity, last);
 	cgroup_watch_look(activity);

@@ -266,6 +266,22 @@ static void add_owner(const struct streaming *streaming, struct fields *fields, 
 	json_decref(cgroup);
 }
 
+/* The clocks' difference changes when the system's clock is set or slewed. Smaller changes are those of
+ * reading them, and would put samples out of order. */
+#define CLOCK_SET_NS 1000000LL
+
+/* So many samples share a look at the clocks. A drain may write millions of them, and the clock be set
+ * meanwhile. */
+#define CLOCK_SEEN_AT 16
+
+static void see_clock(struct streaming *streaming)
+{
+	struct clock_lead now = clock_lead(CLOCK_MONOTONIC);
+
+	if (llabs(now.ns - streaming->realtime) > CLOCK_SET_NS + now.within)
+		streaming->realtime = now.ns;
+}
+
 /* Whether there is room for a sample or branch in the queues, perhaps once what waits there has been written.
  * `every`: see struct fields. */
 static bool has_room(const struct activity *activity, const char *type, unsigned int every, int *err)
@@ -408,6 +424,8 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 		streaming->unwritten++;
 		return err;
 	}
+	if (!(streaming->written % CLOCK_SEEN_AT))
+		see_clock(streaming);
 	activity_add_event(&fields, flow->event, flow->name);
 	add_time(streaming, &fields, "sample_time", sample->time);
 	if (every > 1)
@@ -632,18 +650,6 @@ static int take(struct streaming *streaming, struct flow *flow, __u64 now)
 		return write_sample(streaming, flow, &flow->next, every, NULL);
 	keep(streaming, flow - streaming->flows, every);
 	return streaming->nr == WAITING_MOST ? write_waiting(streaming, now, NO_LONGER) : 0;
-}
-
-/* The clocks' difference changes when the system's clock is set or slewed. Smaller changes are those of
- * reading them, and would put samples out of order. */
-#define CLOCK_SET_NS 1000000
-
-static void see_clock(struct streaming *streaming)
-{
-	__s64 now = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC), change = now - streaming->realtime;
-
-	if (change > CLOCK_SET_NS || change < -CLOCK_SET_NS)
-		streaming->realtime = now;
 }
 
 /* Whether the rings or the outputs are filling. */

@@ -43,18 +43,19 @@ static inline __u64 pause_after(__u64 before_ns)
 }
 
 /*
- * How far CLOCK_REALTIME is ahead of CLOCK_BOOTTIME, which can't be set and continues while the machine is
- * suspended. The two clocks are read one after the other, so the difference may be wrong by up to `within`.
+ * How far CLOCK_REALTIME is ahead of a clock that can't be set: of CLOCK_BOOTTIME, which goes on while the
+ * machine is suspended, or of CLOCK_MONOTONIC. The two clocks are read one after the other, so the difference
+ * may be wrong by up to `within`.
  */
 struct clock_lead {
 	__s64 ns;
 	__u64 within;
 };
 
-static inline struct clock_lead clock_lead(void)
+static inline struct clock_lead clock_lead(clockid_t clock)
 {
-	__u64 before = clock_ns(CLOCK_BOOTTIME);
+	__u64 before = clock_ns(clock);
 	__u64 now = clock_ns(CLOCK_REALTIME);
 
-	return (struct clock_lead){now - before, clock_ns(CLOCK_BOOTTIME) - before};
+	return (struct clock_lead){now - before, clock_ns(clock) - before};
 }

@@ -66,7 +66,7 @@ static json_t *attributes_of(const json_t *labels)
 
 static json_t *resource_of(const struct stream *stream, const struct otlp *otlp)
 {
-	json_t *resource = otlp_resource(stream, otlp->contexts.target);
+	json_t *resource = otlp_resource(stream, otlp_context_of(&otlp->contexts, 0, otlp->since));
 	json_t *attributes = attributes_of(resource);
 
 	json_decref(resource);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "output/member.h"
 
 json_t *otlp_resource(const struct stream *stream, const json_t *context)
@@ -31,6 +32,18 @@ static void pid_text(char text[24], json_int_t pid)
 	snprintf(text, 24, "%lld", (long long)pid);
 }
 
+/* Of so many processes that publish nothing any more, the contexts are kept for records of intervals that
+ * began before. */
+#define GONE_MOST 1024
+
+static void forget_first(struct otlp_contexts *contexts)
+{
+	void *first = json_object_iter(contexts->gone);
+
+	json_object_del(contexts->by_pid, json_object_iter_key(first));
+	json_object_del(contexts->gone, json_object_iter_key(first));
+}
+
 bool otlp_take_context(struct otlp_contexts *contexts, const json_t *record)
 {
 	json_t *attributes = json_object_get(record, "attributes");
@@ -39,32 +52,45 @@ bool otlp_take_context(struct otlp_contexts *contexts, const json_t *record)
 	if (strcmp(string(record, "type"), "process_context"))
 		return false;
 	pid_text(pid, integer(record, "pid"));
-	if (!contexts->by_pid)
+	if (!contexts->by_pid) {
 		contexts->by_pid = json_object();
-	if (json_is_true(json_object_get(record, "target"))) {
-		json_decref(contexts->target);
-		contexts->target = json_incref(attributes);
-		contexts->target_pid = integer(record, "pid");
+		contexts->gone = json_object();
 	}
-	if (json_object_size(attributes))
+	if (json_is_true(json_object_get(record, "target")))
+		contexts->target_pid = integer(record, "pid");
+	json_object_del(contexts->gone, pid);
+	if (json_object_size(attributes)) {
 		json_object_set(contexts->by_pid, pid, attributes);
-	else
-		json_object_del(contexts->by_pid, pid);
+		return true;
+	}
+	json_object_set_new(contexts->gone, pid, json_integer(clock_ns(CLOCK_REALTIME)));
+	if (json_object_size(contexts->gone) > GONE_MOST)
+		forget_first(contexts);
 	return true;
 }
 
 void otlp_contexts_release(struct otlp_contexts *contexts)
 {
 	json_decref(contexts->by_pid);
-	json_decref(contexts->target);
+	json_decref(contexts->gone);
 }
 
-const json_t *otlp_context_of(const struct otlp_contexts *contexts, json_int_t pid)
+static const json_t *published_by(const struct otlp_contexts *contexts, json_int_t pid, __u64 since)
 {
-	const json_t *own;
+	const json_t *gone;
 	char text[24];
 
 	pid_text(text, pid);
-	own = json_object_get(contexts->by_pid, text);
-	return own || (pid && pid != contexts->target_pid) ? own : contexts->target;
+	gone = json_object_get(contexts->gone, text);
+	return gone && (__u64)json_integer_value(gone) <= since ? NULL
+								: json_object_get(contexts->by_pid, text);
+}
+
+const json_t *otlp_context_of(const struct otlp_contexts *contexts, json_int_t pid, __u64 since)
+{
+	const json_t *own = published_by(contexts, pid, since);
+
+	return own || (pid && pid != contexts->target_pid)
+		       ? own
+		       : published_by(contexts, contexts->target_pid, since);
 }

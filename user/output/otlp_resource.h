@@ -9,21 +9,19 @@
  * nhmtap's own process. The caller owns the object. */
 json_t *otlp_resource(const struct stream *stream, const json_t *context);
 
-/*
- * What processes have published about themselves, from process_context records. Starts as zeros. Attributes
- * are borrowed until the next record of the process.
- */
+/* What processes have published about themselves, from process_context records. Starts as zeros. */
 struct otlp_contexts {
-	json_t *by_pid; /* {pid: attributes}; NULL: none */
-	json_t *target; /* attributes of the process that is all that is measured; NULL: it isn't one, or has
-			   published none */
-	json_int_t target_pid; /* that process; 0: none is known */
+	json_t *by_pid;	       /* {pid: attributes}; NULL: none */
+	json_t *gone;	       /* {pid: when it was seen to publish nothing any more, CLOCK_REALTIME in ns} */
+	json_int_t target_pid; /* the process that is all that is measured; 0: it isn't one, or has published
+				  none */
 };
 
 /* Takes a process_context record. Returns whether the record was one. */
 bool otlp_take_context(struct otlp_contexts *contexts, const json_t *record);
 void otlp_contexts_release(struct otlp_contexts *contexts);
 
-/* The attributes for what is of a process of this number, 0: of any: those that it has published, or, if the
- * number may be the target's, the target's. NULL: none. */
-const json_t *otlp_context_of(const struct otlp_contexts *contexts, json_int_t pid);
+/* The attributes for what is of a process of this number, 0: of any, and of an interval that began at `since`
+ * (CLOCK_REALTIME in ns): those that it has published, also if it has ended since then, or, if the number may
+ * be the target's, the target's. NULL: none. Borrowed until the next record of a process. */
+const json_t *otlp_context_of(const struct otlp_contexts *contexts, json_int_t pid, __u64 since);
