@@ -30,7 +30,7 @@ SLACK = 30  # instructions by which a small one may
 # where the clock ticks. costs.txt has "-" for it, and it is not compared.
 VARY = {("mapping", "user"), *((name, "kernel") for name in (
     "thread", "process", "process of profile --by symbol", "start of stat -a, 1 CPU more", "interval of stat -a, 4 CPUs",
-    "interval of stat -a, 16 CPUs",
+    "interval of stat -a, 16 CPUs", "interval of run, two activities, 16 CPUs",
     "entry in pprof", "entry in folded", "entry in clickhouse", "entry in otlp-profiles", "entry in speedscope", "entry in firefox",
     "entry in callgrind"))}
 # Builds whose code there is the same differ so much, by where strings, BTF and the clock's ticks fall.
@@ -39,6 +39,7 @@ WORKLOADS = os.environ.get("NHMTAP_PROGRAMS") or HERE + "/../../build/programs"
 FOUR = "-e instructions,cycles,BR_INST_RETIRED.ALL_BRANCHES,UOPS_RETIRED.ANY"
 PERFS_FOUR = "-e instructions,cycles,r4c4,r1c2"
 FORMATS = ("json", "flat", "clickhouse", "openmetrics", "otlp", "otlp-profiles", "pprof", "folded", "speedscope", "firefox", "callgrind")
+CHASING = (1, "chase")  # a machine with 1 CPU and this program
 ALL_NAMES = "umount /proc/kallsyms; "  # the others see few of the kernel's names
 CGROUPS = "for i in $(seq {N}); do mkdir /sys/fs/cgroup/g$i; done; "
 CONFIG = '''{"activities": [{"name": "a", "command": "stat", "event": "page-faults"},
@@ -66,13 +67,21 @@ def faults(rest, program="doings faults", few=200, many=1200):
     return slope(f"nhmtap {rest} -q -- {program} {{N}}", few, many)
 
 
+def samples(command, loads, period):
+    """What one more sample of chase's 100,000 loads or branches costs: the same run has fewer with a period ten times as
+    long. Of loads, the processor looks at one in 16."""
+    often, seldom = (f"{command.replace('{C}', str(c))} -- chase l1" for c in (period, 10 * period))
+    nr = 100000 / (16 if loads else 1) / period * 0.9
+    return (1 / nr, often), (-1 / nr, seldom)
+
+
 def entries(output):
     """With --top 1, all of them are there but are not written."""
     return without(faults(f"profile -e page-faults:u -c 1 --by ip --format {output} -o x"),
                    faults(f"profile -e page-faults:u -c 1 --by ip --top 1 --format {output} -o x"))
 
 
-# {name: (CPUs, nhmtap's runs, perf's)}: a run is its share in the sum, and a command.
+# {name: (CPUs, or these and further programs, nhmtap's runs, perf's)}: a run is its share in the sum, and a command.
 COSTS = {
     "start of stat": (1, start("stat -e instructions"), ((1, "perf stat -e instructions -o x -- true"),)),
     "start of profile --by ip": (1, start("profile -e page-faults -c 1 --by ip"), ()),
@@ -91,6 +100,7 @@ COSTS = {
     "interval of stat -a, 16 CPUs": (16, slope(f"nhmtap stat -a {FOUR} -I 10 --interval-count {{N}} -q -o x", 5, 55),
                                      slope(f"perf stat -a {PERFS_FOUR} -I 10 --interval-count {{N}} -o x", 5, 55)),
     "interval of run, two activities": (1, slope(INTERVALS, 5, 55), ()),
+    "interval of run, two activities, 16 CPUs": (16, slope(INTERVALS, 5, 55), ()),
     "start of stat -a, 1 CPU more": (4, without(((1 / 3, f"nhmtap stat -a {FOUR} -q -o x -- true"),),
                                                 ((1 / 3, f"nhmtap stat -C 0 {FOUR} -q -o x -- true"),)), ()),
     "thread": (1, without(slope(f"nhmtap stat {FOUR} -q -o x -- doings threads {{N}}", 10, 60), slope("doings threads {N}", 10, 60)),
@@ -100,6 +110,10 @@ COSTS = {
                           without(slope("perf record -q -e page-faults:u -c 1 -o x -- doings faults {N}", 200, 1200),
                                   slope("doings faults {N}", 200, 1200))),
     "sample of stream": (1, without(faults("stream -e page-faults:u -c 1 -o x"), slope("doings faults {N}", 200, 1200)), ()),
+    "sample of mem": (CHASING, samples("nhmtap mem --ldlat 3 -c {C} --by pid -q -o x", True, 50),
+                      samples("perf record -q -e cpu/mem-loads,ldlat=3/Pu -d -W -c {C} -o x", True, 50)),
+    "sample of branch": (CHASING, samples("nhmtap branch -e BR_INST_RETIRED.ALL_BRANCHES:u -c {C} -q -o x", False, 100),
+                         samples("perf record -q -b -e r4c4:u -c {C} -o x", False, 100)),
     "entry in the kernel's table": (1, without(faults("profile -e page-faults:u -c 1 --by ip --top 1 -o x"),
                                                faults("profile -e page-faults:u -c 1 --by pid --top 1 -o x")), ()),
     "name": (1, without(faults("profile -e page-faults:u -c 1 --by symbol --top 1 -o x"),
@@ -129,8 +143,9 @@ class Machines:
 
     def booted(self, cpus):
         if cpus not in self.guests:
-            add = (tool(), f"{PROGRAMS}/tally", f"{WORKLOADS}/doings", f"{WORKLOADS}/puppet")
-            self.guests[cpus] = nehalem.Guest(nehalem.Machine(cores=cpus, add=add, rounded=True, date=self.date))
+            cores, *programs = cpus if isinstance(cpus, tuple) else (cpus,)
+            add = (tool(), f"{PROGRAMS}/tally", f"{WORKLOADS}/doings", f"{WORKLOADS}/puppet", *(f"{PROGRAMS}/{name}" for name in programs))
+            self.guests[cpus] = nehalem.Guest(nehalem.Machine(cores=cores, add=add, rounded=True, date=self.date))
             self.guests[cpus].run(LITTLE_KALLSYMS + "echo 0 > /proc/sys/kernel/randomize_va_space; cat > /run/config", stdin=CONFIG.encode(), paranoid=-1)
         return self.guests[cpus]
 

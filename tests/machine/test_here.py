@@ -441,6 +441,27 @@ def test_a_command_whose_output_nobody_reads_ends(start):
 # -------------------------------------------------------------- surroundings
 
 
+def test_output_that_cannot_be_written_here_is_told():
+    """/dev/full takes nothing."""
+    script = f"exec {shlex.quote(sys.executable)} {shlex.quote(RUN)} --here -- echo lost > /dev/full"
+    result = subprocess.run(["sh", "-c", script], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert (result.returncode, result.stderr) == (125, "run: standard output cannot be written here; what the command wrote to it is not complete\n")
+
+
+def test_a_working_folder_that_is_gone_is_told(tmp_path):
+    script = f"rmdir ../gone; exec {shlex.quote(sys.executable)} {shlex.quote(RUN)} --here -- pwd"
+    (tmp_path / "gone").mkdir()
+    result = subprocess.run(["sh", "-c", script], cwd=tmp_path / "gone", capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (125, "run: the working folder cannot be named: No such file or directory\n")
+
+
+def test_a_command_has_no_descriptors_but_its_streams(start, tmp_path):
+    """ls has one for the folder."""
+    (tmp_path / "input").write_text("")
+    for stdin in (os.open("/dev/null", os.O_RDONLY), os.open(tmp_path / "input", os.O_RDONLY)):
+        assert start("ls", "/proc/self/fd", stdin=stdin).end() == (0, "0\n1\n2\n3\n", "")
+
+
 def test_folder_environment_user_and_mask_are_those_of_here(run, tmp_path):
     script = "pwd; id; umask; echo $ONE"
     expected = subprocess.run(script, shell=True, cwd=tmp_path, env=dict(os.environ, ONE="a b"), capture_output=True, text=True)
@@ -809,6 +830,24 @@ def archive_of(*files):
             member.size = size
             tar.addfile(member, io.BytesIO(bytes(size)))
     return made
+
+
+def test_the_folders_of_a_file_of_out_are_made_too(tmp_path):
+    here.write_all_back(sending(archive_of((tmp_path / "new/deep/file", 3))), [str(tmp_path / "new/deep/file")])
+    assert (tmp_path / "new/deep/file").stat().st_size == 3
+
+
+def test_a_shared_folder_stays_one(tmp_path):
+    """The bits of /tmp, and of folders whose files are a group's, are kept; a file gets no other rights than those of its mode."""
+    made = io.BytesIO()
+    (tmp_path / "folder").mkdir()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, kind in (("folder", tarfile.DIRTYPE), ("file", tarfile.REGTYPE)):
+            member = tarfile.TarInfo(f"layer/upper{tmp_path}/{name}")
+            member.type, member.mode = kind, 0o7755
+            tar.addfile(member)
+    here.write_all_back(sending(made), [str(tmp_path)])
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("folder", "file")] == [0o3755, 0o755]
 
 
 def test_the_room_is_for_all_of_out_together(tmp_path):

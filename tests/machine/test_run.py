@@ -73,6 +73,7 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path):
         (["--model", "z80", "true"], "invalid choice"),
         (["--add", "/nowhere", "true"], "/nowhere: no such file"),
         (["--out", "x", "true"], "GUESTPATH:HOSTPATH"),
+        (["--here", "--out", "", "true"], "--out '': PATH wanted"),
         (["--date", "yesterday", "true"], "seconds, today or now"),
         (["--memory", "128", "true"], "MiB of files"),
     ],

@@ -19,6 +19,7 @@ import nehalem
 
 INPUT, END_OF_INPUT, SIGNAL, SIZE = 1, 2, 3, 4  # kinds of events
 WANT_INPUT, STOPPED, SIGNALLED = b"1", b"2", b"3"  # words of the guest
+LOST = {b"6": (1, "standard output"), b"7": (2, "standard error")}  # too: what it wrote there was not taken here
 FROM_NULL, FROM_FILE, FROM_STREAM = 0, 1, 2
 CHUNK = 1 << 16  # bytes of input at a time
 RUN_ID = 16  # bytes, of the host's random numbers: the guest's are the same in all runs
@@ -112,6 +113,13 @@ def are_one_file(a, b):
     with contextlib.suppress(OSError):
         return os.path.samestat(os.fstat(a), os.fstat(b))
     return False
+
+
+def has_gone(fd):
+    """Whether nobody reads a pipe any more, which ends a command as it does elsewhere."""
+    poll = select.poll()
+    poll.register(fd, 0)
+    return bool(poll.poll(0))
 
 
 def size_of(fd):
@@ -238,6 +246,7 @@ class Carrier:
         self.said = b""
         self.wanted = self.ended = False
         self.status = None
+        self.lost = []
         self.pending = []  # signals that the guest has not passed on yet, and when they came
         self.urgent = 0
         self.looked = time.monotonic()
@@ -352,6 +361,8 @@ class Carrier:
             del self.pending[:1]
         elif word == STOPPED:
             self._stop()
+        elif word in LOST and not has_gone(LOST[word][0]):
+            self.lost.append(LOST[word][1])
 
     def _stop(self):
         """Stops as the command did, so that the shell sees it; they go on together."""
@@ -460,9 +471,13 @@ def run(guest, command, terminal, user=None, env=(), timeout=None, settings=neha
             ordered = order(command, user, env, terminal, given, surroundings)
             carrier.outgoing += request(["here", "run"], ordered, settings)
             terminal.make_raw()
-            return carrier.follow(signals)
+            status = carrier.follow(signals)
         finally:
             terminal.restore()
+    for stream in carrier.lost:
+        with contextlib.suppress(OSError):  # perhaps it is this one
+            os.write(2, f"run: {stream} cannot be written here; what the command wrote to it is not complete\n".encode())
+    return status or (nehalem.Trouble.status if carrier.lost else 0)
 
 
 # -------------------------------------------------------------------- files that are kept
@@ -529,14 +544,17 @@ def write_changes(guest, path, room):
         elif not os.path.lexists(path):
             raise nehalem.MissingFile(f"--out {path}: the command left no such file")
         return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     prefix = (layer + path).strip("/")
     for member in tar.getmembers():
         rest = member.name.rstrip("/")[len(prefix):]
         if not member.name.startswith(prefix) or (rest and rest[0] != "/") or ".." in rest.split("/"):
             raise nehalem.Trouble(f"--out {path}: the guest sent a file of another place: {member.name}")
-        if rest and os.path.realpath(os.path.dirname(path + rest)) != os.path.dirname(path + rest):
+        to = path.rstrip("/") + rest
+        if rest and os.path.realpath(os.path.dirname(to)) != os.path.dirname(to):
             raise nehalem.Trouble(f"--out {path}: the guest sent a file that a link leads out: {member.name}")
-        write_member(tar, member, path + rest, layer + path + rest in anew, room)
+        if to:  # the root folder stays as it is
+            write_member(tar, member, to, layer + to in anew, room)
 
 
 class Room:
@@ -585,7 +603,7 @@ def write_member(tar, member, to, anew, room):
         if anew or os.path.islink(to) or not os.path.isdir(to):
             clear(to)
         os.makedirs(to, exist_ok=True)
-        os.chmod(to, member.mode & 0o777)
+        os.chmod(to, member.mode & 0o3777)  # as /tmp has it, and folders of a group
     elif member.ischr() and member.devmajor == member.devminor == 0:
         clear(to)  # overlayfs marks so what was removed
     elif member.issym():

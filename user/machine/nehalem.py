@@ -740,6 +740,14 @@ def check_proc():
         raise Trouble("/proc is not mounted here, and the machine's files are handed over by it: mount -t proc proc /proc")
 
 
+def check_folder():
+    """It may have been removed."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise Trouble(f"the working folder cannot be named: {error.strerror}") from None
+
+
 def split_item(item):
     """Splits HOSTPATH[:GUESTPATH] of a file to add into the two paths."""
     source, _, target = item.rpartition(":") if ":/" in item else (item, "", "")

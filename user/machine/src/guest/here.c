@@ -40,7 +40,7 @@
 
 enum { PORT_BASE = 0xCE0, PORT_FLUSH = 0xCE4, PORT_WORD = 0xCE7, PORT_REQUEST = 0xCE8, PORT_EVENT = 0xCEC };
 enum { INPUT = 1, END_OF_INPUT, SIGNAL, SIZE };	 /* kinds of events */
-enum { WANT_INPUT = 1, STOPPED, SIGNALLED };	 /* words for the host */
+enum { WANT_INPUT = 1, STOPPED, SIGNALLED, LOST = 6 }; /* words for the host; 4 and 5 are those of forks.py; 6 + stream */
 enum { FROM_NULL, FROM_FILE, FROM_STREAM };	 /* kinds of standard input */
 enum { INTERACTIVE_MS = 10, SIGNALS_MS = 20 };	 /* between two questions for events */
 enum { TREE_MODE = 0755, BUFFER = 1 << 16 };
@@ -175,8 +175,8 @@ static int open_input(const struct order *o)
 	int fd;
 
 	if (o->input != FROM_FILE)
-		return open("/dev/null", O_RDONLY);
-	fd = open("/files/stdin", O_RDONLY);
+		return open("/dev/null", O_RDONLY | O_CLOEXEC);
+	fd = open("/files/stdin", O_RDONLY | O_CLOEXEC);
 	lseek(fd, (off_t)o->offset_high << 32 | o->offset, SEEK_SET);
 	return fd;
 }
@@ -235,10 +235,12 @@ static int forward(struct carried *c)
 {
 	ssize_t n = read(c->fd, buffer, BUFFER);
 
-	if (n > 0)
+	if (n > 0) {
 		send_bytes(c->stream, buffer, n);
-	if (n > 0 && !(inl(PORT_FLUSH) & 1u << c->stream))
-		return 1;
+		if (!(inl(PORT_FLUSH) & 1u << c->stream))
+			return 1;
+		outl(LOST + c->stream, PORT_WORD);
+	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	close(c->fd);
