@@ -88,6 +88,20 @@ def test_lines_of_samples_that_come_late_are_told_with_what_names_the_right_ones
     assert not said or told[0].startswith(f"# {name}: ") and said in told[0]
 
 
+def test_names_keep_what_separates_functions_in_folded_lines():
+    """Rust's arrays have a semicolon: [u8; 4]."""
+    name = "<[u8; 4] as demo::Sum>::sum"
+    text = text_of(*stream(profile(*entries(**{name: 7, "b": 1}))))
+    assert [row[-1] for row in rows(text, "--by", "symbol")] == [name, "b"]
+    assert [row[-1] for row in rows(text, "--by", "symbol", "--filter", f"symbol={name}")] == [name]
+
+
+def test_a_line_that_is_too_long_is_told_by_its_number():
+    start, *rest = stream(profile(*entries(a=1)))
+    done = show(text_of(start) + json.dumps({"type": "x" * 5_000_000}) + "\n" + text_of(*rest))
+    assert done.returncode == 1 and "line 2 of stdin: it is no record: it is too long" in done.stderr
+
+
 def test_rows_are_grouped_and_sorted_as_asked():
     text = text_of(*stream(profile(*entries(b=10, a=20), {"comm": "x", "samples": 70, "period": 700, "code": code("a")})))
     assert [(row[0], row[-1]) for row in rows(text, "--by", "symbol")] == [("90", "a"), ("10", "b")]

@@ -91,16 +91,13 @@ static void cut(char *name, size_t size, size_t wanted)
 	name[end] = '\0';
 }
 
-/* Replaces characters that would end a line or a name in a folded line, or that control a terminal. */
+/* Replaces characters that would end a line, or that control a terminal. */
 static void clean(char *name, size_t size)
 {
 	char shown[CALLS_NAME_MAX];
 
 	visible(shown, sizeof(shown) < size ? sizeof(shown) : size, name);
 	strcpy(name, shown);
-	for (; *name; name++)
-		if (*name == ';')
-			*name = ':';
 }
 
 const char *calls_function(const struct call *call, char *name, size_t size)
@@ -135,6 +132,16 @@ const char *calls_name(const struct call *call, char *name, size_t size)
 	cut(name, size, wanted);
 	clean(name, size);
 	return name;
+}
+
+void calls_fold(struct text *line, const char *name)
+{
+	size_t at = line->used;
+
+	text_add(line, "%s%s", at ? ";" : "", name);
+	for (at += !!at; at < line->used; at++)
+		if (line->bytes[at] == ';')
+			line->bytes[at] = ':';
 }
 
 const char *calls_owner(const json_t *entry, char *name, size_t size)

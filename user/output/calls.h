@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <jansson.h>
 
+#include "output/text.h"
+
 /* Commands whose records have stacks: see struct format. */
 #define COMMANDS_OF_STACKS "profile,mem,branch"
 
@@ -44,12 +46,15 @@ bool calls_of_kernel(const json_t *frame);
 bool calls_is_place(const struct call *call);
 
 /* Writes "main", "[libc.so.6+0x27200]" (a function without a name, by its beginning), "libc.so.6+0x2724a",
- * "[kernel]+0x…" or "[unknown]", without control characters and with ':' in place of ';', which separates
- * functions in folded lines. Returns name. */
+ * "[kernel]+0x…" or "[unknown]", without control characters. Returns name. */
 const char *calls_name(const struct call *call, char *name, size_t size);
 
 /* The symbol, or of a function without a name what calls_name() writes; NULL: it is no known function. */
 const char *calls_function(const struct call *call, char *name, size_t size);
+
+/* Appends a name to a folded line, behind the ';' that separates it from the one before: with ':' in place of
+ * ';', which names like Rust's [u8; 4] have. */
+void calls_fold(struct text *line, const char *name);
 
 /* The owner of an entry, from its keys: "comm", "comm-PID/TID" or as much of this as there is; "all" if the
  * entry has none of these keys. Returns name. */

@@ -20,11 +20,12 @@ static void add_step(void *of, const struct step *step)
 {
 	struct text *text = of;
 
-	text_add(text, "%s%s%s", text->used ? ";" : "", step->name,
-		 !step->call			      ? ""
-		 : calls_of_kernel(step->call->frame) ? "_[k]"
-		 : step->call->inlined		      ? "_[i]"
-						      : "");
+	calls_fold(text, step->name);
+	if (step->call)
+		text_add(text, "%s",
+			 calls_of_kernel(step->call->frame) ? "_[k]"
+			 : step->call->inlined		    ? "_[i]"
+							    : "");
 }
 
 /* Adds to the weight of this line. */

@@ -60,7 +60,6 @@ static int take_line(struct stored_reading *reading, struct place_in_stream *at,
 	json_t *record = json_loadb(line, size, 0, &error);
 	int err;
 
-	at->line++;
 	if (!record && line[size - 1] != '\n') {
 		reading->cut = true;
 		return 0;
@@ -95,6 +94,7 @@ static int take_lines(struct stored_reading *reading, struct place_in_stream *at
 	while (!err && (size = stored_lines_next(&lines, &line, &whole)) > 0) {
 		if (progress_due())
 			progress_show_read(fd, lines.read);
+		at->line++;
 		if (whole)
 			err = take_line(reading, at, line, size, refusal);
 		else

@@ -1070,7 +1070,7 @@ static void add_remarks(const struct printed_table *printed, struct text *text)
 		if (json_integer_value(count))
 			text_add(text, "# %s of %s expected samples are missing: %s\n",
 				 row_grouped(json_integer_value(count), number, sizeof(number)),
-				 row_grouped(table->expected, expected, sizeof(expected)), cause);
+				 row_grouped(fmin(table->expected, 9e18), expected, sizeof(expected)), cause);
 	if (printed->shares->wanted.filter->nr && table->passed[0].samples)
 		text_add(text, "# %.1f%% pass the filter; shares are of all samples\n",
 			 weight_share(&table->passed[0], &table->whole[0]));
