@@ -229,6 +229,21 @@ def test_what_had_no_name_yet_is_not_compared_and_makes_no_difference(opened):
     assert "44.4 % of A and 0.0 % of B are of functions whose names were not read yet" in section(driver, "functions")
 
 
+def test_late_names_of_one_file_put_functions_of_others_in_no_doubt_however_many_files_there_are(opened):
+    """1,100 files have one function each, which has a sample, and are read before the file whose names are late."""
+    many = record("profile", 0, event="cpu-clock", value=1100, enabled_ns=1, running_ns=1, entries=[
+        {"comm": "demo", "samples": 1, "period": 1, "code": {"module": f"/opt/lib{i}.so", "symbol": f"f{i}"}} for i in range(1100)],
+        samples={"expected": 1100, "aggregated": 1100, "lost": {}})
+    other = record("profile", 2, event="cpu-clock", value=400, enabled_ns=1, running_ns=1, samples={"expected": 400, "aggregated": 400, "lost": {}},
+                   entries=[{"comm": "demo", "samples": 400, "period": 400, "code": {"module": "/opt/other", "symbol": "other"}}])
+    twice = {**other, "entries": [{**other["entries"][0], "samples": 800, "period": 800}]}
+    driver = opened([start(), many, places(1, **{"0x10": 200, "0x20": 200}), other, end()], [start(), many, places(1, early=400), twice, end()])
+    found = {row[-1]: row for row in rows(driver, "functions")}
+    assert not any("+0x" in name for name in found)
+    assert found["early"][0] == "same", "these may be the 400"
+    assert found["other"][0] == "" and found["other"][3] == "+100.0 %" and float(found["other"][4]) < 20 and found["other"][5] == "< 0.001"
+
+
 def test_places_in_a_file_without_any_names_are_compared(opened):
     driver = opened([start(), places(0, **{"0x10": 100, "0x20": 100}), end()], [start(), places(0, **{"0x10": 300, "0x20": 100}), end()])
     found = {row[-1]: row for row in rows(driver, "functions")}

@@ -5,6 +5,16 @@
 
 #include "output/hints.h"
 #include "output/member.h"
+#include "tables/known_event.h"
+
+static const struct known_share shares[1];
+
+/* As the tables have them: NetBurst's is one of events alone. */
+const struct cpu_events known_cpus[] = {
+	{.name = "nehalem-ep", .shares = shares, .nr_shares = 1},
+	{.name = "netburst"},
+};
+const size_t nr_known_cpus = 2;
 
 int main(void)
 {

@@ -13,8 +13,8 @@ def fixture_hint(tmp_path_factory):
     return lambda **start: run(json.dumps(start))
 
 
-@pytest.mark.parametrize("cpu, command", [({"events": "nehalem-ep"}, "analyze"), ({}, "profile")])
-def test_analyze_follows_where_the_cpu_has_a_table_of_its_events(hint, cpu, command):
+@pytest.mark.parametrize("cpu, command", [({"events": "nehalem-ep"}, "analyze"), ({"events": "netburst"}, "profile"), ({}, "profile")])
+def test_analyze_follows_where_the_cpu_has_a_tree_of_shares(hint, cpu, command):
     """On any other CPU analyze is refused."""
     assert hint(command="stat", events=[{"name": "cycles:u"}], host={"cpu": cpu}).startswith(f"# next: nhmtap {command}")
 

@@ -105,6 +105,7 @@ static json_t *streams_value(const struct report_input *reported, const struct o
 			digest_align(reported->streams[i], reported->streams[i + 1]);
 		json_array_append_new(streams,
 				      digest_value(reported->streams[i],
+						   reported->nr > 1 ? reported->streams[!i] : NULL,
 						   options->nr_rest ? path_last(options->rest[i]) : "stdin",
 						   reported->cut[i], PAGE_BYTES / reported->nr));
 	}

@@ -5,13 +5,14 @@
 
 #include "base/array.h"
 #include "output/member.h"
+#include "tables/known_event.h"
 
 struct hint {
 	const char *command;
 	const char *with;    /* an event that was counted, or a key of --by, that it takes; NULL: none */
 	const char *without; /* one that makes it needless; NULL: none does */
 	const char *text;
-	bool by_tables; /* only CPUs with a table of their events have it */
+	bool by_shares; /* only CPUs with a tree of shares have it */
 	bool stored;	/* it reads what is stored, and measures nothing */
 };
 
@@ -19,7 +20,7 @@ struct hint {
 static const struct hint hints[] = {
 	{.command = "stat",
 	 .with = "cycles",
-	 .by_tables = true,
+	 .by_shares = true,
 	 .text = "nhmtap analyze says what the cycles are spent on"},
 	{.command = "stat", .text = "nhmtap profile, or profile -e EVENT, says in which functions"},
 	{.command = "profile",
@@ -70,15 +71,20 @@ static bool has(const json_t *start, const char *wanted)
 	       has_event(json_object_get(start, "events"), wanted);
 }
 
-static bool has_tables(const json_t *start)
+static bool has_shares(const json_t *start)
 {
-	return json_object_get(json_object_get(json_object_get(start, "host"), "cpu"), "events");
+	const char *events = string(json_object_get(json_object_get(start, "host"), "cpu"), "events");
+
+	for (size_t i = 0; i < nr_known_cpus; i++)
+		if (!strcmp(known_cpus[i].name, events))
+			return known_cpus[i].nr_shares;
+	return false;
 }
 
 static bool fits(const struct hint *hint, const char *command, const json_t *start)
 {
 	return !strcmp(hint->command, command) && (!hint->with || has(start, hint->with)) &&
-	       (!hint->without || !has(start, hint->without)) && (!hint->by_tables || has_tables(start));
+	       (!hint->without || !has(start, hint->without)) && (!hint->by_shares || has_shares(start));
 }
 
 void hint_add(struct text *text, const char *command, const json_t *start)

@@ -27,6 +27,7 @@
 #define NODES_MOST    (1u << 16) /* of an event, until the smallest are forgotten */
 #define NODE_BYTES    24	 /* of a node in the page, without its parts of the time */
 #define PART_BYTES    10
+#define FILES_MOST    (1u << 16) /* with code, of which the names of functions are known apart */
 
 /* --- time ------------------------------------------------------------------------------------- */
 
@@ -82,6 +83,12 @@ struct digest_event {
 	json_t *lost;
 };
 
+/* A file with code, as in struct share_file. */
+struct digest_file {
+	bool named;  /* some of its functions have names */
+	bool places; /* of some there is only the place */
+};
+
 /* Loads by source, and by the power of two that their latency is at least. */
 #define LATENCIES 24
 struct digest_source {
@@ -110,7 +117,13 @@ struct digest {
 	size_t nr_sources;
 	json_t *lines;	  /* {cacheline: sums} */
 	json_t *branches; /* {from, to: sums} */
-	json_t *named;	  /* {name of a file with functions that have names: true} */
+	struct numbered_texts file_names;
+	struct digest_file *files; /* by the numbers of their names */
+	size_t files_room;
+	bool many_files; /* there are more */
+	__u32 *file_of;	 /* of each text that is a function: its file, plus 1; 0: none is known */
+	size_t file_of_room, nr_file_of;
+#define SEVERAL_FILES (~0U)
 };
 
 struct digest *digest_new(void)
@@ -122,8 +135,8 @@ struct digest *digest_new(void)
 	digest->known_figures = json_object();
 	digest->lines = json_object();
 	digest->branches = json_object();
-	digest->named = json_object();
 	numbered_texts_init(&digest->texts);
+	numbered_texts_init(&digest->file_names);
 	return digest;
 }
 
@@ -166,7 +179,9 @@ void digest_release(struct digest *digest)
 	json_decref(digest->verdict);
 	json_decref(digest->lines);
 	json_decref(digest->branches);
-	json_decref(digest->named);
+	numbered_texts_release(&digest->file_names);
+	free(digest->files);
+	free(digest->file_of);
 	free(digest);
 }
 
@@ -389,15 +404,52 @@ static __u32 digest_node(struct digest *digest, struct digest_event *event, __u3
 	return number;
 }
 
-#define FILES_MOST 1000
-
-/* The page tells names that are missing everywhere from those that were late by this: see share_file. */
-static void note_named(struct digest *digest, const struct call *call)
+static const struct digest_node_key *node_key(const struct digest_event *event, size_t node)
 {
-	const char *module = string(call->frame, "module"), *slash = strrchr(module, '/');
+	return interned_at(&event->keys, node);
+}
 
-	if (call->symbol && *module && json_object_size(digest->named) < FILES_MOST)
-		json_object_set_new(digest->named, slash && slash[1] ? slash + 1 : module, json_true());
+/* The number of a file, by the last part of its path; FILES_MOST: there are too many. */
+static __u32 digest_file(struct digest *digest, const char *module)
+{
+	const char *slash = strrchr(module, '/'), *name = slash && slash[1] ? slash + 1 : module;
+	size_t seen = json_array_size(digest->file_names.list);
+	__u32 number;
+
+	if (seen >= FILES_MOST && !json_object_get(digest->file_names.numbers, name)) {
+		digest->many_files = true;
+		return FILES_MOST;
+	}
+	number = text_number(&digest->file_names, name);
+	if (number == seen) {
+		digest->files = xroom(digest->files, seen, &digest->files_room, sizeof(*digest->files));
+		digest->files[number] = (struct digest_file){0};
+	}
+	return number;
+}
+
+static void add_file_of(struct digest *digest, __u32 text, __u32 file)
+{
+	while (digest->nr_file_of <= text) {
+		digest->file_of = xroom(digest->file_of, digest->nr_file_of, &digest->file_of_room,
+					sizeof(*digest->file_of));
+		digest->file_of[digest->nr_file_of++] = 0;
+	}
+	if (file && digest->file_of[text] != file)
+		digest->file_of[text] = digest->file_of[text] ? SEVERAL_FILES : file;
+}
+
+/* Notes whose code a node is. */
+static void note_code(struct digest *digest, const struct call *call, __u32 text)
+{
+	const char *module = string(call->frame, "module");
+	__u32 file = *module ? digest_file(digest, module) : FILES_MOST;
+
+	add_file_of(digest, text, file < FILES_MOST ? file + 1 : 0);
+	if (file == FILES_MOST)
+		return;
+	digest->files[file].named |= !!call->symbol;
+	digest->files[file].places |= calls_is_place(call);
 }
 
 /* The node of a function that is called by another one, or by none. */
@@ -409,7 +461,7 @@ static __u32 node_of_call(struct digest *digest, struct digest_event *event, __u
 	__u32 node = digest_node(digest, event, parent, calls_name(call, name, sizeof(name)));
 
 	if (node == seen)
-		note_named(digest, call);
+		note_code(digest, call, node_key(event, node)->name);
 	return node;
 }
 
@@ -422,11 +474,15 @@ static __u32 node_of_keys(struct digest *digest, struct digest_event *event, __u
 	struct call call = cell_function(entry);
 	char text[CELL_TEXT_MAX];
 
-	note_named(digest, &call);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		const char *found = cell_text(&cells, keys[i], text, sizeof(text));
+		__u32 node = found ? digest_node(digest, event, parent, found) : 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (cell_text(&cells, keys[i], text, sizeof(text)))
-			return digest_node(digest, event, parent, text);
+		if (found && !i)
+			note_code(digest, &call, node_key(event, node)->name);
+		if (found)
+			return node;
+	}
 	return parent;
 }
 
@@ -468,11 +524,6 @@ static void digest_account(struct digest_event *event, const json_t *record)
 			json_object_set_new(event->lost, cause,
 					    json_integer(count_sum(integer(event->lost, cause),
 								   json_integer_value(count))));
-}
-
-static const struct digest_node_key *node_key(const struct digest_event *event, size_t node)
-{
-	return interned_at(&event->keys, node);
 }
 
 /* Sums up what is below each node. A parent has a lower number than its children. */
@@ -539,8 +590,12 @@ static size_t nodes_from(const struct digest_event *event, double least)
 static void forget_texts(struct digest *digest)
 {
 	struct numbered_texts kept;
+	__u32 *file_of = digest->file_of;
+	size_t nr_file_of = digest->nr_file_of;
 
 	numbered_texts_init(&kept);
+	digest->file_of = NULL;
+	digest->file_of_room = digest->nr_file_of = 0;
 	for (size_t e = 0; e < digest->nr_events; e++) {
 		struct digest_event *event = &digest->events[e];
 		struct interned keys;
@@ -549,12 +604,17 @@ static void forget_texts(struct digest *digest)
 		for (size_t i = 0; i < event->keys.nr; i++) {
 			struct digest_node_key key = *node_key(event, i);
 
-			key.name = text_number(&kept, text_of_number(&digest->texts, key.name));
+			__u32 old = key.name;
+
+			key.name = text_number(&kept, text_of_number(&digest->texts, old));
+			if (old < nr_file_of)
+				add_file_of(digest, key.name, file_of[old]);
 			interned_number(&keys, &key);
 		}
 		interned_release(&event->keys);
 		event->keys = keys;
 	}
+	free(file_of);
 	numbered_texts_release(&digest->texts);
 	digest->texts = kept;
 }
@@ -943,7 +1003,7 @@ static size_t parts_of(const struct digest_line *line)
 /* Bytes of a text as JSON in ASCII: a character of several bytes takes six or twelve. */
 static size_t bytes_of_text(const char *text)
 {
-	size_t bytes = 3;
+	size_t bytes = 6; /* what is around it, and its file */
 
 	for (; *text; text++)
 		bytes += *text & 0x80 ? 3 : *text == '"' || *text == '\\' ? 2 : *text == '<' ? 6 : 1;
@@ -1099,20 +1159,78 @@ void digest_align(struct digest *digest, const struct digest *other)
 		halve_time(digest);
 }
 
-json_t *digest_value(const struct digest *digest, const char *name, bool cut, size_t bytes)
+/* --- names that are late beside another stream ------------------------------------------------ */
+
+static struct digest_file file_in(const struct digest *digest, const char *name)
+{
+	json_t *number = json_object_get(digest->file_names.numbers, name);
+
+	return number ? digest->files[json_integer_value(number)] : (struct digest_file){0};
+}
+
+/* The files of a stream that have names in one of both streams and places in one: {name: a number from 1}. */
+static json_t *late_files(const struct digest *digest, const struct digest *other)
+{
+	json_t *late = json_object(), *name;
+	size_t i;
+
+	json_array_foreach(digest->file_names.list, i, name) {
+		struct digest_file here = digest->files[i], there = file_in(other, json_string_value(name));
+
+		if ((here.named || there.named) && (here.places || there.places))
+			json_object_set_new(late, json_string_value(name),
+					    json_integer(json_object_size(late) + 1));
+	}
+	return late;
+}
+
+/* Of each text the number of such a file; 0: it is another file's, -1: several files', or of none that is
+ * known.
+ */
+static json_t *late_of_texts(const struct digest *digest, const json_t *late)
+{
+	json_t *values = json_array();
+
+	for (size_t i = 0; i < json_array_size(digest->texts.list); i++) {
+		__u32 file = i < digest->nr_file_of ? digest->file_of[i] : 0;
+		bool known = file && file != SEVERAL_FILES;
+
+		json_array_append_new(
+			values,
+			json_integer(known ? integer(late, text_of_number(&digest->file_names, file - 1))
+					   : -1));
+	}
+	return values;
+}
+
+/* What the page must know so as not to compare names with places: see struct share_file. NULL: nothing. */
+static json_t *late_value(const struct digest *digest, const struct digest *other)
+{
+	json_t *files, *of;
+
+	if (!other)
+		return NULL;
+	files = late_files(digest, other);
+	of = json_object_size(files) ? late_of_texts(digest, files) : json_array();
+	return json_pack("{so so sb}", "files", files, "of", of, "any", digest->many_files);
+}
+
+json_t *digest_value(const struct digest *digest, const struct digest *other, const char *name, bool cut,
+		     size_t bytes)
 {
 	json_t *events = events_value(digest, bytes), *why_texts = json_array(), *why;
 	const char *text;
 
 	json_object_foreach(digest->whys, text, why)
 		json_array_append_new(why_texts, value_text(text, NAME_MOST));
-	return json_pack("{so so sb sb sI sI so sf sf si so so so so sO so so sO*}", "name",
+	return json_pack("{so so sb sb sI sI so sf sf si so so so so so so sO* so*}", "name",
 			 value_text(name, NAME_MOST), "runs", runs_value(digest), "whole",
 			 digest->whole && !cut, "ended", digest->ends >= digest->runs && !cut, "gaps",
 			 digest->gaps, "records", digest->records, "whys", why_texts, "began",
 			 digest->time.began_ns / 1e9, "width", digest->time.width_ns / 1e9, "buckets",
 			 BUCKETS, "figures", figures_value(digest), "sources", sources_value(digest), "lines",
 			 largest(digest->lines, "period", "cacheline", LINES_MOST), "branches",
-			 largest(digest->branches, "count", NULL, BRANCHES_MOST), "named", digest->named,
-			 "texts", texts_value(digest, events), "events", events, "verdict", digest->verdict);
+			 largest(digest->branches, "count", NULL, BRANCHES_MOST), "texts",
+			 texts_value(digest, events), "events", events, "verdict", digest->verdict, "late",
+			 late_value(digest, other));
 }

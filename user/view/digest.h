@@ -21,5 +21,7 @@ void digest_align(struct digest *digest, const struct digest *other);
 bool digest_has_content(const struct digest *digest);
 
 /* The stream as one value, of at most about `bytes` as JSON text. `name` is the stream's, and `cut` says that
- * it ends within a line. Returns a new reference. */
-json_t *digest_value(const struct digest *digest, const char *name, bool cut, size_t bytes);
+ * it ends within a line. `other` is the stream that it is compared with, NULL if there is none. Returns a new
+ * reference. */
+json_t *digest_value(const struct digest *digest, const struct digest *other, const char *name, bool cut,
+		     size_t bytes);
