@@ -638,6 +638,37 @@ def test_samples_of_a_stripped_function_are_one_entry_that_can_be_named_later(nh
     assert entry["code"]["symbol"] == "touch" and not {"function_offset", "symbol_offset"} & set(entry["code"])
 
 
+# The symbol has no size, and what follows it no name.
+UNSIZED = """
+    .globl exported\n.type exported, @function
+exported:
+    movb $1, (%rdi)\nadd $4096, %rdi\ndec %rsi\njnz exported\nret
+    .globl hidden\n.hidden hidden\n.type hidden, @function
+hidden:
+    .cfi_startproc
+1:  movb $1, (%rdi)\nadd $4096, %rdi\ndec %rsi\njnz 1b\nret
+    .cfi_endproc
+"""
+
+
+def test_a_symbol_without_a_size_ends_where_a_function_without_a_name_begins(nhmtap, tmp_path):
+    (tmp_path / "unsized.s").write_text(UNSIZED)
+    (tmp_path / "main.c").write_text("""
+        #include <sys/mman.h>
+        void exported(char *page, long nr), hidden(char *page, long nr);
+        int main(void)
+        {
+            char *pages = mmap(0, 500 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            madvise(pages, 500 * 4096, MADV_NOHUGEPAGE);
+            exported(pages, 200);
+            hidden(pages + 200 * 4096, 300);
+        }""")
+    path = str(tmp_path / "program")
+    subprocess.run(["gcc", "-rdynamic", "-s", "-o", path, tmp_path / "main.c", tmp_path / "unsized.s"], check=True)
+    entries = [e for e in by_symbol(nhmtap, tmp_path, path).entries() if e["code"]["module"] == path]
+    assert {e["code"].get("symbol"): e["samples"] for e in entries if e["samples"] >= 200} == {"exported": 200, None: 300}
+
+
 def test_instructions_of_a_stripped_function_are_told_apart_where_lines_are_asked_for(nhmtap, tmp_path, stripped):
     path, offsets = stripped
     result = by_symbol(nhmtap, tmp_path, path, by="line")
