@@ -28,7 +28,7 @@ MOST_ELSEWHERE = 0.1  # with another compiler or other libraries than the baseli
 SLACK = 30  # instructions by which a small one may
 # What another build moves by more than that without a cause of its own: how often processes wait and are woken depends on
 # where the clock ticks. costs.txt has "-" for it, and it is not compared.
-VARY = {("mapping", "user"), *((name, "kernel") for name in (
+VARY = {("mapping", "user"), ("sample of mem", "user"), *((name, "kernel") for name in (
     "thread", "process", "process of profile --by symbol", "start of stat -a, 1 CPU more", "interval of stat -a, 4 CPUs",
     "interval of stat -a, 16 CPUs", "interval of run, two activities, 16 CPUs",
     "entry in pprof", "entry in folded", "entry in clickhouse", "entry in otlp-profiles", "entry in speedscope", "entry in firefox",
