@@ -243,13 +243,14 @@ def test_branches_that_nobody_can_foresee_are_named_by_their_lines(nhmtap, tmp_p
             if (number >> 31) __asm__ volatile("incl %0" : "+m"(heads));
             if (i >= 0) __asm__ volatile("incl %0" : "+m"(all));
         }
-        int main(void) { for (int i = 0; i < 8000; i++) coins(i); }
+        int main(void) { for (int i = 0; i < 20000; i++) coins(i); }
     """)
     subprocess.run(["gcc", "-g", "-O1", "-fno-if-conversion", "coins.c", "-o", "coins"], check=True, cwd=tmp_path)
-    result = nhmtap("analyze", "--machine", "-q", "-r", "2", "--where", "2", "--", str(tmp_path / "coins"))
-    place = merged(result.records)["shares"]["branch_mispredicts"]["where"][0]
-    assert (place["symbol"], os.path.basename(place["file"]), place["line"]) == ("coins", "coins.c", 6)
-    assert place["share"] > 0.5 and place["to"]["symbol"] == "coins"
+    result = nhmtap("analyze", "--machine", "-q", "-r", "2", "--where", "3", "--", str(tmp_path / "coins"))
+    places = merged(result.records)["shares"]["branch_mispredicts"]["where"]
+    assert (os.path.basename(places[0]["file"]), places[0]["to"]["symbol"]) == ("coins.c", "coins")
+    # The others are of the program's start, most of them the kernel's.
+    assert {place["line"] for place in places if place["symbol"] == "coins"} == {6}
 
 
 def test_cpus_are_watched_as_long_again_to_find_the_code(guest):
