@@ -36,6 +36,8 @@ struct naming {
 	struct named_source *kernel;
 	__u64 modules_version; /* of the modules when the kernel's symbols were read */
 	__u64 modules_next;    /* when they are looked at again, CLOCK_MONOTONIC, ns */
+	bool modules_changed;  /* they were others when they were looked at last: the symbols are to be read
+				  again */
 	struct worker *worker;
 	size_t bytes;	    /* of all sources */
 	struct map aliases; /* struct alias by hash */
@@ -663,9 +665,11 @@ static bool kernel_is_stale(struct naming *naming, __u64 address)
 
 	if (kernel->why)
 		return clock_seconds() - kernel->read_at >= HIDDEN_S;
-	if ((name && !name[strlen(name) + 1]) || clock_ns(CLOCK_MONOTONIC) < naming->modules_next)
+	if (name && !name[strlen(name) + 1])
 		return false;
-	return modules_version(naming) != naming->modules_version;
+	if (!naming->modules_changed && clock_ns(CLOCK_MONOTONIC) >= naming->modules_next)
+		naming->modules_changed = modules_version(naming) != naming->modules_version;
+	return naming->modules_changed;
 }
 
 static struct named_source *read_kernel(struct naming *naming)
@@ -674,6 +678,7 @@ static struct named_source *read_kernel(struct naming *naming)
 
 	/* The modules first: if some come meanwhile, the symbols are read again. */
 	naming->modules_version = modules_version(naming);
+	naming->modules_changed = false;
 	kernel->read_at = clock_seconds();
 	kernel->why = kernel_symbols(&kernel->symbols, naming->settings.kallsyms, naming->settings.modules);
 	return kernel;
