@@ -47,16 +47,21 @@ def check_periods(result, asked):
 
 
 def test_page_faults_add_up_to_their_count_within_two_periods_a_cpu_though_the_period_changes(nhmtap):
-    result = nhmtap("profile", "-a", "-e", "page-faults", "-c", "1", "--by", "cpu", "-I", "200", "--cpu-share", "0.2%",
-                    "--format", "json", "--", program("faults"), "1000000")
-    assert result.status == 0 and changes(result) > 0 and longest(result) > 1
-    check_periods(result, 1)
-    found, counted = weights(result)
-    assert counted >= 1000000
-    # The difference is what each CPU has counted towards its next sample, in this period and, if no
-    # sample came since the last change, in the previous one; and the samples at which the kernel
-    # did not run the BPF program.
-    assert 0 <= counted - found <= (2 * CPUS + lost(result)) * longest(result)
+    for _ in range(5):
+        result = nhmtap("profile", "-a", "-e", "page-faults", "-c", "1", "--by", "cpu", "-I", "200", "--cpu-share", "0.2%",
+                        "--format", "json", "--", program("faults"), "1000000")
+        assert result.status == 0 and changes(result) > 0 and longest(result) > 1
+        check_periods(result, 1)
+        found, counted = weights(result)
+        assert counted >= 1000000
+        # The difference is what each CPU has counted towards its next sample, in this period and, if no
+        # sample came since the last change, in the previous one; and the samples at which the kernel
+        # did not run the BPF program.
+        most = 2 * CPUS + lost(result)
+        assert 0 <= counted - found <= (most + result.one("end")["samples"]["uncertainty"]) * longest(result)
+        if counted - found <= most * longest(result):
+            break  # else others were in bpf() while a period changed: the samples that were lost then are in the uncertainty
+    assert counted - found <= most * longest(result)
 
 
 def test_samples_of_a_clock_weigh_the_period_that_holds_not_the_one_that_it_was_opened_with(nhmtap):
