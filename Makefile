@@ -91,7 +91,7 @@ endif
 version  := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' user/python/nhmtap/version.py)
 schema_version := $(shell cat schema/VERSION)
 warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
-	    $(if $(CI),-Werror)
+	    -Werror=incompatible-pointer-types -Werror=int-conversion -Werror=implicit-function-declaration $(if $(CI),-Werror)
 # After fork() TSan starts a thread in the child, too. If this happens before the child's events
 # have their BPF programs, the thread's events have none; the kernel may swap them with the child's
 # at execve(), and samples are lost. After _Fork() TSan starts no thread.
