@@ -134,14 +134,13 @@ const char *calls_name(const struct call *call, char *name, size_t size)
 	return name;
 }
 
-void calls_fold(struct text *line, const char *name)
+void calls_fold(struct text *line, const char *name, const char *mark)
 {
 	size_t at = line->used;
 
-	text_add(line, "%s%s", at ? ";" : "", name);
-	for (at += !!at; at < line->used; at++)
-		if (line->bytes[at] == ';')
-			line->bytes[at] = ':';
+	text_add(line, "%s%s%s", at ? ";" : "", name, mark);
+	for (char *found = line->bytes + at + !!at; (found = strchr(found, ';'));)
+		*found = ':';
 }
 
 const char *calls_owner(const json_t *entry, char *name, size_t size)

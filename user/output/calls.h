@@ -52,9 +52,9 @@ const char *calls_name(const struct call *call, char *name, size_t size);
 /* The symbol, or of a function without a name what calls_name() writes; NULL: it is no known function. */
 const char *calls_function(const struct call *call, char *name, size_t size);
 
-/* Appends a name to a folded line, behind the ';' that separates it from the one before: with ':' in place of
- * ';', which names like Rust's [u8; 4] have. */
-void calls_fold(struct text *line, const char *name);
+/* Appends a name and its mark ("_[k]"; "": none) to a folded line, behind the ';' that separates it from the
+ * one before: with ':' in place of ';', which names like Rust's [u8; 4] have. */
+void calls_fold(struct text *line, const char *name, const char *mark);
 
 /* The owner of an entry, from its keys: "comm", "comm-PID/TID" or as much of this as there is; "all" if the
  * entry has none of these keys. Returns name. */

@@ -119,7 +119,7 @@ static void add_stack(struct row *row, const struct calls *calls, const json_t *
 		for (size_t call = calls_in(frame); call--;) {
 			struct call at = calls_at(frame, call);
 
-			calls_fold(&text, calls_name(&at, name, sizeof(name)));
+			calls_fold(&text, calls_name(&at, name, sizeof(name)), "");
 		}
 	}
 	value = text.used ? value_text(text.bytes, text.used) : json_string("");

@@ -20,12 +20,11 @@ static void add_step(void *of, const struct step *step)
 {
 	struct text *text = of;
 
-	calls_fold(text, step->name);
-	if (step->call)
-		text_add(text, "%s",
-			 calls_of_kernel(step->call->frame) ? "_[k]"
-			 : step->call->inlined		    ? "_[i]"
-							    : "");
+	calls_fold(text, step->name,
+		   !step->call				? ""
+		   : calls_of_kernel(step->call->frame) ? "_[k]"
+		   : step->call->inlined		? "_[i]"
+							: "");
 }
 
 /* Adds to the weight of this line. */
