@@ -338,7 +338,7 @@ static int bound_by_readings(const struct turns *turns, const struct count *coun
 
 	if (estimate(what, counts, &s.value))
 		return -1;
-	*bound = (struct bound){s.value, s.value, 0, 0};
+	*bound = (struct bound){.low = s.value, .high = s.value};
 	for (size_t k = 0; k < nr; k++) {
 		if (!count_is_estimate(&counts[events[k]]))
 			continue;
@@ -382,7 +382,7 @@ static double count_at_most(const struct turns *turns, const struct count *count
 void bound_of_count(const struct turns *turns, const struct count *counts, size_t event, struct bound *bound)
 {
 	if (bound_by_readings(turns, counts, &event, 1, scaled, &event, bound))
-		*bound = (struct bound){0, INFINITY, 0, absent_ns(turns, counts, event)};
+		*bound = (struct bound){.high = INFINITY, .absent_ns = absent_ns(turns, counts, event)};
 	if (bound->turns) {
 		bound->low -= SWITCHING * count_scaled(&counts[event]);
 		bound->high += SWITCHING * count_scaled(&counts[event]);

@@ -99,7 +99,7 @@ void cells_measure(const struct looks *looks, struct measured_cells *cells)
 		if (looks->turns)
 			bound_of_count(&turns, looks->counts, i, &cell->bound);
 		else
-			cell->bound = (struct bound){cell->count.value, INFINITY, 0, 0};
+			cell->bound = (struct bound){.low = cell->count.value, .high = INFINITY};
 		if (cell->bound.turns)
 			widen(looks, i, &cell->bound);
 		else if (looks->turns)
@@ -219,7 +219,7 @@ int cells_share(const struct looks *looks, __u64 kind, __u64 unclear, double *sh
 		return -1;
 	for (size_t i = 0; i < lines.nr; i++)
 		exact = exact && !count_is_estimate(&looks->counts[lines.whole[i]]);
-	*bound = (struct bound){exact ? *share : 0, exact ? *share : 1, 0, 0};
+	*bound = (struct bound){.low = exact ? *share : 0, .high = exact ? *share : 1};
 	if (exact || !looks->turns)
 		return 0;
 	turns = only_seen(looks);
