@@ -269,12 +269,12 @@ def test_a_thread_that_is_forgotten_beside_many_others_is_told_and_weighs_no_mor
     one after the other, have ended, and then goes on. That there were many others is no reason to doubt what there was."""
     program = tmp_path / "many"
     subprocess.run(["gcc", "-O1", "-pthread", f"-DTHREADS={threads}", "-x", "c", "-", "-o", program], input=MANY, text=True, check=True)
-    for _ in range(5):
+    for _ in range(10):
         record = nhmtap("profile", *EVENT, "-F", "20000", "--by", "comm", "--", program).one("profile")
-        if record["samples"]["aggregated"] > threads:
-            break  # else the kernel has chosen a long period: few threads had a sample
+        if record["samples"]["aggregated"] > 2 * threads:
+            break  # else the kernel has chosen a long period: a thread had one sample, and nothing of it needs to be remembered
     stood_for = sum(entry["period"] for entry in record["entries"])
-    assert record["samples"]["aggregated"] > threads and record["samples"].get("at_least", False) == forgotten
+    assert record["samples"]["aggregated"] > 2 * threads and record["samples"].get("at_least", False) == forgotten
     # What is forgotten weighs a period, about 1, once more.
     assert 0 <= stood_for + record["samples"].get("unsampled", 0) - record["value"] <= 10 * forgotten
     assert stood_for > record["value"] / 2
