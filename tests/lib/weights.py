@@ -162,9 +162,9 @@ ROW = re.compile(r"^ *[\d,]+ +([\d.]+)%.* ([\w.@]+)(?: \([^()]*\))?$", re.M)  # 
 
 
 def rows(said):
-    """What a table of functions says, which follows that of mem's sources."""
-    functions = re.split(r"^ *samples .*(?:symbol|code)$", said, flags=re.M)[-1]
-    return [(name, float(share)) for share, name in ROW.findall(functions)]
+    """What a table of functions says, which follows that of mem's sources. None: it is not there, or not yet."""
+    _, *functions = re.split(r"^ *samples .*(?:symbol|code)$", said, flags=re.M)
+    return [(name, float(share)) for share, name in ROW.findall("".join(functions[-1:]))]
 
 
 def show_pairs(path):
@@ -174,7 +174,7 @@ def show_pairs(path):
 def top_pairs(path):
     with Terminal(NHMTAP, "top", path, columns=120) as seen:
         seen.type(">>>>>>")
-        screen = seen.until(lambda shown: " END " in shown and ROW.search(shown))
+        screen = seen.until(lambda shown: " END " in shown and rows(shown))
         seen.type("q")
     return rows(screen)
 
