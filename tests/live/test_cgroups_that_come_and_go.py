@@ -326,4 +326,5 @@ def test_a_name_that_begins_with_a_dot_is_a_name(nhmtap, tmp_path, cgroup, comma
     result = nhmtap.into(tmp_path / "out", command[0], *FAULTS, *command[1:], "-G", f"{path}/*", "--",
                          *inside(shlex.quote(hidden), *puppet.command("faults=300")))
     remove(hidden)
-    assert total(result) + lost(result) >= 300
+    assert result.status == 0, result.err
+    assert total(result) + lost(result) >= 300, result.out
