@@ -12,9 +12,13 @@ from test_symbolize import SCHEMA_VERSION, event, profile, stream, text_of
 HOSTILE = "\x1b]0;title\x07\u202egnp\n<script>" + "x" * 10000
 
 
-def show(text, *options):
-    return subprocess.run([NHMTAP, "show", *map(str, options)], input=text, capture_output=True, text=True, timeout=60,
+def run(command, text, *options):
+    return subprocess.run([NHMTAP, command, *map(str, options)], input=text, capture_output=True, text=True, timeout=60,
                           check=False)
+
+
+def show(text, *options):
+    return run("show", text, *options)
 
 
 def rows(text, *options):
@@ -371,6 +375,38 @@ def test_a_function_that_is_in_no_stack_is_refused_with_similar_ones():
 def test_what_is_no_stream_is_refused(text, why):
     done = show(text)
     assert (done.returncode, done.stdout) == (1, "") and why in done.stderr
+
+
+@pytest.mark.parametrize("command, none", [("show", "no counts and no samples"), ("report", "no counts and no samples"), ("flamegraph", "no stacks")])
+@pytest.mark.parametrize("left, early", [(None, False), (1, True), (40, True)])
+def test_a_stream_that_ends_before_its_first_samples_is_said_to_have_none_and_to_be_cut(command, none, left, early):
+    """Whole, after its first line, and within that line."""
+    text = text_of(*stream())
+    text = text if left is None else text.splitlines(True)[0] if left == 1 else text[:left]
+    done = run(command, text)
+    assert done.returncode == 1 and f"there are {none} in these records" in done.stderr
+    assert ("the stream has no end" in done.stderr and "it was cut" in done.stderr) == early
+    assert ("its last line is not whole" in done.stderr) == (left == 40)
+
+
+@pytest.mark.parametrize("layout, why, remedy", [(lambda records: json.dumps(records) + "\n", "an array", "jq -c '.[]'"),
+                                                 (lambda records: json.dumps(records), "an array", "jq -c '.[]'"),
+                                                 (lambda records: json.dumps(records, indent=1), "not whole", "jq -c '.[]'"),
+                                                 (lambda records: json.dumps(records[0], indent=1) + "\n", "not whole", "jq -c ."),
+                                                 (lambda records: "".join(map(json.dumps, records)), "more than one record", "jq -c .")])
+def test_records_in_another_layout_are_refused_with_what_undoes_it(layout, why, remedy):
+    done = show(layout(stream(*stacks(**WAYS))))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"line 1 of stdin: it is {why}, and each line has to be one record. Next: {remedy} " in done.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "flamegraph", "symbolize"])
+def test_a_byte_order_mark_and_blank_lines_are_nothing_as_to_jq(command):
+    text = text_of(*stream(*stacks(**WAYS)))
+    strange = "\ufeff" + "\n \t\r\n".join(text.splitlines(True)) + "\n"
+    plain, done = (run(command, given) for given in (text, strange))
+    assert done.returncode == 0 and done.stderr == plain.stderr
+    assert [line for line in done.stdout.splitlines() if line.strip()] == [line for line in plain.stdout.splitlines() if line.strip()]
 
 
 def changed(value, chance):

@@ -192,10 +192,11 @@ static json_t *read_analyses(const struct options *options, const char *file, st
 
 	if (file && !strcmp(file, "-"))
 		file = NULL;
-	if (!read_stored(&reading, file, refusal))
+	if (!read_stored(&reading, file, refusal)) {
 		list = stored_counts_analyses(stored, refusal);
-	if (list && reading.cut && !options->quiet)
-		say("nhmtap: the last record of %s is cut; what comes before it was taken", file ?: "stdin");
+		if (!options->quiet)
+			stored_tell_early_end(&reading, file);
+	}
 	stored_counts_release(stored);
 	return list;
 }

@@ -28,6 +28,7 @@ struct flamegraph_options {
 struct heading {
 	char title[256];
 	char emulated[80]; /* what is added of the machine */
+	bool open, cut;	   /* as of struct stored_reading */
 };
 
 /* Notes the emulated machine that the records are from, for the heading. */
@@ -78,9 +79,10 @@ static int read_records(struct flamegraph *flamegraph, const char *file, struct 
 	int err = read_stored(&reading, file, refusal);
 
 	*heading = drawing.heading;
-	if (!err && reading.cut)
-		say("nhmtap: the last line of %s is not whole; what is before it is drawn",
-		    file ? file : "stdin");
+	heading->open = reading.open;
+	heading->cut = reading.cut;
+	if (!err && flamegraph_events(flamegraph))
+		stored_tell_early_end(&reading, file);
 	return err;
 }
 
@@ -98,7 +100,8 @@ static int write_page(struct flamegraph *flamegraph, const char *title, const ch
 	return sink_close(&sink) ? sink_refusal(&sink, refusal) : 0;
 }
 
-static int refuse_empty(const struct flamegraph *flamegraph, struct refusal *refusal)
+static int refuse_empty(const struct flamegraph *flamegraph, const struct heading *heading,
+			struct refusal *refusal)
 {
 	refuse(refusal, STATUS_USAGE, "flamegraph");
 	if (flamegraph_left_out(flamegraph)) {
@@ -106,7 +109,7 @@ static int refuse_empty(const struct flamegraph *flamegraph, struct refusal *ref
 			flamegraph_left_out(flamegraph));
 		return instead(refusal, "record shorter ones: nhmtap profile -g -I MS");
 	}
-	because(refusal, "there are no stacks in these records");
+	stored_has_no("no stacks", heading->open, heading->cut, refusal);
 	return instead(refusal, "record them with nhmtap profile -g");
 }
 
@@ -121,7 +124,7 @@ static int read_streams(struct flamegraph *flamegraph, const struct options *opt
 	if (options->nr_rest < 2)
 		return 0;
 	if (!flamegraph_events(flamegraph))
-		return refuse_empty(flamegraph, refusal);
+		return refuse_empty(flamegraph, heading, refusal);
 	flamegraph_second(flamegraph);
 	if (read_records(flamegraph, options->rest[1], &second, refusal))
 		return -1;
@@ -161,7 +164,7 @@ static int draw(struct flamegraph *flamegraph, const struct options *options, st
 	if (err)
 		return -1;
 	if (!flamegraph_events(flamegraph))
-		return refuse_empty(flamegraph, refusal);
+		return refuse_empty(flamegraph, &heading, refusal);
 	if (own->title)
 		snprintf(heading.title, sizeof(heading.title), "%.250s", own->title);
 	title = xasprintf("%s%s", *heading.title ? heading.title : "Flame graph", heading.emulated);

@@ -92,14 +92,21 @@ static int read_streams(struct showing *showing, const struct options *options, 
 	return read_stream(showing, options->rest[1], refusal);
 }
 
-static int refuse_empty(const struct show_options *own, struct refusal *refusal)
+static int refuse_empty(const struct showing *showing, const struct show_options *own,
+			struct refusal *refusal)
 {
+	bool open = false, cut = false;
+
 	refuse(refusal, STATUS_USAGE, "show");
 	if (own->filter.nr) {
 		because(refusal, "no counts pass the filter, and there are no samples in these records");
 		return instead(refusal, "without --filter it shows what there is");
 	}
-	return stored_has_nothing(refusal);
+	for (int i = 0; i <= showing->stream; i++) {
+		open |= showing->headings[i].runs > showing->headings[i].ended;
+		cut |= showing->headings[i].cut;
+	}
+	return stored_has_nothing(open, cut, refusal);
 }
 
 static void add_hint(struct text *text, const struct showing *showing, const struct options *options)
@@ -119,7 +126,7 @@ static int print(const struct showing *showing, const struct options *options, s
 	int err;
 
 	if (!shares_tables(showing->shares) && !figures_number(showing->figures))
-		return refuse_empty(own, refusal);
+		return refuse_empty(showing, own, refusal);
 	if (shares_check(showing->shares, refusal))
 		return -1;
 	for (int i = 0; i <= showing->stream; i++)

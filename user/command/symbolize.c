@@ -118,7 +118,7 @@ static int take_line(struct symbolizing *symbolizing, const char *line, size_t s
 	if (record && is_record(record) && !is_readable(record))
 		symbolizing->newer++;
 	else
-		symbolizing->foreign += size > 1;
+		symbolizing->foreign += !stored_line_is_blank(line, size);
 	json_decref(record);
 	return sink_put(&symbolizing->sink, line, size);
 }

@@ -9,9 +9,18 @@
 
 #include "base/memory.h"
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 void stored_lines_open(struct stored_lines *lines, int fd)
 {
 	*lines = (struct stored_lines){.fd = fd, .bytes = xmalloc(STORED_LINE_MAX)};
+}
+
+bool stored_line_is_blank(const char *line, size_t size)
+{
+	while (size && strchr(" \t\r\n", line[size - 1]) && line[size - 1])
+		size--;
+	return !size;
 }
 
 static const char *line_end(const struct stored_lines *lines)
@@ -37,6 +46,15 @@ static ssize_t fill(struct stored_lines *lines)
 	return got;
 }
 
+/* Editors and PowerShell begin a file with a byte order mark. jq takes it, too. */
+static void skip_mark(struct stored_lines *lines)
+{
+	lines->begun = true;
+	if (lines->end >= sizeof(BYTE_ORDER_MARK) - 1 &&
+	    !memcmp(lines->bytes, BYTE_ORDER_MARK, sizeof(BYTE_ORDER_MARK) - 1))
+		lines->begin = sizeof(BYTE_ORDER_MARK) - 1;
+}
+
 ssize_t stored_lines_next(struct stored_lines *lines, const char **line, bool *whole)
 {
 	const char *end = NULL;
@@ -51,6 +69,8 @@ ssize_t stored_lines_next(struct stored_lines *lines, const char **line, bool *w
 	}
 	if (!end)
 		end = line_end(lines);
+	if (!lines->begun)
+		skip_mark(lines);
 	*line = lines->bytes + lines->begin;
 	size = end ? (size_t)(end + 1 - *line) : lines->end - lines->begin;
 	lines->begin += size;

@@ -8,6 +8,7 @@
 #include "output/member.h"
 #include "output/remarks.h"
 #include "output/rows.h"
+#include "view/reading.h"
 
 #define WARNINGS_MOST 8
 
@@ -90,6 +91,7 @@ static void add_start(struct text *text, const json_t *start)
 
 void heading_print(const struct heading_of_stream *heading, struct text *text)
 {
+	const char *early = stored_early_end(heading->runs > heading->ended, heading->cut);
 	json_t *warning;
 	size_t i;
 
@@ -97,9 +99,8 @@ void heading_print(const struct heading_of_stream *heading, struct text *text)
 		text_add(text, "# %s:\n", heading->name);
 	if (heading->start)
 		add_start(text, heading->start);
-	if (heading->runs > heading->ended || heading->cut)
-		text_add(text, "# the stream has no end%s: it was cut, or is still being written\n",
-			 heading->cut ? ", and its last line is not whole" : "");
+	if (*early)
+		text_add(text, "# %s\n", early);
 	if (heading->gaps)
 		text_add(text, "# %lld records are missing, because an output was too slow\n",
 			 (long long)heading->gaps);

@@ -8,6 +8,7 @@
 
 #include "base/copied.h"
 #include "base/piped.h"
+#include "base/visible.h"
 #include "output/member.h"
 #include "output/progress.h"
 #include "record/stored_lines.h"
@@ -19,6 +20,7 @@ struct place_in_stream {
 	size_t line;
 	char run_id[40]; /* of the record that was read last */
 	json_int_t seq;
+	long open; /* number of runs and activities without an end */
 };
 
 static int refuse_line(const struct stored_reading *reading, const struct place_in_stream *at,
@@ -27,6 +29,15 @@ static int refuse_line(const struct stored_reading *reading, const struct place_
 	refuse(refusal, STATUS_USAGE, "line %zu of %.200s", at->line, at->file);
 	because(refusal, "it is no record: %.200s", why);
 	return instead(refusal, "give it what %s --format json writes", reading->writer);
+}
+
+/* Other tools write records in other layouts, which one command undoes. */
+static int refuse_layout(const struct place_in_stream *at, const char *why, const char *filter,
+			 struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "line %zu of %.200s", at->line, at->file);
+	because(refusal, "it is %s, and each line has to be one record", why);
+	return instead(refusal, "jq -c %s makes lines of what is JSON in another layout", filter);
 }
 
 static int check_record(const json_t *record, struct place_in_stream *at, struct refusal *refusal)
@@ -50,6 +61,7 @@ static int check_record(const json_t *record, struct place_in_stream *at, struct
 	}
 	snprintf(at->run_id, sizeof(at->run_id), "%s", run_id);
 	at->seq = seq;
+	at->open += begins - !strcmp(string(record, "type"), "end");
 	return 0;
 }
 
@@ -57,15 +69,26 @@ static int take_line(struct stored_reading *reading, struct place_in_stream *at,
 		     size_t size, struct refusal *refusal)
 {
 	json_error_t error;
-	json_t *record = json_loadb(line, size, 0, &error);
+	json_t *record;
 	int err;
 
+	if (stored_line_is_blank(line, size))
+		return 0;
+	record = json_loadb(line, size, 0, &error);
+	if (!record && json_error_code(&error) == json_error_end_of_input_expected)
+		return refuse_layout(at, "more than one record", ".", refusal);
 	if (!record && line[size - 1] != '\n') {
 		reading->cut = true;
 		return 0;
 	}
+	if (!record && json_error_code(&error) == json_error_premature_end_of_input)
+		return refuse_layout(at, "not whole", *line == '[' ? "'.[]'" : ".", refusal);
 	if (!record)
 		return refuse_line(reading, at, error.text, refusal);
+	if (json_is_array(record)) {
+		json_decref(record);
+		return refuse_layout(at, "an array", "'.[]'", refusal);
+	}
 	err = check_record(record, at, refusal);
 	if (!err && !strcmp(string(record, "type"), "sample"))
 		single_take(record, reading->take, reading->of);
@@ -119,6 +142,7 @@ int read_stored(struct stored_reading *reading, const char *file, struct refusal
 	}
 	reading->cut = false;
 	err = take_lines(reading, &at, piped.fd, refusal);
+	reading->open = at.open > 0;
 	failed = file ? piped_close(&piped) : 0;
 	return !err && failed ? refuse_rest(&at, failed, refusal) : err;
 }
@@ -140,9 +164,32 @@ int check_not_read(const char *output, char *const *files, int nr, struct refusa
 	return instead(refusal, "give another name, and rename it afterwards");
 }
 
-int stored_has_nothing(struct refusal *refusal)
+const char *stored_early_end(bool open, bool cut)
 {
-	because(refusal, "there are no counts and no samples in these records");
+	if (cut)
+		return "the stream has no end, and its last line is not whole: it was cut, or is still being "
+		       "written";
+	return open ? "the stream has no end: it was cut, or is still being written" : "";
+}
+
+void stored_tell_early_end(const struct stored_reading *reading, const char *file)
+{
+	const char *early = stored_early_end(reading->open, reading->cut);
+
+	if (*early)
+		say("nhmtap: %s: %s", file ?: "stdin", early);
+}
+
+int stored_has_no(const char *what, bool open, bool cut, struct refusal *refusal)
+{
+	const char *early = stored_early_end(open, cut);
+
+	return because(refusal, "there are %s in these records%s%s", what, *early ? "; " : "", early);
+}
+
+int stored_has_nothing(bool open, bool cut, struct refusal *refusal)
+{
+	stored_has_no("no counts and no samples", open, cut, refusal);
 	return instead(refusal, "give it what nhmtap stat, profile, mem, branch, offcore, analyze or stream "
 				"writes with -o FILE; "
 				"doctor, explain and list show theirs with --format table");

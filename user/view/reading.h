@@ -12,13 +12,15 @@ struct stored_reading {
 	void (*take)(void *of, const json_t *record); /* is called for each record, which is not kept; of
 						       * single samples: see view/singles.h */
 	void *of;
-	bool cut; /* is set if the last line is not whole: what comes before it has been taken */
+	bool cut;  /* is set if the last line is not whole: what comes before it has been taken */
+	bool open; /* is set if a run has begun that has no end */
 };
 
 /*
  * Reads all records of a file (NULL: stdin), and shows progress. Refuses what would be shown wrongly: lines
  * that are no records, records of a later schema, and records that are not in the order in which they were
- * written. A last line without a newline may be cut anywhere. Returns 0, or -1 with the refusal.
+ * written. Blank lines are nothing. A last line without a newline may be cut anywhere. Returns 0, or -1 with
+ * the refusal.
  */
 int read_stored(struct stored_reading *reading, const char *file, struct refusal *refusal);
 
@@ -26,5 +28,15 @@ int read_stored(struct stored_reading *reading, const char *file, struct refusal
  * empty, or what was measured would be lost. Returns 0, or -1 with the refusal. */
 int check_not_read(const char *output, char *const *files, int nr, struct refusal *refusal);
 
-/* Ends a refusal: there is nothing in the records that could be shown. Returns -1. */
-int stored_has_nothing(struct refusal *refusal);
+/* In words, as a constant, that a stream was cut in a line or has no end; "" if it is whole. */
+const char *stored_early_end(bool open, bool cut);
+
+/* Says on stderr that the stream has no end, if so; `file` is NULL for stdin. */
+void stored_tell_early_end(const struct stored_reading *reading, const char *file);
+
+/* Ends a refusal: there is nothing in the records that could be shown, `what` for example "no stacks".
+ * Returns -1. */
+int stored_has_no(const char *what, bool open, bool cut, struct refusal *refusal);
+
+/* The same of records that have neither counts nor samples. */
+int stored_has_nothing(bool open, bool cut, struct refusal *refusal);
