@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import threading
 import time
@@ -623,6 +624,51 @@ def test_a_page_whose_folder_is_away_comes_back_with_it(nhmtap, tmp_path, puppet
         until((folder / "x").exists)
         assert session.end().status == 0
     assert of_page((folder / "x").read_text()) == 10
+
+
+def a_device(path):
+    os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))  # as /dev/null
+
+
+def a_socket(path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+@pytest.mark.parametrize("form, spoil", [("prometheus", a_fifo), ("prometheus", a_socket), ("openmetrics", a_device)])
+def test_what_is_no_file_is_not_replaced_by_a_page_while_the_run_goes_on(nhmtap, tmp_path, puppet, spoil, form):
+    """It is refused at the start as well."""
+    page = tmp_path / "page"
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{}, {"format": form, "path": str(page)}]) as session:
+        puppet.do("faults=10")
+        session.do("snapshot")
+        until(page.exists)
+        page.unlink()
+        spoil(page)
+        before = page.lstat()
+        puppet.do("faults=5")
+        session.do("snapshot")
+        told = session.until(lambda records: any(r["type"] == "error" for r in records))
+        refused = next(r for r in told if r["type"] == "error")
+        assert refused["errno"] == "EOPNOTSUPP" and refused["output"] == str(page)
+        assert "only a file can be replaced as a whole" in session.said()
+        assert page.lstat().st_ino == before.st_ino and page.lstat().st_mode == before.st_mode
+        page.unlink()
+        until(page.exists)
+        assert session.end().status == 0
+    assert of_page(page.read_text()) == 15
+
+
+def test_a_page_takes_the_place_of_a_link_and_leaves_what_the_link_leads_to(nhmtap, tmp_path, puppet):
+    page, pipe = tmp_path / "page", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{}, {"format": "prometheus", "path": str(page)}]) as session:
+        page.symlink_to(pipe)
+        puppet.do("faults=10")
+        session.do("snapshot")
+        until(lambda: not page.is_symlink())
+        assert session.end().status == 0
+    assert of_page(page.read_text()) == 10 and stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 # --- FIFOs ----------------------------------------------------------------------------------------

@@ -84,6 +84,17 @@ static int check_place(const char *path)
 	return S_ISDIR(there.st_mode) ? -EISDIR : -ENOTSUP;
 }
 
+/* As above, for the place of a page that was written before: others may have put something else there. A link
+ * is not followed, since what it leads to may be behind a server that the session would wait for: the page
+ * takes the place of the link alone. */
+static int check_again(const char *path)
+{
+	struct stat there;
+
+	return lstat(path, &there) || S_ISREG(there.st_mode) || S_ISLNK(there.st_mode) ? 0
+										       : check_place(path);
+}
+
 int documents_open(struct documents *documents, const char *path)
 {
 	struct timespec now;
@@ -202,6 +213,9 @@ int documents_write(struct documents *documents)
 
 	while (documents->first->next && !documents_is_pattern(documents->path))
 		documents_pop(documents);
+	err = documents_is_pattern(documents->path) ? 0 : check_again(documents->path);
+	if (err)
+		return err;
 	document = documents->first;
 	path = path_of(documents->path, &document->since, "");
 	unfinished = path_of(documents->path, &document->since, UNFINISHED);

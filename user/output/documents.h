@@ -65,5 +65,6 @@ void documents_split(struct documents *documents, const struct half parts[2]);
 void documents_taken(struct documents *documents);
 
 /* Writes the first document into its file, and renames the file once it is complete. Documents that the next
- * one would replace at once are dropped. Returns 0 or -errno. */
+ * one would replace at once are dropped. Returns 0 or -errno: -ENOTSUP if the place of a page has become a
+ * FIFO, a device or a socket. */
 int documents_write(struct documents *documents);

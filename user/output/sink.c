@@ -87,12 +87,14 @@ static bool is_full(int error)
 	return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
+static const char no_file[] = "only a file can be replaced as a whole, and this is none";
+
 static int refuse_path(struct refusal *refusal, const char *path, int error)
 {
 	refuse(refusal, STATUS_USAGE, "option --output '%s'", path);
 	refusal->error = error;
 	if (error == ENOTSUP) {
-		because(refusal, "only a file can be replaced as a whole, and this is none");
+		because(refusal, "%s", no_file);
 		return instead(refusal, "the name of a file, or - for stdout");
 	}
 	because(refusal, "it can't be written: %s", strerror(error));
@@ -793,6 +795,8 @@ const char *sink_why(const struct sink *sink)
 		return pusher.why(sink->push);
 	if ((sink->scribe || sink->joining) && sink->stopped == ETIMEDOUT)
 		return "its file system does not answer";
+	if (sink->documents && sink->stopped == ENOTSUP)
+		return no_file;
 	return is_unread(sink) ? "nobody has this FIFO open for reading" : strerror(sink->stopped);
 }
 
