@@ -270,6 +270,9 @@ def test_any_of_five_libraries_can_be_left_out(tree, tmp_path, whole_again, part
             assert said.returncode == 0 and json.loads(said.stdout.splitlines()[-1])["names"]["unnamed"]["failed"] > 0
         else:
             assert said.returncode == 2 and f"make, with no WITHOUT={part}" in said.stderr + said.stdout
+    if "microhttpd" in parts:  # an output that a page would be is not told to listen
+        page = run("stat", "-e", "page-faults", "-o", "openmetrics=listen", "--", "true")
+        assert page.returncode == 2 and "was built without libmicrohttpd" in page.stderr and "give --listen" not in page.stderr
     counted = run("stat", "-e", "page-faults", "--format", "json", "--", "true")
     assert counted.returncode == 0 and '"page-faults"' in counted.stdout
 

@@ -45,6 +45,8 @@ SHAPE = {
                           "did you mean outputs? nhmtap schema config shows all"),
     "an unknown member of an activity": (good(interval=3), "/activities/0/interval", "there is no such member",
                                          "did you mean interval_ms"),
+    "a long form of a member": ({**good(command="profile", event="cpu-clock", frequency=99)}, "/activities/0/frequency", "there is no such member",
+                                "did you mean freq"),
     "a member that another command has": (good(top=3), "/activities/0/top", "there is no such member", ""),
     "an option of the command line alone": (good(format="json"), "/activities/0/format",
                                             "there is no such member", ""),

@@ -120,7 +120,7 @@ def test_a_client_shows_its_certificate(nhmtap, tmp_path, ca, pair):
     with Receiver(tls=server_side(*pair, client_ca=ca.path)) as receiver:
         trust = ["--tls-ca-file", ca.path]
         without = stat(nhmtap, tmp_path, receiver, *trust)
-        assert without.status == 3 and receiver.rest() == [] and "it may want a certificate (--tls-cert-file)" in without.err
+        assert without.status == 3 and receiver.rest() == [] and "the server ended the connection; it may want a certificate (--tls-cert-file)" in without.err
         result = stat(nhmtap, tmp_path, receiver, *trust, "--tls-cert-file", cert, "--tls-key-file", key)
         assert result.status == 0 and sent(receiver) >= 100, result.err
 
@@ -185,18 +185,29 @@ def bad(folder):
     for name, text in files.items():
         (folder / name).write_text(text)
     os.mkfifo(folder / "fifo")
+    whole = (Authority(folder, "own").path).read_text()
+    wrong = {"empty": "", "text": "no certificate\n", "key": (folder / "own.key").read_text(), "half": whole[:len(whole) // 2],
+             "garbage": "-----BEGIN CERTIFICATE-----\nMIIgarbage\n-----END CERTIFICATE-----\n",
+             "a piece missing": "".join(line for line in whole.splitlines(True)[:3] + whole.splitlines(True)[4:])}
+    for name, text in wrong.items():
+        (folder / f"{name}.pem").write_text(text)
     return {
         "no such file": (["--headers-file", folder / "none"], "No such file"),
         "a FIFO": (["--headers-file", folder / "fifo"], "no regular file"),
         "a folder": (["--tls-ca-file", folder], "no regular file"),
         **{name: (["--headers-file", folder / name], "line 1 has") for name in files},
         "no key": (["--tls-cert-file", folder / "space"], "--tls-key-file, is missing"),
+        **{f"ca of {name}": (["--tls-ca-file", folder / f"{name}.pem"], "it holds no certificate in PEM form") for name in wrong},
+        "cert of key": (["--tls-cert-file", folder / "key.pem", "--tls-key-file", folder / "own.key"],
+                        "it holds no certificate in PEM form"),
+        "key of half": (["--tls-cert-file", folder / "own.pem", "--tls-key-file", folder / "half.pem"], "it holds no private key in PEM form"),
         "no certificate": (["--tls-key-file", folder / "space"], "--tls-cert-file, is missing"),
     }
 
 
 @pytest.mark.parametrize("which", ["no such file", "a FIFO", "a folder", "empty name", "no colon", "control", "space",
-                                   "no key", "no certificate"])
+                                   "no key", "no certificate", "ca of empty", "ca of text", "ca of key", "ca of half", "ca of garbage",
+                                   "ca of a piece missing", "cert of key", "key of half"])
 def test_what_can_not_be_used_is_refused_at_the_start(nhmtap, tmp_path, which):
     options, why = bad(tmp_path)[which]
     result = nhmtap("stat", "-e", "page-faults", "-o", "otlp=https://127.0.0.1:1/v1/metrics", *options, "--", "true")

@@ -2,12 +2,14 @@
 #include "base/nearest.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define NAME_MAX_COMPARED 64
+#define SHORT_FORM_LEAST  4 /* letters; fewer begin many words */
 
 /* The number of edits (insertion, deletion, replacement, swap of neighbours) from a to b, ignoring case. */
 static int edits(const char *a, const char *b)
@@ -50,12 +52,17 @@ void nearest_begin(struct nearest *nearest, const char *wanted, int most)
 void nearest_offer(struct nearest *nearest, const char *candidate)
 {
 	/* If up to a third of the letters differ, it is a typo; if more, another word. Names that begin with
-	 * the wanted one are also offered: "INST_RETIRED". */
-	int length = strlen(nearest->wanted), most = 1 + length / 3, distance = 1;
+	 * the wanted one are also offered: "INST_RETIRED". So are, after typos, those with which the wanted
+	 * one begins: "freq" for "frequency". */
+	int length = strlen(nearest->wanted), other = strlen(candidate), most = 1 + length / 3, distance = 1;
+	bool shorter = other >= SHORT_FORM_LEAST && other < length &&
+		       !strncasecmp(nearest->wanted, candidate, other);
 
-	if (!length || strncasecmp(nearest->wanted, candidate, length)) {
+	if (shorter) {
+		distance = most;
+	} else if (!length || strncasecmp(nearest->wanted, candidate, length)) {
 		/* Each edit changes the length by at most one, so most candidates need no comparison. */
-		if (abs((int)strlen(candidate) - length) > most)
+		if (abs(other - length) > most)
 			return;
 		distance = edits(nearest->wanted, candidate);
 	}

@@ -94,6 +94,75 @@ static char *text_of_file(const char *path, size_t *size)
 	return NULL;
 }
 
+/* What a file of a kind holds, and its labels in PEM form (RFC 7468). */
+static const struct {
+	const char *holds;
+	const char *labels[4]; /* behind "-----BEGIN " */
+} in_pem[ACCESS_HEADERS] = {
+	[ACCESS_CA] = {"certificate in PEM form", {"CERTIFICATE", "X509 CERTIFICATE"}},
+	[ACCESS_CERT] = {"certificate in PEM form", {"CERTIFICATE", "X509 CERTIFICATE"}},
+	[ACCESS_KEY] = {"private key in PEM form without a passphrase",
+			{"PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY", "DSA PRIVATE KEY"}},
+};
+
+#define DER_SEQUENCE 0x30
+#define DER_HEADER   5 /* bytes at most: a tag, and a length below 16 MiB */
+
+static int base64_value(char letter)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = letter ? strchr(letters, letter) : NULL;
+
+	return at ? at - letters : -1;
+}
+
+/* Whether base64 is one DER sequence, neither shorter nor longer than it says. What is in it, TLS's library
+ * knows. */
+static bool is_sequence(const char *text, const char *end)
+{
+	unsigned char header[DER_HEADER] = {0};
+	size_t bits = 0, length, more;
+
+	for (; text < end; text++) {
+		int value = base64_value(*text);
+
+		if (isspace((unsigned char)*text) || *text == '=')
+			continue;
+		if (value < 0)
+			return false;
+		for (int i = 5; i >= 0; i--, bits++)
+			if (bits / 8 < DER_HEADER && value >> i & 1)
+				header[bits / 8] |= 0x80 >> bits % 8;
+	}
+	more = header[1] & 0x80 ? header[1] & 0x7f : 0;
+	if (header[0] != DER_SEQUENCE || more > DER_HEADER - 2)
+		return false;
+	length = more ? 0 : header[1];
+	for (size_t i = 0; i < more; i++)
+		length = length << 8 | header[2 + i];
+	return bits / 8 == 2 + more + length;
+}
+
+/* Whether a whole block of this label is in the text. */
+static bool has_block(const char *text, const char *label)
+{
+	char *begin = xasprintf("-----BEGIN %s-----", label), *end = xasprintf("-----END %s-----", label);
+	const char *at = strstr(text, begin), *last = at ? strstr(at, end) : NULL;
+	bool has = last && is_sequence(at + strlen(begin), last);
+
+	free(begin);
+	free(end);
+	return has;
+}
+
+static bool holds_what_it_should(enum access_file which, const char *text)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(in_pem[which].labels); i++)
+		if (in_pem[which].labels[i] && has_block(text, in_pem[which].labels[i]))
+			return true;
+	return false;
+}
+
 /* Keeps a copy in memory, since libraries read certificates at each connection: the file may have been
  * replaced by half, or its file system may not answer. Returns 0 or an errno. */
 static int keep(struct credentials *credentials, enum access_file which, const char *text, size_t size)
@@ -191,13 +260,16 @@ static int take_file(struct credentials *credentials, enum access_file which, co
 		     struct refusal *refusal)
 {
 	size_t size;
-	char *text = text_of_file(path, &size);
+	char *text = text_of_file(path, &size), why[64];
 	int err;
 
 	if (!text)
 		return refuse_file(refusal, which, path, guarded_why(errno));
 	if (which == ACCESS_HEADERS) {
 		err = read_headers(credentials, text, path, refusal);
+	} else if (!holds_what_it_should(which, text)) {
+		snprintf(why, sizeof(why), "it holds no %s", in_pem[which].holds);
+		err = refuse_file(refusal, which, path, why);
 	} else {
 		err = keep(credentials, which, text, size);
 		if (err)

@@ -607,10 +607,12 @@ static void explain(struct push *push, CURLcode code, long status)
 		return;
 	}
 	curl_easy_getinfo(push->easy, CURLINFO_OS_ERRNO, &error);
-	snprintf(push->why, sizeof(push->why), "%.100s%s%s%s", said,
-		 error && !strstr(said, strerror(error)) ? ": " : "",
-		 error && !strstr(said, strerror(error)) ? strerror(error) : "",
-		 may_lack_certificate(push, code) ? "; it may want a certificate (--tls-cert-file)" : "");
+	snprintf(push->why, sizeof(push->why), "%s%.100s%s%s",
+		 may_lack_certificate(push, code)
+			 ? "the server ended the connection; it may want a certificate (--tls-cert-file): "
+			 : "",
+		 said, error && !strstr(said, strerror(error)) ? ": " : "",
+		 error && !strstr(said, strerror(error)) ? strerror(error) : "");
 }
 
 static void wait_before_again(struct push *push, int error)

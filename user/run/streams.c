@@ -24,6 +24,7 @@
 #include "option/command.h"
 #include "output/address.h"
 #include "output/push.h"
+#include "session/listen.h"
 
 static int check_live(const struct stream *stream, struct refusal *refusal)
 {
@@ -92,7 +93,7 @@ static bool is_scraped(const struct place_of_output *place)
 	return place->path && !strcmp(place->path, LISTEN);
 }
 
-/* Checks that only one output is /metrics, and that there is --listen. */
+/* Checks that only one output is /metrics, and that there is --listen. Who can't listen is not told to. */
 static int check_scraped(const struct request *request, size_t which, struct refusal *refusal)
 {
 	const char *why = request->listen ? NULL : "nobody listens";
@@ -102,6 +103,8 @@ static int check_scraped(const struct request *request, size_t which, struct ref
 			why = "another output is /metrics already";
 	if (!why)
 		return 0;
+	if (!request->listen && listen_check("option --output", LISTEN, refusal))
+		return -1;
 	refuse(refusal, STATUS_USAGE, "option --output '" LISTEN "'");
 	because(refusal, "%s", why);
 	return instead(refusal,

@@ -568,6 +568,11 @@ static int open_socket(const struct address *address, struct socket_file *file)
 	return -1;
 }
 
+int listen_check(const char *option, const char *value, struct refusal *refusal)
+{
+	return late_need(&libmicrohttpd, option, value, refusal);
+}
+
 int listen_open(struct listen **opened, const char *place, struct session *session, struct refusal *refusal)
 {
 	const union MHD_DaemonInfo *info;
@@ -579,7 +584,7 @@ int listen_open(struct listen **opened, const char *place, struct session *sessi
 
 	if (!place)
 		return 0;
-	if (late_need(&libmicrohttpd, LISTEN_OPTION, place, refusal))
+	if (listen_check(LISTEN_OPTION, place, refusal))
 		return -1;
 	if (read_place(&address, place, refusal))
 		return -1;

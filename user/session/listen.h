@@ -39,5 +39,9 @@ struct page {
  */
 int listen_open(struct listen **listen, const char *place, struct session *session, struct refusal *refusal);
 
+/* Refuses an option with its value if this program can't listen at all: it was built without libmicrohttpd,
+ * or that is not installed. Returns 0, or -1 with the refusal. */
+int listen_check(const char *option, const char *value, struct refusal *refusal);
+
 /* Closes all connections, and removes the socket's file if it is still this one's. NULL is allowed. */
 void listen_close(struct listen *listen);
