@@ -58,6 +58,15 @@ def test_what_is_refused_is_told_without_a_screen():
         assert open(seen.status, encoding="ascii").read() != "0\n"
 
 
+def test_what_comes_at_another_place_is_told_where(tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"activities": [{"name": "c", "command": "stat", "event": "page-faults"}]}))
+    for words, remedy in ((["mem", "--machine=ep", "-c", "50", "--", DEMO], "nhmtap mem --machine=ep … -- COMMAND | nhmtap top -"),
+                          ([config, "--record", "x", "--", DEMO], "nhmtap top --record … CONFIG -- COMMAND")):
+        with Terminal(NHMTAP, "top", *words, columns=200) as seen:
+            assert remedy in seen.end()
+
+
 def test_single_samples_are_shown_too_while_they_come_and_replayed(tmp_path):
     """By construction: names.c makes 300 page faults in here(), each of which is a sample."""
     kept = tmp_path / "kept.jsonl"

@@ -90,6 +90,11 @@ def test_a_filter_is_a_text_or_a_condition(stored):
             seen.type("/" + typed)
             seen.tmux("send-keys", "Enter")
             seen.until(lambda screen, left=left: names(screen) == left)
+        for typed in ("nosuch", "comm=nosuch"):
+            seen.type("/" + typed)
+            seen.tmux("send-keys", "Enter")
+            screen = seen.until(lambda screen: "no row is for the filter" in screen and not names(screen))
+            assert shows("n N next", "Esc clear", "z freeze")(screen.splitlines()[-1])
         seen.type("/symbol~(")
         seen.tmux("send-keys", "Enter")
         seen.until(shows("Unmatched"))

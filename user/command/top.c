@@ -197,8 +197,26 @@ static json_t *read_as_config(const char *path)
 static int refuse_words(const char *word, struct refusal *refusal)
 {
 	refuse(refusal, STATUS_USAGE, "argument '%.200s'", word);
+	if (*word == '-') {
+		because(refusal, "top's own options come before CONFIG or FILE, and a COMMAND behind --");
+		return instead(refusal, "nhmtap top %s … CONFIG -- COMMAND", word);
+	}
 	because(refusal, "top takes one activity, one CONFIG or one FILE, and a COMMAND behind --");
 	return instead(refusal, "nhmtap top -- COMMAND; nhmtap top mem -- COMMAND; nhmtap top FILE");
+}
+
+/* The emulated machine can't write into the FIFO that an activity of top writes to. */
+static int check_machine(const struct options *options, struct refusal *refusal)
+{
+	for (int i = 0; i < options->nr_rest && strcmp(options->rest[i], "--"); i++)
+		if (!strcmp(options->rest[i], "--machine") || !strncmp(options->rest[i], "--machine=", 10)) {
+			refuse(refusal, STATUS_USAGE, "option %s of top %s", options->rest[i],
+			       options->rest[0]);
+			because(refusal, "top reads what the emulated machine writes from stdin alone");
+			return instead(refusal, "nhmtap %s %s … -- COMMAND | nhmtap top -", options->rest[0],
+				       options->rest[i]);
+		}
+	return 0;
 }
 
 /* Begins to measure, or reads the file, as the words say. */
@@ -212,6 +230,8 @@ static int begin_run(struct top_run *run, const struct options *options, json_t 
 	const struct command *known = first ? command_find(first) : NULL;
 
 	wanted.activity = known && known->activity;
+	if (wanted.activity && check_machine(options, refusal))
+		return -1;
 	if (first && !wanted.activity && !*config) {
 		if (options->nr_rest > 1)
 			return refuse_words(options->rest[1], refusal);

@@ -54,9 +54,11 @@ void lines_add_sheet(struct screen_lines *lines, const struct sheet *sheet, int 
 		char *line = strndup(at, length);
 
 		had(line);
-		if (!row || !*wanted || strcasestr(line, wanted))
+		if (!row || !*wanted || strcasestr(line, wanted)) {
+			lines->rows += row && row <= sheet->nr / sheet->nr_columns;
 			add_line(lines, at, length, row ? LINE_PLAIN : LINE_COLUMNS,
 				 row && row <= sheet->nr_tags ? sheet->tags[row - 1] : NULL);
+		}
 		free(line);
 		at += length + !!at[length];
 	}

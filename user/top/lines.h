@@ -27,7 +27,8 @@ struct screen_line {
 struct screen_lines {
 	struct screen_line *list;
 	size_t nr, room;
-	bool ascii; /* what marks that something is left out has to be ASCII; see line_fitting() */
+	size_t rows; /* of tables */
+	bool ascii;  /* what marks that something is left out has to be ASCII; see line_fitting() */
 };
 
 /* Adds each line of a text. Those that begin with # are remarks. */

@@ -651,7 +651,7 @@ static void put_footer(struct top_model *top)
 		footer = xasprintf(" %s", top->note);
 	else
 		footer = xasprintf(" q quit  ? help  1-8 views  Enter into  %s  s sort  z freeze",
-				   *top->filter ? "n N next  Esc no filter" : "Esc back  / filter");
+				   *top->filter ? "n N next  Esc clear" : "Esc back  / filter");
 	put_line(top, footer, LINE_BAR);
 	free(footer);
 }

@@ -371,4 +371,6 @@ void view_lines(const struct view_tables *tables, struct screen_lines *lines, in
 	add_figures(tables, FIGURES_MEANS, lines, width, wanted);
 	add_figures(tables, FIGURES_OFFCORE, lines, width, wanted);
 	add_figures(tables, FIGURES_ANALYSIS, lines, width, wanted);
+	if (!lines->rows && (*wanted || (tables->wanted.filter && tables->wanted.filter->nr)))
+		lines_add(lines, "no row is for the filter (Esc: show all)", LINE_REMARK);
 }
