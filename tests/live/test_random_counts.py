@@ -35,7 +35,8 @@ OF_THE_KERNEL = ("context-switches", "cs", "migrations", "cgroup-switches")  # o
 METRICS = ["cpus_utilized", "page_faults_per_second", "context_switches_per_second", "migrations_per_second", "major_fault_share"]
 # Metrics of a user's own, named as what nhmtap counts itself, or as each other on a page.
 OWN_METRICS = {"events": "", "event_running": "ratio", "samples": "", "self_memory": "bytes", "self_cpu": "seconds", "build": "info",
-               "warnings": "", "latency": "cycles", "a-b": "x", "a_b": "x", "a_b_x": "x", "mem_entries": "", "page-faults": "%"}
+               "warnings": "", "events_total": "total", "missed-records": "records", "self": "memory_bytes", "latency": "cycles",
+               "a-b": "x", "a_b": "x", "a_b_x": "x", "mem_entries": "", "page-faults": "%"}
 UNTOLD = ("time", "seq", "run_id", "type", "schema_version")
 
 

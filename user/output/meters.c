@@ -40,11 +40,13 @@ static bool ends(const char *text, const char *with)
 	return length >= other && !strcmp(text + length - other, with);
 }
 
+#define PREFIX "nhmtap_"
+
 char *meter_full_name(const char *name, const char *unit)
 {
 	struct text full = {0}, suffix = {0};
 
-	text_add(&full, "nhmtap_");
+	text_add(&full, PREFIX);
 	meter_add_words(&full, name);
 	text_add(&suffix, "_");
 	meter_add_words(&suffix, unit);
@@ -93,8 +95,19 @@ static struct meter *family_of(struct meters *meters, enum meter_kind kind, cons
 	return family ? family : new_family(meters, kind, name, name, unit, help);
 }
 
-/* Whether a name is one that nhmtap gives itself, now or later in the run. */
-static bool is_own(const char *name)
+/* What formats put behind the name of a family: units, and suffixes of its kind. */
+static bool is_ending(const char *text)
+{
+	static const char *const endings[] = {"",	"_total", "_info",  "_bucket",	"_sum",
+					      "_count", "_ratio", "_bytes", "_seconds", "_cycles"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
+		if (!strcmp(endings[i], text))
+			return true;
+	return false;
+}
+
+static bool is_own_word(const char *word)
 {
 	static const char *const own[] = {
 		"analysis_share",
@@ -118,12 +131,27 @@ static bool is_own(const char *name)
 		"warnings",
 		"config_last_reload_successful",
 	};
-	static const char entries[] = "_entries"; /* behind the name of an activity */
 
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
-		if (!strcmp(own[i], name))
+		if (!strncmp(own[i], word, strlen(own[i])) && is_ending(word + strlen(own[i])))
 			return true;
-	return ends(name, entries);
+	/* Behind the name of an activity. */
+	return ends(word, "_entries") || ends(word, "_entries_total");
+}
+
+/* Whether a metric's name is one that nhmtap gives itself, now or later in the run, by itself or with its
+ * unit. */
+static bool is_own(const char *name, const char *unit)
+{
+	char *full = meter_full_name(name, unit);
+	struct text words = {0};
+	bool own;
+
+	meter_add_words(&words, name);
+	own = is_own_word(words.bytes) || is_own_word(full + strlen(PREFIX));
+	free(words.bytes);
+	free(full);
+	return own;
 }
 
 static bool is_taken(const struct meters *meters, const char *name, const char *unit)
@@ -151,7 +179,7 @@ static struct meter *family_of_metric(struct meters *meters, const char *metric,
 
 	if (family)
 		return family;
-	name = xasprintf("%s%s", is_own(metric) ? "metric_" : "", metric);
+	name = xasprintf("%s%s", is_own(metric, unit) ? "metric_" : "", metric);
 	for (unsigned int nr = 2; is_taken(meters, numbered ? numbered : name, unit); nr++) {
 		free(numbered);
 		numbered = xasprintf("%s_%u", name, nr);
