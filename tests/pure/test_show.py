@@ -92,6 +92,12 @@ def test_lines_of_samples_that_come_late_are_told_with_what_names_the_right_ones
     assert not said or told[0].startswith(f"# {name}: ") and said in told[0]
 
 
+def test_lines_of_branches_do_not_come_late_whatever_brought_their_records():
+    start, *rest = stream(profile(*entries(all=2)))
+    start = {**start, "command": "branch", "by": ["line"], "events": [{"name": "branch-misses", "attr": {"type": 0}}]}
+    assert "instructions behind" not in show(text_of(start, *rest)).stdout
+
+
 def test_names_keep_what_separates_functions_in_folded_lines():
     """Rust's arrays have a semicolon: [u8; 4]."""
     name = "<[u8; 4] as demo::Sum>::sum"

@@ -177,6 +177,9 @@ void lines_of_lateness(struct text *text, const json_t *start)
 	json_t *event;
 	size_t i;
 
+	/* Branch records name their branches, whatever brought them. */
+	if (!strcmp(string(start, "command"), "branch"))
+		return;
 	if (!has_text(by, "line") && !has_text(by, "ip") && !json_object_get(start, "annotate"))
 		return;
 	json_array_foreach(json_object_get(start, "events"), i, event) {
