@@ -244,6 +244,28 @@ def test_late_names_of_one_file_put_functions_of_others_in_no_doubt_however_many
     assert found["other"][0] == "" and found["other"][3] == "+100.0 %" and float(found["other"][4]) < 20 and found["other"][5] == "< 0.001"
 
 
+def test_late_names_put_a_function_in_doubt_that_has_the_name_of_one_of_another_file(opened):
+    """Both files have a main(), one of which has only places in the second stream."""
+    frames = record("frames", 0, event="cpu-clock", frames=[
+        {"id": 0, "symbol": "main", "module": "/opt/demo"}, {"id": 1, "symbol": "main", "module": "/opt/other"},
+        {"id": 2, "module": "/opt/other", "offset": "0x10"}])
+
+    def of(*ids):
+        return record("profile", 0, event="cpu-clock", value=800, enabled_ns=1, running_ns=1, samples={"expected": 800, "aggregated": 800, "lost": {}},
+                      entries=[{"stack": [i], "comm": "demo", "samples": 400, "period": 400} for i in ids])
+    driver = opened([start(), frames, of(0, 1), end()], [start(), frames, of(0, 2), end()])
+    found = {row[-1]: row for row in rows(driver, "functions")}
+    assert set(found) == {"main"} and found["main"][0] == "same" and found["main"][3] == "-50.0 %"
+
+
+def test_functions_that_are_known_by_their_bounds_are_not_compared_with_places(opened):
+    """A stripped file has an unwind table, which is read late as names are."""
+    bounded_code = {**places(0, **{"0x30": 400})["entries"][0], "code": {"module": "/opt/demo", "offset": "0x30", "function_offset": "0x10"}}
+    known = {**places(0, **{"0x30": 400}), "entries": [bounded_code]}
+    driver = opened([start(), places(0, **{"0x20": 400}), end()], [start(), known, end()])
+    assert {row[-1]: row[0] for row in rows(driver, "functions")} == {"[demo+0x10]": "same"}
+
+
 def test_places_in_a_file_without_any_names_are_compared(opened):
     driver = opened([start(), places(0, **{"0x10": 100, "0x20": 100}), end()], [start(), places(0, **{"0x10": 300, "0x20": 100}), end()])
     found = {row[-1]: row for row in rows(driver, "functions")}

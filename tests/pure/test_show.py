@@ -266,6 +266,14 @@ def test_late_names_of_one_file_put_functions_of_others_in_no_doubt(tmp_path):
     assert found["early"][4] == "~" and found["other"][2] == "+100.0%" and "~" not in found["other"]
 
 
+def test_functions_that_are_known_by_their_bounds_are_not_compared_with_places(tmp_path):
+    """A stripped file has an unwind table, which is read late as names are."""
+    known = [{**entry, "code": {**entry["code"], "function_offset": "0x10"}} for entry in places(**{"0x30": 400})]
+    found, remarks = compared(tmp_path, [places(**{"0x20": 400})], [known])
+    assert set(found) == {"[demo+0x10]"} and "~" in found["[demo+0x10]"], found
+    assert "400 samples (100.0%) of the first" in remarks
+
+
 def test_places_in_a_file_without_any_names_are_compared(tmp_path):
     found, remarks = compared(tmp_path, [places(**{"0x10": 100, "0x20": 100})], [places(**{"0x10": 300, "0x20": 100})])
     assert found["demo+0x10"][2] == "+200.0%" and "~" not in found["demo+0x10"] and "names were not read" not in remarks

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/interned.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/rows.h"
@@ -85,7 +86,7 @@ struct digest_event {
 
 /* A file with code, as in struct share_file. */
 struct digest_file {
-	bool named;  /* some of its functions have names */
+	bool named;  /* some of its functions have names, or are known by their bounds */
 	bool places; /* of some there is only the place */
 };
 
@@ -412,7 +413,7 @@ static const struct digest_node_key *node_key(const struct digest_event *event, 
 /* The number of a file, by the last part of its path; FILES_MOST: there are too many. */
 static __u32 digest_file(struct digest *digest, const char *module)
 {
-	const char *slash = strrchr(module, '/'), *name = slash && slash[1] ? slash + 1 : module;
+	const char *name = path_last(module);
 	size_t seen = json_array_size(digest->file_names.list);
 	__u32 number;
 
@@ -448,8 +449,18 @@ static void note_code(struct digest *digest, const struct call *call, __u32 text
 	add_file_of(digest, text, file < FILES_MOST ? file + 1 : 0);
 	if (file == FILES_MOST)
 		return;
-	digest->files[file].named |= !!call->symbol;
+	digest->files[file].named |= !calls_is_place(call);
 	digest->files[file].places |= calls_is_place(call);
+}
+
+/* Whether that is known already. Functions of several files may have one name. */
+static bool is_noted(const struct digest *digest, const struct call *call, __u32 text)
+{
+	__u32 file = text < digest->nr_file_of ? digest->file_of[text] : 0;
+
+	return file && file != SEVERAL_FILES &&
+	       !strcmp(path_last(string(call->frame, "module")),
+		       text_of_number(&digest->file_names, file - 1));
 }
 
 /* The node of a function that is called by another one, or by none. */
@@ -457,11 +468,11 @@ static __u32 node_of_call(struct digest *digest, struct digest_event *event, __u
 			  const struct call *call)
 {
 	char name[CALLS_NAME_MAX];
-	size_t seen = event->keys.nr;
 	__u32 node = digest_node(digest, event, parent, calls_name(call, name, sizeof(name)));
+	__u32 text = node_key(event, node)->name;
 
-	if (node == seen)
-		note_code(digest, call, node_key(event, node)->name);
+	if (!is_noted(digest, call, text))
+		note_code(digest, call, text);
 	return node;
 }
 

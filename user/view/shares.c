@@ -40,7 +40,7 @@ struct share_row {
 /* A file with code. Its names can be late: until they are read, records have places instead. What is named in
  * one stream would look new beside another that has its places. */
 struct share_file {
-	bool named;		     /* some of its functions have names */
+	bool named;		     /* some of its functions have names, or are known by their bounds */
 	struct stood_for unnamed[2]; /* what is of the others, in the first stream and the second */
 	size_t seen;		     /* the entry that has added to `unnamed` last */
 };
@@ -316,7 +316,7 @@ static struct share_code take_code(struct share_tables *shares, struct share_tab
 	code.file = file_of(shares, table, module) + 1;
 	code.unnamed = calls_is_place(&call);
 	file = &table->files[code.file - 1];
-	file->named |= !!call.symbol;
+	file->named |= !code.unnamed;
 	if (code.unnamed && file->seen != shares->entries) {
 		file->seen = shares->entries;
 		stood_for_add(&file->unnamed[shares->stream], weight);
