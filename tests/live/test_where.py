@@ -92,6 +92,7 @@ def test_where_nothing_is_let_through_it_says_so(nhmtap):
     ('comm=="é" && pidd==1', "column 14: 'pidd' is no field", "did you mean pid"),
     ("\tpid\t==\tx", "column 9: a number is expected here", "0x"),
     ("cpu==-1", "column 6: a number is expected here", "0x"),
+    ("cpu==-18446744073709551616", "column 6: a number is expected here", "0x"),
     ("pid==18446744073709551616", "column 6: the number has more than 64 bits", "18446744073709551615"),
     ('comm=="a\\"', "column 7: a value is expected here", '"'),
     ("(" * 40 + "pid==1", "nested too deeply", "fewer parentheses"),

@@ -226,7 +226,7 @@ static struct where_node *compare_number(struct where_parser *parser, enum where
 
 	errno = 0;
 	value = strtoull(word, &end, hex ? 16 : 10); /* what begins with 0 is not octal */
-	if (errno == ERANGE && !*end)
+	if (isdigit((unsigned char)*word) && errno == ERANGE && !*end)
 		return fail(parser, at, "the number has more than 64 bits",
 			    "the largest is 18446744073709551615, or 0xffffffffffffffff");
 	if (!isdigit((unsigned char)*word) || *end || errno)
