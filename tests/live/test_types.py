@@ -210,6 +210,34 @@ def test_each_reason_for_an_unknown_type_is_told(nhmtap, tmp_path, compiled):
     assert account["no_variable"] == 1 and all(account[reason] for reason in reasons)
 
 
+def test_only_a_class_whose_name_ends_so_is_an_iterator(nhmtap, tmp_path):
+    """An iterator's pointer is to the type that it names, of which the pointer's own is the base. A pool's is what it says."""
+    (tmp_path / "named.cc").write_text("""
+#include <stdlib.h>
+struct base { long value; };
+struct derived : base { long more; };
+#define NAMES { using node = derived; base *at; long more() const { node *own = (node *)at; return own->more; } }
+struct iterator_pool NAMES;
+struct pool_iterator NAMES;
+template <class T> struct list_iterator { using node = T; base *at; long more() const { node *own = (node *)at; return own->more; } };
+extern "C" __attribute__((noinline)) long pooled(iterator_pool pool) { return pool.at->value; }
+extern "C" __attribute__((noinline)) long iterated(pool_iterator in) { return in.at->value; }
+extern "C" __attribute__((noinline)) long listed(list_iterator<derived> in) { return in.at->value; }
+int main()
+{
+    char *memory = (char *)malloc(1 << 20);
+    iterator_pool pool = {(base *)(memory + 65536)};
+    pool_iterator in = {(base *)(memory + 131072)};
+    list_iterator<derived> list = {(base *)(memory + 262144)};
+    return (pooled(pool) + iterated(in) + listed(list) + pool.more() + in.more() + list.more()) != 0;
+}
+""")
+    subprocess.run(["g++", "-g", "-O2", "named.cc", "-o", "named"], check=True, cwd=tmp_path)
+    entries, _ = faults(nhmtap, tmp_path, tmp_path / "named", "pooled", "iterated", "listed", by="symbol,type")
+    assert {e["code"]["symbol"]: e.get("data_type") for e in entries} == {
+        "pooled": "struct base", "iterated": "struct derived", "listed": "struct derived"}
+
+
 def test_a_pointer_is_not_followed_through_any_number_of_choices(nhmtap, tmp_path):
     """Each conditional move chooses of two registers, which were chosen of two: 16 of them are 65,536 ways."""
     (tmp_path / "choices.c").write_text("""

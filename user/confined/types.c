@@ -557,12 +557,15 @@ static bool named_type(struct lines *lines, Dwarf_Die *die)
 	       type_peel(lines, die) && is_aggregate(dwarf_tag(die));
 }
 
-/* By its name: compilers leave out what else an iterator has to have, such as iterator_category. */
+/* By the end of its name, before template arguments: compilers leave out what else an iterator has to have,
+ * such as iterator_category. A class that has iterators, such as a pool of them, is none. */
 static bool is_iterator(const struct lines *lines, Dwarf_Die *type)
 {
+	static const char end[] = "iterator";
 	const char *name = is_aggregate(dwarf_tag(type)) ? lines_text(lines, type, DW_AT_name) : NULL;
+	size_t length = name ? strcspn(name, "<") : 0;
 
-	return name && strstr(name, "iterator");
+	return length >= strlen(end) && !strncmp(name + length - strlen(end), end, strlen(end));
 }
 
 void type_of_derived(struct lines *lines, Dwarf_Die of, Dwarf_Die *base)
