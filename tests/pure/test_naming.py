@@ -349,6 +349,40 @@ def test_functions_of_a_long_eh_frame_are_told_around_one_with_many_rows(engine,
         assert names.file(path, offset_of(path, begin + end - 1))["function_offset"] == end - 1 - at, (at, end)
 
 
+def test_entries_of_a_64_bit_length_are_told_around_the_ends_of_pieces(engine, tmp_path):
+    # The first piece of 64 KiB ends within the length of one of them, which are of 32 bytes behind a first of 24.
+    count, size = 8000, 16
+    entry = ".long 0xffffffff\n.quad 20\n.long . - frames\n.long code + {at} - .\n.long {size}\n.fill 8, 1, 0\n"
+    (tmp_path / "wide.s").write_text(f"""
+        .globl _start\n.type _start, @function\n.size _start, {size}\n_start:\ncode: .fill {count * size}, 1, 0x90
+        .section .eh_frame, "a", @progbits
+        frames: .long 20, 0\n.byte 1\n.asciz "zR"\n.byte 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0
+        {"".join(entry.format(at=at, size=size) for at in range(0, count * size, size))}""")
+    path = tmp_path / "wide"
+    run("gcc", "-nostdlib", "-static", "-Wl,--no-eh-frame-hdr", "-o", path, tmp_path / "wide.s")
+    (begin, _), = symbols(path)["_start"]
+    run("strip", path)
+    names = engine()
+    for at in range(size // 2, count * size, size):
+        assert names.file(path, offset_of(path, begin + at)).get("function_offset") == size // 2, at
+
+
+def test_an_eh_frame_that_is_too_long_for_the_memory_is_left_out(engine, tmp_path):
+    # Zeros in it cost a file with holes nothing. With 1 MiB of memory, parts of 256 KiB are read, and sections of 1 MiB.
+    (tmp_path / "long.s").write_text("""
+        .globl _start\n.type _start, @function\n.size _start, 16\n_start:\ncode: .fill 16, 1, 0x90
+        .section .eh_frame, "a", @progbits
+        frames: .long 20, 0\n.byte 1\n.asciz "zR"\n.byte 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0
+        .zero 3 << 20
+        .long 20\n.long . - frames\n.long code - .\n.long 16\n.fill 8, 1, 0""")
+    path = tmp_path / "long"
+    run("gcc", "-nostdlib", "-static", "-Wl,--no-eh-frame-hdr", "-o", path, tmp_path / "long.s")
+    (begin, _), = symbols(path)["_start"]
+    run("strip", path)
+    told = [engine("-b", memory << 20).file(path, offset_of(path, begin + 8)).get("function_offset") for memory in (4, 1)]
+    assert told == [8, None]
+
+
 def test_functions_of_a_stripped_32_bit_program_are_told_by_where_they_begin(engine, tmp_path):
     (tmp_path / "n.c").write_text("""
         __attribute__((noinline)) int outer(int x) { volatile int y = x; return y + 1; }

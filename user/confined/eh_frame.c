@@ -657,10 +657,10 @@ static size_t read_entries(struct parser *parser)
 
 		if (wide)
 			length = take(&reader, 8);
-		if (!length)
-			continue;
 		if (reader.broken || length > (size_t)(reader.end - reader.at))
 			break;
+		if (!length)
+			continue;
 		entry = (struct byte_reader){reader.at, reader.at + length, false};
 		reader.at += length;
 		id_at = parser->before + (entry.at - section->bytes);

@@ -56,6 +56,10 @@ static void take_functions(struct nameless *functions, const struct range *list,
 	}
 }
 
+/* The ranges of the functions take half of what a section of so many times `most` bytes has. A file with
+ * holes may claim gigabytes, which would take too long. */
+#define FRAMES_OF_MOST 4
+
 /* Finds the functions of a stripped file, by .eh_frame, which strip leaves because exceptions need it. */
 static void load_functions(struct read_file *file, const struct image *image, size_t most)
 {
@@ -63,7 +67,7 @@ static void load_functions(struct read_file *file, const struct image *image, si
 	struct frame_source source = {.narrow = gelf_getclass(image->elf) == ELFCLASS32, .read = read_part};
 
 	if (!image_section(image, ".eh_frame", &reader.header) || reader.header.sh_type == SHT_NOBITS ||
-	    reader.header.sh_flags & SHF_COMPRESSED)
+	    reader.header.sh_flags & SHF_COMPRESSED || reader.header.sh_size / FRAMES_OF_MOST > most)
 		return;
 	source.of = &reader;
 	source.size = reader.header.sh_size;
@@ -215,8 +219,8 @@ static struct lines *load_lines(struct image *image, const struct debug_folders 
  * dropped and read again at each call. */
 static size_t left_for_lines(const struct read_file *file, size_t memory)
 {
-	size_t taken = symbols_bytes(&file->symbols) + symbol_index_bytes(file->function_index) +
-		       symbol_index_bytes(file->object_index);
+	size_t taken = symbols_bytes(&file->symbols) + file->functions.nr * sizeof(*file->functions.list) +
+		       symbol_index_bytes(file->function_index) + symbol_index_bytes(file->object_index);
 
 	return taken < memory ? (memory - taken) / 4 * 3 : 0;
 }
