@@ -56,6 +56,14 @@ def test_lines_are_metrics_of_otlp_whose_deltas_add_up_to_the_stream(nhmtap, tmp
     assert resource["service.instance.id"] == result.records[0]["run_id"]
 
 
+def test_no_time_is_in_two_points_of_delta(nhmtap, tmp_path):
+    result = nhmtap("stat", "-e", "page-faults", "-I", "5", "--duration", "0.5", "-o", f"otlp={tmp_path / 'otlp'}", "-a")
+    assert result.status == 0
+    points = [point for line in (tmp_path / "otlp").read_text().splitlines() for _, point in otlp.points(otlp.read(line), "nhmtap.events")]
+    assert len(points) > 20
+    assert all(before.time_unix_nano <= after.start_time_unix_nano for before, after in zip(points, points[1:]))
+
+
 def test_cumulative_points_are_of_all_since_the_start(nhmtap, tmp_path, puppet):
     out = tmp_path / "otlp"
     with counting(nhmtap, tmp_path, puppet,

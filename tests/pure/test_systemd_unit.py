@@ -9,9 +9,9 @@ from records import NHMTAP
 
 PACKAGING = os.path.join(os.path.dirname(__file__), "..", "..", "user", "packaging", "debian")
 
-# Exposure, from 0 to 10, in tenths. nhmtap needs what remains exposed: its five capabilities, other
+# Exposure, from 0 to 10, in tenths, as systemd 252 rates the unit: 2.9. nhmtap needs what remains exposed: its five capabilities, other
 # users' processes and files, the kernel's symbols, and sockets.
-MOST_EXPOSED = 35
+MOST_EXPOSED = 29
 
 
 @pytest.fixture

@@ -19,10 +19,13 @@
 #define TEMPORALITY_DELTA      1
 #define TEMPORALITY_CUMULATIVE 2
 
+#define CLOCKS_APART_NS 1000000 /* more between two ends is another interval */
+
 struct otlp {
 	struct meters *meters;
 	bool cumulative;    /* points are of all since the first record, otherwise since the previous line */
 	__u64 since, until; /* the interval of the gathered points, ns since 1970 */
+	__u64 told;	    /* of delta: the end of the last one that was written */
 	__u64 records;	    /* number of records that had any metrics */
 	struct otlp_contexts contexts;
 };
@@ -188,6 +191,9 @@ static int take(struct stream *stream, const json_t *record)
 		otlp->since = since;
 	if (since && until > otlp->until)
 		otlp->until = until;
+	/* Points of delta follow one another, which two clocks that are read in turns miss by some ns. */
+	if (otlp->since < otlp->told && otlp->told - otlp->since < CLOCKS_APART_NS)
+		otlp->since = otlp->told;
 	otlp->records += meters_take(otlp->meters, stream->activity, &stream->calls, record);
 	return 0;
 }
@@ -219,6 +225,7 @@ static int put_metrics(struct stream *stream)
 		return err;
 	}
 	meters_begin_anew(otlp->meters);
+	otlp->told = otlp->until;
 	otlp->since = otlp->until = 0;
 	return err;
 }
