@@ -279,6 +279,8 @@ def test_of_guests_only_the_hosts_switch_is_not_known(fields):
     ("MEM_LOAD_RETIRED.LLC_MISS:p", "Counts on general counters 0, 1, 2, 3; samples name the next instruction. "
      "Errata, below: AAK100, AAP53."),
     ("MEM_LOAD_RETIRED.LLC_MISS:pp", "samples name the instruction itself."),
+    # x86_pmu_max_precise() in arch/x86/events/core.c is 2: Ivy Bridge is the first that has pebs_prec_dist.
+    ("cycles:ppp", "Counts on general counters 0, 1, 2, 3; the kernel refuses :ppp."),
     ("branch-misses", "Errata, below: AAJ80, AAK100, AAP53."),
 ])
 def test_a_table_begins_with_what_the_event_is_good_for(nhmtap, text, verdict):

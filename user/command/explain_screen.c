@@ -228,6 +228,7 @@ static void add_precision(struct text *words, const json_t *precise)
 		"samples come some instructions late",
 		"samples name the next instruction",
 		"samples name the instruction itself",
+		"the kernel refuses :ppp",
 	};
 	size_t level = integer(precise, "level");
 	const json_t *accepted = json_object_get(precise, "accepted");
