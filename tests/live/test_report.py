@@ -244,6 +244,15 @@ def test_late_names_of_one_file_put_functions_of_others_in_no_doubt_however_many
     assert found["other"][0] == "" and found["other"][3] == "+100.0 %" and float(found["other"][4]) < 20 and found["other"][5] == "< 0.001"
 
 
+def test_late_names_of_many_files_make_no_large_page(tmp_path):
+    """nhmtap-report(1): at most 5 MB, however large the records are."""
+    def of(**code):
+        return [record("profile", i, event="cpu-clock", value=1, enabled_ns=1, running_ns=1, samples={"expected": 1, "aggregated": 1, "lost": {}},
+                       entries=[{"comm": "demo", "samples": 1, "period": 1, "code": {"module": f"/opt/{i}" + 4000 * "x", **code}}])
+                for i in range(1500)]
+    assert os.path.getsize(page(tmp_path, [start(), *of(symbol="main"), end()], [start(), *of(offset="0x10"), end()])) < 5e6
+
+
 def test_late_names_put_a_function_in_doubt_that_has_the_name_of_one_of_another_file(opened):
     """Both files have a main(), one of which has only places in the second stream."""
     frames = record("frames", 0, event="cpu-clock", frames=[

@@ -1179,18 +1179,26 @@ static struct digest_file file_in(const struct digest *digest, const char *name)
 	return number ? digest->files[json_integer_value(number)] : (struct digest_file){0};
 }
 
-/* The files of a stream that have names in one of both streams and places in one: {name: a number from 1}. */
-static json_t *late_files(const struct digest *digest, const struct digest *other)
+#define LATE_BYTES (512u << 10) /* of the names of files in a page */
+
+/* The files of a stream that have names in one of both streams and places in one: {name: a number from 1}.
+ * `more`: set if there are more than a page has room for. */
+static json_t *late_files(const struct digest *digest, const struct digest *other, bool *more)
 {
 	json_t *late = json_object(), *name;
-	size_t i;
+	size_t i, bytes = 0;
 
 	json_array_foreach(digest->file_names.list, i, name) {
 		struct digest_file here = digest->files[i], there = file_in(other, json_string_value(name));
 
-		if ((here.named || there.named) && (here.places || there.places))
-			json_object_set_new(late, json_string_value(name),
-					    json_integer(json_object_size(late) + 1));
+		if (!(here.named || there.named) || !(here.places || there.places))
+			continue;
+		bytes += bytes_of_text(json_string_value(name));
+		if (bytes > LATE_BYTES) {
+			*more = true;
+			break;
+		}
+		json_object_set_new(late, json_string_value(name), json_integer(json_object_size(late) + 1));
 	}
 	return late;
 }
@@ -1217,13 +1225,14 @@ static json_t *late_of_texts(const struct digest *digest, const json_t *late)
 /* What the page must know so as not to compare names with places: see struct share_file. NULL: nothing. */
 static json_t *late_value(const struct digest *digest, const struct digest *other)
 {
+	bool more = digest->many_files;
 	json_t *files, *of;
 
 	if (!other)
 		return NULL;
-	files = late_files(digest, other);
+	files = late_files(digest, other, &more);
 	of = json_object_size(files) ? late_of_texts(digest, files) : json_array();
-	return json_pack("{so so sb}", "files", files, "of", of, "any", digest->many_files);
+	return json_pack("{so so sb}", "files", files, "of", of, "any", more);
 }
 
 json_t *digest_value(const struct digest *digest, const struct digest *other, const char *name, bool cut,
