@@ -389,6 +389,16 @@ def test_a_refused_epoll_is_not_taken_for_a_refused_bpf(tmp_path):
     assert "epoll" in error["why"] and "bpf()" not in error["why"] and "epoll" in error["remedy"] + error["why"]
 
 
+@pytest.mark.parametrize("error", ["EPERM", "ENOSPC"])
+@pytest.mark.parametrize("script, reason", [("true", "exited"), ("kill -TERM $PPID; exec sleep 60", "terminated")])
+def test_a_run_without_epoll_sees_its_end(tmp_path, error, script, reason):
+    """Filters of system calls answer with EPERM, as epoll_ctl(2) does for a regular file."""
+    strace = ["strace", "-f", "-o", tmp_path / "strace", "-e", "trace=epoll_ctl", "-e", f"inject=epoll_ctl:error={error}"]
+    result = run([*strace, "timeout", "-s", "KILL", "30"], "stat", "-e", "page-faults", "--format", "json", "--", "sh", "-c", script)
+    assert result.one("end")["reason"] == reason
+    assert "epoll_ctl" in (tmp_path / "strace").read_text()
+
+
 def test_capabilities_that_cant_be_given_up_are_told(tmp_path):
     result = run(["strace", "-o", tmp_path / "strace", "-e", "trace=capset", "-e", "inject=capset:error=EPERM"],
                  "stat", "-e", "page-faults", "-a", "--duration", "0.1", "--format", "json")

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -93,6 +94,17 @@ static void look(void *context)
 		source->ready(source->context, one.revents);
 }
 
+/* Whether nobody needs to wait for this descriptor. epoll refuses such ones with EPERM, as a filter of system
+ * calls does with all. */
+static bool is_always_ready(int fd)
+{
+	struct stat stat;
+
+	if (fstat(fd, &stat))
+		return false;
+	return S_ISREG(stat.st_mode) || S_ISDIR(stat.st_mode) || (S_ISCHR(stat.st_mode) && !isatty(fd));
+}
+
 /* Period of polling a descriptor that epoll refuses. */
 #define LOOK_NS 20000000
 
@@ -103,8 +115,7 @@ struct source *loop_watch(struct loop *loop, int fd, short events, ready_fn read
 
 	if (!epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event))
 		return source;
-	/* epoll refuses a regular file because it is always ready, so nobody needs to wait for it. */
-	if (errno == EPERM)
+	if (errno == EPERM && is_always_ready(fd))
 		return source;
 	source->polled = events;
 	source->period = LOOK_NS;

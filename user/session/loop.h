@@ -21,8 +21,8 @@ void loop_close(struct loop *loop);
 /*
  * Calls `ready` whenever the descriptor has one of the events; errors and hangups are always included. A
  * descriptor that epoll(7) does not support (a regular file) is accepted, but never ready. If epoll_ctl(2)
- * fails for another reason (its limit of watches, memory), the descriptor is polled 50 times a second. The
- * caller owns the descriptor, and must remove the source before closing it.
+ * fails for another reason (its limit of watches, memory, a filter of system calls), the descriptor is polled
+ * 50 times a second. The caller owns the descriptor, and must remove the source before closing it.
  */
 struct source *loop_watch(struct loop *loop, int fd, short events, ready_fn ready, void *context);
 
