@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 		if (nr == 1)
 			bound_of_count(&turns, total, 0, &bound);
 		else if (bound_of(&turns, total, both, 2, ratio, argv[1], &bound))
-			bound = (struct bound){NAN, NAN, 0, 0};
+			bound = (struct bound){.low = NAN, .high = NAN};
 		printf("%.17g %.17g %zu %.17g\n", bound.low, bound.high, bound.turns, bound.absent_ns);
 		turns_clear(&turns);
 		memset(total, 0, sizeof(total));

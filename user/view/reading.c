@@ -164,14 +164,6 @@ int check_not_read(const char *output, char *const *files, int nr, struct refusa
 	return instead(refusal, "give another name, and rename it afterwards");
 }
 
-const char *stored_early_end(bool open, bool cut)
-{
-	if (cut)
-		return "the stream has no end, and its last line is not whole: it was cut, or is still being "
-		       "written";
-	return open ? "the stream has no end: it was cut, or is still being written" : "";
-}
-
 void stored_tell_early_end(const struct stored_reading *reading, const char *file)
 {
 	const char *early = stored_early_end(reading->open, reading->cut);

@@ -29,7 +29,13 @@ int read_stored(struct stored_reading *reading, const char *file, struct refusal
 int check_not_read(const char *output, char *const *files, int nr, struct refusal *refusal);
 
 /* In words, as a constant, that a stream was cut in a line or has no end; "" if it is whole. */
-const char *stored_early_end(bool open, bool cut);
+static inline const char *stored_early_end(bool open, bool cut)
+{
+	if (cut)
+		return "the stream has no end, and its last line is not whole: it was cut, or is still being "
+		       "written";
+	return open ? "the stream has no end: it was cut, or is still being written" : "";
+}
 
 /* Says on stderr that the stream has no end, if so; `file` is NULL for stdin. */
 void stored_tell_early_end(const struct stored_reading *reading, const char *file);
