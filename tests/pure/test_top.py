@@ -141,7 +141,7 @@ def test_enter_shows_the_code_of_a_function_in_which_texts_are_found(stored, sam
     with Terminal(NHMTAP, "top", stored(*records), rows=50, columns=100) as seen:
         seen.type("e/so")
         seen.tmux("send-keys", "Enter")
-        seen.until(lambda screen: "Esc no filter" in screen and set(names(screen)) == {"sought", *["sorted"] * (not stack)})
+        seen.until(lambda screen: "Esc clear" in screen and set(names(screen)) == {"sought", *["sorted"] * (not stack)})
         seen.type("/sought")
         seen.tmux("send-keys", "Enter")
         seen.until(shows("n N next"))
