@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Guests for the tests. Each kind of machine boots once in a worker, and every test gets a fork of
+"""Guests for the tests. A kind of machine boots when a worker first needs it, and every test gets a fork of
 it, so no test depends on the tests before it."""
+import collections
 import os
 import sys
 
@@ -29,10 +30,15 @@ def snapshots_of_the_tests():
         yield
 
 
+# So many kinds of machines a worker keeps: each takes up to 600 MB, and CI's workers have some thirty kinds in all.
+KEPT = 5
+
+
 @pytest.fixture(scope="session")
 def booted():
-    """Guests that are only forked from, by their kind and the modules in their kernel."""
-    guests = {}
+    """Guests that are only forked from, by their kind and the modules in their kernel. Those of the kinds that were not used for
+    longest are ended; a kind is kept while `held` counts forks of it, which would end, too."""
+    kinds, held = {}, collections.Counter()
     nhmtap = [tool(), tool() + "-known", late_library("libseccomp")] if tool() else []
 
     def boot(machine):
@@ -40,22 +46,26 @@ def booted():
         guest.run(LITTLE_KALLSYMS, paranoid=-1)
         return guest
 
+    def end(machines):
+        for machine in machines:
+            for guest in reversed(kinds.pop(machine).values()):
+                guest.close()
+
     def get(modules=(), add=(), **kind):
         machine = variation.machine(nehalem.Machine(add=(*programs(), *nhmtap, *add), rounded=True, **kind))
-        if machine not in guests:
-            guests[machine] = boot(machine)
+        end([other for other in kinds if other != machine and not held[other]][:max(0, len(kinds) - KEPT)])
+        guests = kinds[machine] = kinds.pop(machine, None) or {None: boot(machine)}
         # The kernel takes longer to load a module than most tests take.
         modules = ("msr", *modules)
-        if (machine, modules) not in guests:
-            guests[machine, modules] = guests[machine].fork()
+        if modules not in guests:
+            guests[modules] = guests[None].fork()
             for module in modules:
-                guests[machine, modules].run(f"insmod /lib/modules/{module}.ko")
-        return guests[machine, modules]
+                guests[modules].run(f"insmod /lib/modules/{module}.ko")
+        return guests[modules]
 
-    get.boot = boot
+    get.boot, get.held = boot, held
     yield get
-    for guest in guests.values():
-        guest.close()
+    end([*kinds])
 
 
 @pytest.fixture

@@ -196,7 +196,9 @@ def forks(booted, test="several", **options):
     guests = []
 
     def get(**kind):
-        guests.append(booted(**options, **kind).fork())
+        base = booted(**options, **kind)
+        guests.append(base.fork())
+        booted.held[base.machine] += 1
         variation.stir(guests[-1], test)
         return Bench(guests[-1])
 
@@ -204,3 +206,4 @@ def forks(booted, test="several", **options):
     yield get
     for guest in guests:
         guest.close()
+        booted.held[guest.machine] -= 1

@@ -43,8 +43,12 @@ def test_at_least_95_of_100_bounds_hold(guest):
 def test_people_read_numbers_of_what_says_little(guest):
     """A run of few turns: a count lies between two numbers with their digits, and a cell below one, not within 43398 %. What
     had no turn is told so: nobody else has a counter."""
-    rows = guest.say(f"nhmtap stat -e {','.join(EVENTS)} --format table -- chase l2")
-    assert len(re.findall("the events are more than the core has counters: they take turns, and its turn did not come", rows)) == 4
+    no_turn = "the events are more than the core has counters: they take turns, and its turn did not come"
+    for _ in range(5):
+        rows = guest.say(f"nhmtap stat -e {','.join(EVENTS)} --format table -- true")
+        if no_turn in rows:
+            break  # else the core's clock ticked while it ran, and the turn came
+    assert rows.count(no_turn) == 4, rows
     rows = guest.say(f"{TURN_OF_1_MS} nhmtap stat -e {','.join(EVENTS)} --format table -- chase l2")
     between = re.findall(r"from (\S+) to (\S+)\)|at most (\S+)\)", rows)
     assert between and all(re.fullmatch(r"\d{1,3}(,\d{3})*", number) for found in between for number in found if number), rows
