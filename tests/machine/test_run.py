@@ -142,7 +142,8 @@ def emulators_of(pid):
     for stat in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(stat) as f:
-                number, name, _, parent = f.read().replace(") ", " ").split(" ")[:4]
+                before, after = f.read().rsplit(") ", 1)  # a name may have blanks and parentheses
+                (number, name), parent = before.split(" (", 1), after.split()[1]
         except OSError:
             continue
         if int(parent) == pid and "nhm-bochs" in name:
