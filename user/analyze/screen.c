@@ -23,17 +23,6 @@ static double real_of(const json_t *share, const char *name)
 	return json_number_value(json_object_get(share, name));
 }
 
-static const json_t *named(const json_t *shares, const char *name)
-{
-	json_t *share;
-	size_t i;
-
-	json_array_foreach(shares, i, share)
-		if (!strcmp(string(share, "name"), name))
-			return share;
-	return NULL;
-}
-
 /* '#' as far as the share goes at least, '+' as far as it probably does, '-' as far as it can. */
 static void add_bar(struct text *text, const json_t *share)
 {
@@ -181,7 +170,7 @@ static void add_verdict(struct text *text, const json_t *record, const json_t *e
 	}
 	text_add(text, nr > 1 ? "\nThe largest is one of:\n" : "\nThe largest:\n");
 	json_array_foreach(verdict, i, one) {
-		const json_t *share = named(shares, string(one, "name"));
+		const json_t *share = object_named(shares, string(one, "name"));
 
 		text_add(text, "  %s: %s.", string(one, "name"), string(share, "description"));
 		if (*string(one, "meaning"))
@@ -325,7 +314,7 @@ static int depth_of(const json_t *shares, const json_t *share)
 	int depth = 0;
 
 	while (share && *string(share, "parent") && depth < 8) {
-		share = named(shares, string(share, "parent"));
+		share = object_named(shares, string(share, "parent"));
 		depth++;
 	}
 	return depth ? depth - 1 : 0;

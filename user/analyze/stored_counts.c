@@ -256,17 +256,6 @@ static void add_share(struct stored_row *row, const json_t *share, double weight
 	json_real_set(json_array_get(sums, 3), json_real_value(json_array_get(sums, 3)) + weight);
 }
 
-static json_t *named(const json_t *list, const char *name)
-{
-	json_t *one;
-	size_t i;
-
-	json_array_foreach(list, i, one)
-		if (!strcmp(string(one, "name"), name))
-			return one;
-	return NULL;
-}
-
 /* Which shares may be the largest in any interval: what is nowhere measured is known by that alone. */
 static void keep_verdict(json_t *verdict, const json_t *earlier)
 {
@@ -274,7 +263,7 @@ static void keep_verdict(json_t *verdict, const json_t *earlier)
 	size_t i;
 
 	json_array_foreach(earlier, i, one)
-		if (!named(verdict, string(one, "name")))
+		if (!object_named(verdict, string(one, "name")))
 			json_array_append(verdict, one);
 }
 
@@ -337,7 +326,7 @@ static bool is_leaf(const json_t *shares, const json_t *share)
 /* What a verdict has beside the name is the same in each interval. */
 static json_t *verdict_on(const json_t *share, const json_t *before)
 {
-	json_t *one = named(before, string(share, "name"));
+	json_t *one = object_named(before, string(share, "name"));
 
 	return one ? json_copy(one) : json_pack("{s:s}", "name", string(share, "name"));
 }
@@ -348,10 +337,10 @@ static double potential(const json_t *shares, const json_t *share, const json_t 
 {
 	if (json_object_get(share, "share"))
 		return real_member(share, "high", 0);
-	if (!named(before, string(share, "name")))
+	if (!object_named(before, string(share, "name")))
 		return -INFINITY;
 	for (size_t n = json_array_size(shares); n && share; n--) {
-		share = named(shares, string(share, "parent"));
+		share = object_named(shares, string(share, "parent"));
 		if (json_object_get(share, "share"))
 			return real_member(share, "high", 1);
 	}

@@ -266,13 +266,7 @@ static size_t next_largest(const struct account *account, const bool *taken)
 
 json_t *share_in(const json_t *record, const char *name)
 {
-	json_t *share;
-	size_t i;
-
-	json_array_foreach(json_object_get(record, "shares"), i, share)
-		if (!strcmp(string(share, "name"), name))
-			return share;
-	return NULL;
+	return object_named(json_object_get(record, "shares"), name);
 }
 
 void where_add(struct activity *activity, const struct account *account,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/base64.h"
 #include "base/baggage.h"
 #include "base/copied.h"
 #include "base/guarded.h"
@@ -105,42 +106,41 @@ static const struct {
 			{"PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY", "DSA PRIVATE KEY"}},
 };
 
-#define DER_SEQUENCE 0x30
-#define DER_HEADER   5 /* bytes at most: a tag, and a length below 16 MiB */
+#define DER_SEQUENCE  0x30
+#define DER_LENGTH_OF 3 /* bytes at most of a length, which is below 16 MiB */
 
-static int base64_value(char letter)
+/* Whether bytes are one DER sequence, neither shorter nor longer than it says. What is in it, TLS's library
+ * knows. */
+static bool is_sequence(const unsigned char *bytes, size_t size)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = letter ? strchr(letters, letter) : NULL;
+	size_t more = size > 1 && bytes[1] & 0x80 ? bytes[1] & 0x7f : 0, length;
 
-	return at ? at - letters : -1;
+	if (size < 2 + more || bytes[0] != DER_SEQUENCE || more > DER_LENGTH_OF)
+		return false;
+	length = more ? 0 : bytes[1];
+	for (size_t i = 0; i < more; i++)
+		length = length << 8 | bytes[2 + i];
+	return size == 2 + more + length;
 }
 
-/* Whether base64 is one DER sequence, neither shorter nor longer than it says. What is in it, TLS's library
- * knows. */
-static bool is_sequence(const char *text, const char *end)
+/* Whether base64 in lines is such a sequence. */
+static bool holds_sequence(const char *text, const char *end)
 {
-	unsigned char header[DER_HEADER] = {0};
-	size_t bits = 0, length, more;
+	char *letters = xmalloc(end - text + 1), *to = letters;
+	unsigned char *bytes;
+	size_t size;
+	bool whole;
 
-	for (; text < end; text++) {
-		int value = base64_value(*text);
-
-		if (isspace((unsigned char)*text) || *text == '=')
-			continue;
-		if (value < 0)
-			return false;
-		for (int i = 5; i >= 0; i--, bits++)
-			if (bits / 8 < DER_HEADER && value >> i & 1)
-				header[bits / 8] |= 0x80 >> bits % 8;
-	}
-	more = header[1] & 0x80 ? header[1] & 0x7f : 0;
-	if (header[0] != DER_SEQUENCE || more > DER_HEADER - 2)
-		return false;
-	length = more ? 0 : header[1];
-	for (size_t i = 0; i < more; i++)
-		length = length << 8 | header[2 + i];
-	return bits / 8 == 2 + more + length;
+	for (; text < end; text++)
+		if (!isspace((unsigned char)*text) && *text != '=')
+			*to++ = *text;
+	*to = '\0';
+	bytes = base64_bytes(letters, &size);
+	/* They end at the first letter that is none of base64's; one letter behind fours is no byte. */
+	whole = (to - letters) % 4 != 1 && size == (size_t)(to - letters) * 6 / 8 && is_sequence(bytes, size);
+	free(letters);
+	free(bytes);
+	return whole;
 }
 
 /* Whether a whole block of this label is in the text. */
@@ -148,7 +148,7 @@ static bool has_block(const char *text, const char *label)
 {
 	char *begin = xasprintf("-----BEGIN %s-----", label), *end = xasprintf("-----END %s-----", label);
 	const char *at = strstr(text, begin), *last = at ? strstr(at, end) : NULL;
-	bool has = last && is_sequence(at + strlen(begin), last);
+	bool has = last && holds_sequence(at + strlen(begin), last);
 
 	free(begin);
 	free(end);

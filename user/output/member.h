@@ -53,6 +53,18 @@ static inline bool has_text(const json_t *texts, const char *wanted)
 	return false;
 }
 
+/* The object of this name in a list of objects; NULL if there is none. Borrowed. */
+static inline json_t *object_named(const json_t *list, const char *name)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+		if (!strcmp(string(one, "name"), name))
+			return one;
+	return NULL;
+}
+
 /* The number of a member that is hexadecimal text, "0x1f"; 0 if there is none. */
 static inline __u64 hex_member(const json_t *record, const char *name)
 {
