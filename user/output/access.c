@@ -138,6 +138,8 @@ static bool holds_sequence(const char *text, const char *end)
 	bytes = base64_bytes(letters, &size);
 	/* They end at the first letter that is none of base64's; one letter behind fours is no byte. */
 	whole = (to - letters) % 4 != 1 && size == (size_t)(to - letters) * 6 / 8 && is_sequence(bytes, size);
+	explicit_bzero(letters, to - letters); /* as all that may be a key */
+	explicit_bzero(bytes, size);
 	free(letters);
 	free(bytes);
 	return whole;
