@@ -162,8 +162,8 @@ ROW = re.compile(r"^ *[\d,]+ +([\d.]+)%.* ([\w.@]+)(?: \([^()]*\))?$", re.M)  # 
 
 
 def rows(said):
-    """What a table of functions says, which follows that of mem's sources. None: it is not there, or not yet."""
-    _, *functions = re.split(r"^ *samples .*(?:symbol|code)$", said, flags=re.M)
+    """What a table of functions, or of branches, says; mem's follows that of its sources. None: it is not there, or not yet."""
+    _, *functions = re.split(r"^ *(?:samples|branches) .*(?:symbol|code| to)$", said, flags=re.M)
     return [(name, float(share)) for share, name in ROW.findall("".join(functions[-1:]))]
 
 
