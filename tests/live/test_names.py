@@ -835,6 +835,40 @@ def test_a_running_program_that_is_in_no_file_system_is_named(nhmtap, name):
                entry["code"]["module"] == f"/memfd:{name}") == 200
 
 
+# Without a C library, which Debian has only for 64 bits.
+FAULTS_OF_32_BITS = """
+__attribute__((used)) static void fault(void)
+{
+	static volatile char pages[64 * 4096];
+	long done;
+
+	for (;;) {
+		__asm__ volatile("int $0x80" : "=a"(done) : "a"(219), "b"(pages), "c"(sizeof(pages)), "d"(4) : "memory"); /* madvise, MADV_DONTNEED */
+		for (unsigned long i = 0; i < sizeof(pages); i += 4096)
+			pages[i] = 1;
+	}
+}
+
+__asm__(".globl _start\\n_start: call fault\\n");
+"""
+
+
+@pytest.mark.parametrize("where", ["a file", "memory"])
+def test_a_running_program_of_32_bits_is_named_and_has_its_build_id(nhmtap, tmp_path, where):
+    path = tmp_path / "low"
+    subprocess.run(["gcc", "-m32", "-nostdlib", "-static", "-no-pie", "-O1", "-Wl,-z,separate-code,--build-id", "-o", path,
+                    "-x", "c", "-"], input=FAULTS_OF_32_BITS, text=True, check=True)
+    notes = subprocess.run(["readelf", "-n", path], stdout=subprocess.PIPE, text=True, check=True).stdout
+    command = [path] if where == "a file" else [sys.executable, "-c", FROM_MEMORY, "low", path]
+    with subprocess.Popen(command) as faulting, contextlib.ExitStack() as stack:
+        stack.callback(faulting.kill)
+        until(lambda: os.readlink(f"/proc/{faulting.pid}/exe").partition(" ")[0].endswith("low"))
+        result = nhmtap("profile", *FAULTS, "-g", "-p", faulting.pid, "--duration", 0.2)
+    assert {(frame.get("symbol"), frame.get("module"), frame.get("build_id"))
+            for record in result.of("frames") for frame in record["frames"]} == {
+                ("fault", str(path) if where == "a file" else "/memfd:low", re.search(r"Build ID: (\w+)", notes)[1])}
+
+
 REUSED = """
 #include <dlfcn.h>
 #include <stdio.h>

@@ -74,24 +74,53 @@ static bool find_build_id(const char *notes, size_t size, char text[FOREIGN_BUIL
 #define NOTES_MOST    4096
 #define SEGMENTS_MOST 64
 
+/* What is read of a file's header and of a segment, for both classes of files. */
+union file_header {
+	unsigned char ident[EI_NIDENT];
+	Elf32_Ehdr narrow;
+	Elf64_Ehdr wide;
+};
+
+union segment {
+	Elf32_Phdr narrow;
+	Elf64_Phdr wide;
+};
+
+/* Reads where a segment is in the file. `size` is 0 if it has no notes. */
+static bool read_segment(int fd, const union file_header *header, int i, __u64 *offset, size_t *size)
+{
+	bool wide = header->ident[EI_CLASS] == ELFCLASS64;
+	ssize_t each = wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+	union segment segment;
+
+	if (pread(fd, &segment, each, (wide ? header->wide.e_phoff : header->narrow.e_phoff) + i * each) !=
+	    each)
+		return false;
+	*offset = wide ? segment.wide.p_offset : segment.narrow.p_offset;
+	*size = (wide ? segment.wide.p_type : segment.narrow.p_type) != PT_NOTE ? 0
+		: wide								? segment.wide.p_filesz
+										: segment.narrow.p_filesz;
+	return true;
+}
+
 static void read_build_id(int fd, char text[FOREIGN_BUILD_ID])
 {
-	Elf64_Ehdr header;
-	Elf64_Phdr segment;
+	union file_header header = {{0}};
 	char notes[NOTES_MOST];
+	__u64 offset;
+	size_t size;
+	int nr;
 
 	text[0] = '\0';
-	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64)
+	if (pread(fd, &header, sizeof(header), 0) < (ssize_t)sizeof(header.narrow) ||
+	    memcmp(header.ident, ELFMAG, SELFMAG))
 		return;
-	for (int i = 0; i < header.e_phnum && i < SEGMENTS_MOST; i++) {
-		size_t size;
-
-		if (pread(fd, &segment, sizeof(segment), header.e_phoff + i * sizeof(segment)) !=
-		    sizeof(segment))
-			return;
-		size = segment.p_filesz < sizeof(notes) ? segment.p_filesz : sizeof(notes);
-		if (segment.p_type == PT_NOTE && pread(fd, notes, size, segment.p_offset) == (ssize_t)size &&
+	nr = header.ident[EI_CLASS] == ELFCLASS64   ? header.wide.e_phnum
+	     : header.ident[EI_CLASS] == ELFCLASS32 ? header.narrow.e_phnum
+						    : 0;
+	for (int i = 0; i < nr && i < SEGMENTS_MOST && read_segment(fd, &header, i, &offset, &size); i++) {
+		size = size < sizeof(notes) ? size : sizeof(notes);
+		if (size && pread(fd, notes, size, offset) == (ssize_t)size &&
 		    find_build_id(notes, size, text))
 			return;
 		text[0] = '\0';
