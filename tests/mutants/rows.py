@@ -515,7 +515,7 @@ MUTANTS = [
     ),
     Mutant(
         "labels-hide-their-function",
-        "user/naming/symbols.c", "\t\tif (inside(&best, reach))\n\t\t\tcontinue;\n", "",
+        "user/naming/symbols.c", "\t\tif (inside(symbol, reach))\n\t\t\tcontinue;\n", "",
         "pure/test_naming.py::test_a_label_in_a_function_of_assembly_does_not_hide_it",
     ),
     Mutant(

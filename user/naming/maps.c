@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "naming/maps.h"
 
+#include <emmintrin.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,8 +15,11 @@
 #include "base/memory.h"
 #include "base/piped.h"
 
-/* Reads the whole text and adds a zero byte; xmalloc()ed. Returns NULL if it can't be read or is longer than
- * `most`. */
+/* Zero bytes behind a text, so that line_end() may look at as many bytes at once. */
+#define TEXT_TAIL sizeof(__m128i)
+
+/* Reads the whole text and adds TEXT_TAIL zero bytes; xmalloc()ed. Returns NULL if it can't be read or is
+ * longer than `most`. */
 static char *read_text(int fd, size_t most, size_t *size)
 {
 	size_t room = 1 << 16;
@@ -23,17 +27,17 @@ static char *read_text(int fd, size_t most, size_t *size)
 	ssize_t got;
 
 	*size = 0;
-	while ((got = read(fd, text + *size, room - 1 - *size)) > 0 || (got < 0 && errno == EINTR)) {
+	while ((got = read(fd, text + *size, room - TEXT_TAIL - *size)) > 0 || (got < 0 && errno == EINTR)) {
 		*size += got > 0 ? got : 0;
 		if (*size >= most)
 			break;
-		if (room - 1 - *size < room / 4)
+		if (room - TEXT_TAIL - *size < room / 4)
 			text = xrealloc(text, room *= 2);
 	}
 	close(fd);
 	if (!got) {
-		text[*size] = '\0';
-		return xrealloc(text, *size + 1);
+		memset(text + *size, 0, TEXT_TAIL);
+		return xrealloc(text, *size + TEXT_TAIL);
 	}
 	free(text);
 	return NULL;
@@ -46,38 +50,49 @@ static const unsigned char digits[256] = {
 	['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
-#define EACH_BYTE(byte) (0x0101010101010101ULL * (byte))
+#define DIGITS	     16 /* of an address as the kernel writes it */
+#define DIGITS_ALIKE 12 /* that most symbols have in common with the one before */
 
-/* Reads eight hex digits without a loop. Returns false if the text begins with others. */
-static bool eight_digits(const char *text, __u64 *number)
+/* The first digits of the address before, and their number. */
+struct address_before {
+	char digits[DIGITS_ALIKE];
+	__u64 number;
+};
+
+/* Reads four hex digits. Returns false if the text begins with others. */
+static bool four_digits(const char *text, __u64 *number)
 {
-	__u64 bytes, digit, letter, odd;
+	const unsigned char *at = (const unsigned char *)text;
+	unsigned int a = digits[at[0]], b = digits[at[1]], c = digits[at[2]], d = digits[at[3]];
 
-	memcpy(&bytes, text, sizeof(bytes));
-	/* The sums can't carry from a byte to the next if the bytes are ASCII. */
-	digit = bytes ^ EACH_BYTE('0');
-	letter = (bytes | EACH_BYTE(0x20)) ^ EACH_BYTE(0x60);
-	odd = (digit + EACH_BYTE(0x7f - 9)) & ~((letter + EACH_BYTE(0x7f)) & ~(letter + EACH_BYTE(0x7f - 6)));
-	if ((bytes | odd) & EACH_BYTE(0x80))
+	*number = (a << 12) + (b << 8) + (c << 4) + d - 0x1111; /* `digits` has values plus 1 */
+	return a && b && c && d;
+}
+
+static bool read_first(struct address_before *before, const char *text)
+{
+	__u64 a, b, c;
+
+	if (!four_digits(text, &a) || !four_digits(text + 4, &b) || !four_digits(text + 8, &c))
 		return false;
-	bytes = __builtin_bswap64((bytes & EACH_BYTE(15)) + (bytes >> 6 & EACH_BYTE(1)) * 9);
-	bytes = (bytes | bytes >> 4) & 0x00ff00ff00ff00ffULL;
-	bytes = (bytes | bytes >> 8) & 0x0000ffff0000ffffULL;
-	*number = (bytes | bytes >> 16) & 0xffffffff;
+	memcpy(before->digits, text, DIGITS_ALIKE);
+	before->number = a << 32 | b << 16 | c;
 	return true;
 }
 
-/* Reads an address as the kernel writes it, with 16 digits and a blank. `end`: the end of the text. */
-static bool take_address(char **at, const char *end, __u64 *number)
+/* Reads an address of DIGITS digits and a blank. `end`: the end of the text. */
+static bool take_address(struct address_before *before, char **at, const char *end, __u64 *number)
 {
-	__u64 high = 0xffffffff, low;
+	__u64 low;
 
-	if (end - *at < 17 || (*at)[16] != ' ')
+	if (end - *at <= DIGITS || (*at)[DIGITS] != ' ')
 		return false;
-	if ((memcmp(*at, "ffffffff", 8) && !eight_digits(*at, &high)) || !eight_digits(*at + 8, &low))
+	if (memcmp(*at, before->digits, DIGITS_ALIKE) && !read_first(before, *at))
 		return false;
-	*number = high << 32 | low;
-	*at += 17;
+	if (!four_digits(*at + DIGITS_ALIKE, &low))
+		return false;
+	*number = before->number << 16 | low;
+	*at += DIGITS + 1;
 	return true;
 }
 
@@ -104,10 +119,25 @@ static bool take_hex(char **at, __u64 *number)
 	return true;
 }
 
+/* The first newline or zero byte from `at` on. The text's lines are short, so a call of strchrnul(3) for each
+ * would cost more than to look for it. */
+static char *line_end(char *at)
+{
+	for (;; at += sizeof(__m128i)) {
+		__m128i bytes = _mm_loadu_si128((const __m128i *)at);
+		__m128i ends = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')),
+					    _mm_cmpeq_epi8(bytes, _mm_setzero_si128()));
+		unsigned int found = _mm_movemask_epi8(ends);
+
+		if (found)
+			return at + __builtin_ctz(found);
+	}
+}
+
 /* Replaces the end of the line that begins at `at` by a zero byte. Returns the begin of the next line. */
 static char *end_line(char *at)
 {
-	at += strcspn(at, "\n");
+	at = line_end(at);
 	if (*at)
 		*at++ = '\0';
 	return at;
@@ -193,21 +223,26 @@ static void read_modules(struct modules *modules, const char *path)
 	free(text);
 }
 
+/* What a pack has behind its last program is no code. */
+static __u64 end_outside_of_kernel(const struct modules *modules, const struct found_symbol *symbol)
+{
+	const char *name = modules->symbols->strings + symbol->name;
+	__u32 found = spans_find(&modules->spans, symbol->address);
+
+	if (found != SPANS_NONE)
+		return modules->ends[found];
+	return symbol->address + (!strcmp(name + strlen(name) + 1, "[bpf]") ? BPF_PACK : 4096);
+}
+
 /* The upper limit for a symbol, since kallsyms does not have their sizes: the end of its module or of the
- * kernel. What a pack has behind its last program is no code. */
+ * kernel. */
 static __u64 end_of_module(const void *of, const struct found_symbol *symbol)
 {
 	const struct modules *modules = of;
-	const char *name = modules->symbols->strings + symbol->name;
-	__u64 address = symbol->address;
-	__u32 found;
 
-	if (address >= modules->kernel_low && address < modules->kernel_high)
+	if (symbol->address >= modules->kernel_low && symbol->address < modules->kernel_high)
 		return modules->kernel_high;
-	found = spans_find(&modules->spans, address);
-	if (found != SPANS_NONE)
-		return modules->ends[found];
-	return address + (!strcmp(name + strlen(name) + 1, "[bpf]") ? BPF_PACK : 4096);
+	return end_outside_of_kernel(modules, symbol);
 }
 
 static void note_bounds(struct modules *modules, const char *name, __u64 address)
@@ -231,15 +266,17 @@ static void keep_text(struct symbols *symbols, const char *text, size_t length)
 	symbols->strings[symbols->strings_size++] = '\0';
 }
 
-static bool is_code(char kind)
-{
-	return (kind | 0x20) == 't' || (kind | 0x20) == 'w';
-}
+/* What the letter before a name says. All others are data. */
+#define CODE  1
+#define LOCAL 2
+#define WEAK  4
+static const unsigned char kinds[256] = {
+	['T'] = CODE, ['t'] = CODE | LOCAL, ['W'] = CODE | WEAK, ['w'] = CODE | WEAK};
 
 /* Half of the kernel's symbols are of data, and none of those in note_bounds(). */
 static bool is_data(const char *line, const char *end)
 {
-	return end - line > 18 && line[16] == ' ' && !is_code(line[17]);
+	return end - line > 18 && line[16] == ' ' && !kinds[(unsigned char)line[17]];
 }
 
 /*
@@ -247,18 +284,19 @@ static bool is_data(const char *line, const char *end)
  * its module are stored in the same buffer, which has room because the line is longer than they are. Returns
  * whether the address is hidden.
  */
-static bool add_kernel_line(struct symbols *symbols, struct modules *modules, char *line, char *end)
+static bool add_kernel_line(struct symbols *symbols, struct modules *modules, struct address_before *before,
+			    char *line, char *end)
 {
 	struct found_symbol symbol = {0};
 	char *name = line, *name_end = end, *module = end;
-	char kind;
+	unsigned char kind;
 
 	if (is_data(line, end))
 		return false;
-	if ((!take_address(&name, end, &symbol.address) && !take_hex(&name, &symbol.address)) || !name[0] ||
-	    name[1] != ' ')
+	if ((!take_address(before, &name, end, &symbol.address) && !take_hex(&name, &symbol.address)) ||
+	    !name[0] || name[1] != ' ')
 		return false;
-	kind = *name;
+	kind = kinds[(unsigned char)*name];
 	name += 2;
 	if (end[-1] == ']') {
 		name_end = name + strcspn(name, " \t");
@@ -266,14 +304,14 @@ static bool add_kernel_line(struct symbols *symbols, struct modules *modules, ch
 		*name_end = '\0';
 	}
 	note_bounds(modules, name, symbol.address);
-	if (!is_code(kind) || name_end == name)
+	if (!kind || name_end == name)
 		return false;
 	symbol.end = symbol.address;
 	if (!symbol.address)
 		return true;
 	symbol.name = symbols->strings_size;
-	symbol.local = kind == 't';
-	symbol.weak = kind == 'w' || kind == 'W';
+	symbol.local = !!(kind & LOCAL);
+	symbol.weak = !!(kind & WEAK);
 	keep_text(symbols, name, name_end - name);
 	keep_text(symbols, module, end - module);
 	symbols_add(symbols, &symbol);
@@ -301,6 +339,7 @@ static char *read_kallsyms(const char *path)
 const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const char *modules_path)
 {
 	struct modules modules = {.symbols = symbols};
+	struct address_before before = {0};
 	bool hidden = false;
 
 	symbols->strings = read_kallsyms(kallsyms);
@@ -308,11 +347,11 @@ const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const 
 		return "the kernel's symbols (kallsyms) can't be read";
 	read_modules(&modules, modules_path);
 	for (char *line = symbols->strings, *next; *line; line = next) {
-		char *end = strchrnul(line, '\n');
+		char *end = line_end(line);
 
 		next = *end ? end + 1 : end;
 		*end = '\0';
-		hidden |= add_kernel_line(symbols, &modules, line, end);
+		hidden |= add_kernel_line(symbols, &modules, &before, line, end);
 	}
 	symbols_finish(symbols, end_of_module, &modules);
 	spans_release(&modules.spans);

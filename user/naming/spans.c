@@ -57,7 +57,7 @@ static void pop(struct sweep *sweep)
 }
 
 /* Begins a piece at `low`. */
-static void begin_piece(struct sweep *sweep, __u64 low, __u32 what)
+static inline void begin_piece(struct sweep *sweep, __u64 low, __u32 what)
 {
 	struct spans *spans = sweep->spans;
 

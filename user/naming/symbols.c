@@ -45,14 +45,6 @@ void symbols_expect(struct symbols *symbols, size_t nr)
 	symbols->found = xrealloc(symbols->found, symbols->room * sizeof(*symbols->found));
 }
 
-void symbols_add(struct symbols *symbols, const struct found_symbol *symbol)
-{
-	if (symbols->nr_found == symbols->room)
-		symbols->found =
-			xroom(symbols->found, symbols->nr_found, &symbols->room, sizeof(*symbols->found));
-	symbols->found[symbols->nr_found++] = *symbol;
-}
-
 int symbols_better(const struct found_symbol *a, const char *x, const struct found_symbol *b, const char *y)
 {
 	size_t under_x, under_y, long_x, long_y;
@@ -102,70 +94,77 @@ static bool inside(const struct found_symbol *symbol, __u64 reach)
 	return symbol->label && symbol->end == symbol->address && symbol->address < reach;
 }
 
-/* Finds the best known symbol among those at one address, which are adjacent. Returns the index of the next
- * address's first. */
-static size_t best_of(const struct symbols *symbols, size_t first, struct found_symbol *best)
+/* The best known of the symbols at one address, which are adjacent. */
+static const struct found_symbol *best_of(const struct symbols *symbols, const struct found_symbol *first,
+					  const struct found_symbol *end)
 {
-	const struct found_symbol *found = symbols->found;
-	size_t i = first;
+	const struct found_symbol *best = first;
 
-	*best = found[first];
-	while (++i < symbols->nr_found && found[i].address == found[first].address)
-		if (better(&symbols->found[i], best, symbols->strings) < 0)
-			*best = symbols->found[i];
-	return i;
+	while (++first < end)
+		if (better(first, best, symbols->strings) < 0)
+			best = first;
+	return best;
 }
 
-static void keep_one_each(struct symbols *symbols)
-{
-	struct found_symbol best;
-	__u64 reach = 0;
+#define PAGE	4096
+#define FOREVER (~0ULL)
 
-	symbols->nr = 0;
-	for (size_t i = 0; i < symbols->nr_found;) {
-		i = best_of(symbols, i, &best);
-		if (inside(&best, reach))
-			continue;
-		if (best.end > reach)
-			reach = best.end;
-		symbols->found[symbols->nr++] = best;
-	}
-}
-
-#define PAGE 4096
-
-/* Symbols, and the end of the code that contains an address. */
-struct ended {
-	const struct symbols *symbols;
+/* The end of the code that contains an address. */
+struct code_end {
 	__u64 (*end_of)(const void *of, const struct found_symbol *symbol);
 	const void *of;
 };
 
-static __u64 end_at(const struct ended *ended, size_t at)
+/* Ends a symbol whose end is not known. `next`: where the next one begins. */
+static void end_symbol(const struct code_end *code, struct found_symbol *symbol, __u64 next)
 {
-	const struct found_symbol *symbol = &ended->symbols->found[at];
 	__u64 limit;
 
 	if (symbol->end != symbol->address)
-		return symbol->end;
-	limit = ended->end_of ? ended->end_of(ended->of, symbol) : symbol->address + PAGE;
-	return at + 1 < ended->symbols->nr && symbol[1].address < limit ? symbol[1].address : limit;
+		return;
+	limit = code->end_of ? code->end_of(code->of, symbol) : symbol->address + PAGE;
+	symbol->end = next < limit ? next : limit;
+}
+
+static void keep_one_each(struct symbols *symbols, const struct code_end *code)
+{
+	struct found_symbol *const first = symbols->found, *const end = first + symbols->nr_found,
+				   *kept = first;
+	__u64 reach = 0;
+
+	for (const struct found_symbol *symbol = first, *next; symbol < end; symbol = next) {
+		next = symbol + 1;
+		if (next < end && next->address == symbol->address) {
+			while (next < end && next->address == symbol->address)
+				next++;
+			symbol = best_of(symbols, symbol, next);
+		}
+		if (inside(symbol, reach))
+			continue;
+		if (symbol->end > reach)
+			reach = symbol->end;
+		if (kept > first)
+			end_symbol(code, kept - 1, symbol->address);
+		*kept++ = *symbol;
+	}
+	if (kept > first)
+		end_symbol(code, kept - 1, FOREVER);
+	symbols->nr = kept - first;
 }
 
 static struct span span_at(const void *of, size_t i)
 {
-	const struct ended *ended = of;
-	const struct found_symbol *symbol = &ended->symbols->found[i];
+	const struct found_symbol *symbol = (const struct found_symbol *)of + i;
 
-	return (struct span){symbol->address, end_at(ended, i), symbol->order, i};
+	return (struct span){symbol->address, symbol->end, symbol->order, i};
 }
 
 void symbols_finish(struct symbols *symbols,
 		    __u64 (*end_of)(const void *of, const struct found_symbol *symbol), const void *of)
 {
 	order_by_address(symbols->found, symbols->nr_found, sizeof(*symbols->found));
-	keep_one_each(symbols);
-	spans_of_ordered(&symbols->spans, symbols->nr, span_at, &(struct ended){symbols, end_of, of});
+	keep_one_each(symbols, &(struct code_end){end_of, of});
+	spans_of_ordered(&symbols->spans, symbols->nr, span_at, symbols->found);
 	symbols->list = xmalloc((symbols->nr + 1) * sizeof(*symbols->list));
 	for (size_t i = 0; i < symbols->nr; i++)
 		symbols->list[i] = (struct symbol){symbols->found[i].address, symbols->found[i].name};

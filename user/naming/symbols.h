@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "base/memory.h"
 #include "naming/spans.h"
 
 /* A symbol as it was read. */
@@ -66,7 +67,13 @@ long long symbols_take_room(struct symbols *symbols, size_t size);
 void symbols_expect(struct symbols *symbols, size_t nr);
 
 /* Adds a symbol. Its name must already be in the strings. */
-void symbols_add(struct symbols *symbols, const struct found_symbol *symbol);
+static inline void symbols_add(struct symbols *symbols, const struct found_symbol *symbol)
+{
+	if (symbols->nr_found == symbols->room)
+		symbols->found =
+			xroom(symbols->found, symbols->nr_found, &symbols->room, sizeof(*symbols->found));
+	symbols->found[symbols->nr_found++] = *symbol;
+}
 
 /* Which of two symbols at one address, with their names, to show: negative for the first. As in perf, a
  * symbol is preferred that has a size, is not weak, is global, begins with fewer underscores, or is longer,
