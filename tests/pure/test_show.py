@@ -203,7 +203,7 @@ def test_what_is_beyond_the_ranges_of_an_earlier_record_is_of_their_whole():
 
 def test_a_flame_graph_of_branches_has_a_graph_of_its_own_for_ranges():
     page = subprocess.run([NHMTAP, "flamegraph"], input=text_of(*stream(*WITH_RANGES)), capture_output=True, text=True, check=True).stdout
-    data = json.loads(re.search(r'(\{"title":.*\})\s*</script>', page, re.S)[1].replace("\\u003c", "<"))
+    data = drawn(page)
     assert {graph["name"]: graph["weight"][0] for graph in data["events"]} == {
         "taken (branch)": 2000, "taken (branch), kind range": 2000}
 
@@ -298,6 +298,67 @@ def test_counts_are_added_with_their_bounds():
     text = text_of(*stream(count("loads", 100, status="multiplexed", bound=bound), count("faults", 5),
                            count("loads", 100, status="multiplexed", bound=bound), count("faults", 5)))
     assert rows(text) == [["200", "~", "180", "240", "loads"], ["10", "faults"]]
+
+
+def of(activity, *records):
+    """The same records of an activity."""
+    return [{**record, "activity": activity} for record in records]
+
+
+TWICE = [*of("a", profile(*entries(f=30, g=10)), count("faults", 5)), *of("b", profile(*entries(f=8)), count("faults", 7))]
+
+
+def drawn(page):
+    """The data of a page with a flame graph."""
+    return json.loads(re.search(r'(\{"title":.*\})\s*</script>', page, re.S)[1].replace("\\u003c", "<"))
+
+
+@pytest.mark.parametrize("second", ["profile", "stream"])
+def test_what_two_activities_have_measured_is_not_added_up(second):
+    """A profile and a profile or a stream of one event, and two counts of another. A single sample stands for `every`."""
+    sample = {"type": "sample", "event": "cpu-clock", "sample_time": "2026-01-31T23:59:59.000000001Z", "comm": "demo", "every": 8, "period": 10,
+              "code": code("f")}
+    records = TWICE if second == "profile" else [*TWICE[:2], *of("b", sample, TWICE[3])]
+    text = text_of(*stream(*records))
+    done = show(text).stdout
+    assert "cpu-clock, activity a: 40 samples" in done and "cpu-clock, activity b: 8 samples" in done
+    assert [line.split() for line in done.splitlines() if "faults" in line] == [
+        ["5", "faults,", "activity", "a"], ["7", "faults,", "activity", "b"]]
+    report = json.loads(re.search(r'type="application/json">(.*?)</script>', run("report", text).stdout, re.S)[1])["streams"][0]
+    assert {event["name"]: event["total"] for event in report["events"]} == {"cpu-clock, activity a": 400, "cpu-clock, activity b": 80}
+    assert {figure["name"]: figure["value"] for figure in report["figures"]} == {"faults, activity a": 5, "faults, activity b": 7}
+
+
+def test_a_flame_graph_has_a_graph_for_each_activity():
+    page = run("flamegraph", text_of(*stream(*of("a", *stacks(main=40)), *of("b", *stacks(main=8))))).stdout
+    assert {graph["name"]: graph["weight"][0] for graph in drawn(page)["events"]} == {"cpu-clock, activity a": 40, "cpu-clock, activity b": 8}
+
+
+def test_activities_are_compared_by_their_names_and_the_only_one_with_the_only_one(tmp_path):
+    """The second stream has them the other way round; then only one, whose name is another; then also one of the same name."""
+    for name, records in (("a", TWICE[:2]), ("both", TWICE), ("round", TWICE[2:] + TWICE[:2]), ("c", of("c", *TWICE[:2])),
+                          ("late", of("c", *TWICE[2:]) + TWICE[:2])):
+        begin, *others = stream(*records)
+        starts = [{**begin, "activity": name, "seq": nr} for nr, name in enumerate(dict.fromkeys(record["activity"] for record in records))]
+        (tmp_path / name).write_text(text_of(*[{**record, "seq": nr} for nr, record in enumerate([*starts, *others])]))
+    for first, second, rows_of, tables in (
+            ("both", "round", [["5", "5"], ["7", "7"]], ["activity a: 40 samples in 0.000 s; second: 40", "activity b: 8 samples in 0.000 s; second: 8"]),
+            ("a", "c", [["5", "5"]], ["cpu-clock: 40 samples in 0.000 s; second: 40"]),
+            ("a", "late", [["5", "5"], ["-", "7"]], ["activity a: 40 samples in 0.000 s; second: 40", "activity c: 0 samples; second: 8"])):
+        done = show("", "--diff", tmp_path / first, tmp_path / second).stdout
+        assert [line.split()[:2] for line in done.splitlines() if "faults" in line] == rows_of, done
+        assert all(table in done for table in tables), done
+
+
+@pytest.mark.parametrize("apart", ["cgroup", "event"])
+def test_counts_whose_names_differ_at_the_end_of_a_long_text_are_apart(apart):
+    """The paths of containers in containers share their first 150 bytes. A name has a character wherever it could be cut."""
+    names = [f"/docker/{'a' * 64}/kubelet/kubepods/burstable/pod{'é' * 80}/{end * 64}" for end in "12"]
+    text = text_of(*stream(*[count("faults", 5 + nr, **{apart: name}) for nr, name in enumerate(names * 2)]))
+    found = rows(text)
+    assert [(row[0], row[-1].split()[-1]) for row in found] == [("12", names[0]), ("14", names[1])]
+    report = json.loads(re.search(r'type="application/json">(.*?)</script>', run("report", text).stdout, re.S)[1])["streams"][0]
+    assert [(figure["value"], figure["name"][-64:]) for figure in report["figures"]] == [(12, "1" * 64), (14, "2" * 64)]
 
 
 def test_a_difference_of_counts_within_their_bounds_is_marked(tmp_path):

@@ -15,7 +15,7 @@ from test_top import analysis, at, branches, count, loads, offcore
 
 SOURCES = [*(f"top/{name}.c" for name in ("model", "views", "lines", "tape", "code")),
            *(f"view/{name}.c" for name in ("shares", "figures", "heading", "sheet", "cells", "filter", "tree", "weights", "singles")),
-           *(f"output/{name}.c" for name in ("calls", "remarks", "rows", "share", "text", "texts")),
+           *(f"output/{name}.c" for name in ("activities", "calls", "remarks", "rows", "share", "text", "texts")),
            *(f"base/{name}.c" for name in ("memory", "visible", "interned", "list", "nearest", "refusal")), "record/record.c"]
 PLAIN, TITLE, COLUMNS, REMARK, BAR, CHOSEN = range(6)
 ENTER, ESCAPE, ERASE = 10, 27, 127
@@ -69,6 +69,20 @@ def chosen(screen):
 FUNCTIONS = [*entries(small=10, large=30), {"comm": "other", "samples": 20, "period": 200, "code": {"symbol": "middle"}}]
 EVERYTHING = [record for i in (1, 2) for record in (profile(*FUNCTIONS, start=at(i)), count(i, 7), loads(i, L3=(20, 5)), offcore(i),
                                                     branches(i), analysis(i))]
+
+
+def test_a_profile_and_a_stream_of_one_event_are_apart_in_each_view(screens):
+    """The account of single samples is in records of their intervals."""
+    sample = {"type": "sample", "event": "cpu-clock", "sample_time": at(1), "comm": "demo", "every": 8, "period": 10, "code": {"symbol": "large"}}
+    interval = {key: value for key, value in profile({"samples": 8}, start=at(1)).items() if key != "entries"}
+    drawn = screens(*take({**profile(*FUNCTIONS, start=at(1)), "activity": "hot"}, {**sample, "activity": "single"},
+                          {**interval, "type": "stream", "activity": "single"},
+                          {**count(1, 5), "activity": "c"}, {**count(1, 7), "activity": "d"}),
+                    "size 120 40", "tick 1", "draw", "keys 2", "draw", "keys 7", "draw", live=True)
+    assert "cpu-clock, activity hot: 60 samples" in text_of(drawn[0]) and "cpu-clock, activity single: 8 samples" in text_of(drawn[0])
+    assert re.findall(r"^ +(\d) +\1 .*page-faults, activity (\w)", text_of(drawn[1]), re.M) == [("5", "c"), ("7", "d")]
+    assert re.findall(r"^ +(\d+) +\1 .* cpu-clock, activity (\w+)", text_of(drawn[2]), re.M) == [("60", "hot"), ("8", "single")]
+    assert len(re.findall("page-faults, activity [cd]", text_of(drawn[2]))) == 2
 
 
 @pytest.mark.parametrize("view, name, has", [

@@ -389,7 +389,7 @@ static void analysis_table(struct text *text, const struct stream *stream, const
 	const json_t *shares = json_object_get(record, "shares");
 	const char *whole = string(record, "whole");
 	size_t left_out;
-	char keys[256];
+	char keys[ROW_NAME_MAX];
 
 	row_time(text, stream, record);
 	if (*row_name(record, keys, sizeof(keys)))

@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include "annotate/annotation.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "option/command.h"
+#include "output/activities.h"
 #include "output/hints.h"
 #include "output/member.h"
 #include "output/progress.h"
+#include "output/rows.h"
 #include "output/text.h"
 #include "view/figures.h"
 #include "view/heading.h"
@@ -29,7 +32,8 @@ struct showing {
 	struct heading_of_stream headings[2];
 	int stream;
 	const char *annotate; /* the function; NULL: none was asked for */
-	json_t *sampled;      /* then, per event: a record with the entries of all of its records */
+	struct activities activities;
+	json_t *sampled; /* then, per event and activity: a record with the entries of all of its records */
 };
 
 static bool has_place(const json_t *entry)
@@ -41,21 +45,26 @@ static bool has_place(const json_t *entry)
 
 static void keep_entries(struct showing *showing, const json_t *record)
 {
-	const char *event = string(record, "event");
+	char *event = row_title(record, string(record, "event")), *key;
 	json_t *of_event, *entry;
 	size_t i;
 
+	key = xasprintf("%s\n%s\n%s", string(record, "type"), event,
+			activity_for(&showing->activities, event, record));
 	json_array_foreach(json_object_get(record, "entries"), i, entry) {
 		if (!has_place(entry))
 			continue;
-		of_event = json_object_get(showing->sampled, event);
+		of_event = json_object_get(showing->sampled, key);
 		if (!of_event) {
 			of_event = json_copy((json_t *)record);
 			json_object_set_new(of_event, "entries", json_array());
-			json_object_set_new(showing->sampled, event, of_event);
+			json_object_set_new(of_event, "event", json_string(event));
+			json_object_set_new(showing->sampled, key, of_event);
 		}
 		json_array_append(json_object_get(of_event, "entries"), entry);
 	}
+	free(event);
+	free(key);
 }
 
 static void take_record(void *of, const json_t *record)
@@ -148,11 +157,16 @@ static int print_code(const struct showing *showing, const struct options *optio
 	struct annotator *annotator = annotator_new();
 	json_t *record, *annotations, *one;
 	struct text text = show_begin(options->output);
-	const char *event;
+	const char *key;
 	size_t i;
 	int err;
 
-	json_object_foreach(showing->sampled, event, record) {
+	json_object_foreach(showing->sampled, key, record) {
+		char *title = activity_title(&showing->activities, string(record, "event"),
+					     string(record, "activity"));
+
+		json_object_set_new(record, "event", json_string(title));
+		free(title);
 		annotations = annotate(annotator, showing->annotate, record);
 		json_array_foreach(annotations, i, one)
 			annotation_print(&text, one);
@@ -236,6 +250,7 @@ static int show_all(const struct options *options, const struct shares_wanted *w
 				  .sampled = json_object()};
 	int err;
 
+	activities_begin(&showing.activities);
 	for (int i = 0; i < 2; i++)
 		heading_begin(&showing.headings[i], own->diff ? options->rest[i] : NULL);
 	progress_begin(options->quiet);
@@ -245,6 +260,7 @@ static int show_all(const struct options *options, const struct shares_wanted *w
 		err = own->annotate ? print_code(&showing, options, refusal)
 				    : print(&showing, options, refusal);
 	json_decref(showing.sampled);
+	activities_release(&showing.activities);
 	for (int i = 0; i < 2; i++)
 		heading_release(&showing.headings[i]);
 	shares_release(showing.shares);

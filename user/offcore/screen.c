@@ -193,7 +193,7 @@ static void add_running(struct text *text, const json_t *cells, bool repeated)
 static void offcore_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *cells = json_object_get(record, "cells");
-	char name[256];
+	char name[ROW_NAME_MAX];
 	bool apart = *row_name(record, name, sizeof(name));
 	struct columns columns = columns_of(cells);
 

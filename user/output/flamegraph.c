@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "output/activities.h"
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/texts.h"
@@ -44,7 +45,8 @@ struct drawn_key {
 };
 
 struct graph {
-	char name[192];
+	char *name;
+	const char *activity;
 	char unit[96];	      /* of the nodes' weights */
 	struct interned keys; /* of the nodes, by number; a parent's number is the lower one */
 	struct node *nodes;
@@ -56,6 +58,7 @@ struct graph {
 
 struct flamegraph {
 	struct calls calls;
+	struct activities activities;
 	struct numbered_texts texts;
 	struct interned codes;
 	struct graph *graphs;
@@ -76,6 +79,7 @@ struct flamegraph *flamegraph_new(void)
 	struct flamegraph *flamegraph = xcalloc(1, sizeof(*flamegraph));
 
 	numbered_texts_init(&flamegraph->texts);
+	activities_begin(&flamegraph->activities);
 	flamegraph->to_s = INFINITY;
 	flamegraph->began_s[0] = flamegraph->began_s[1] = NAN;
 	interned_init(&flamegraph->codes, sizeof(struct drawn_key));
@@ -87,9 +91,11 @@ void flamegraph_release(struct flamegraph *flamegraph)
 	for (size_t i = 0; i < flamegraph->nr; i++) {
 		interned_release(&flamegraph->graphs[i].keys);
 		free(flamegraph->graphs[i].nodes);
+		free(flamegraph->graphs[i].name);
 	}
 	free(flamegraph->graphs);
 	calls_release(&flamegraph->calls);
+	activities_release(&flamegraph->activities);
 	numbered_texts_release(&flamegraph->texts);
 	interned_release(&flamegraph->codes);
 	free(flamegraph);
@@ -109,6 +115,7 @@ void flamegraph_part(struct flamegraph *flamegraph, double from_s, double to_s)
 void flamegraph_second(struct flamegraph *flamegraph)
 {
 	flamegraph->stream = 1;
+	activities_second(&flamegraph->activities);
 	calls_release(&flamegraph->calls); /* frames are numbered anew in each run */
 }
 
@@ -184,24 +191,24 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const json_t *recor
 {
 	const char *type = string(record, "type");
 	bool others = strcmp(type, "profile");
-	json_int_t nth = integer(record, "nth");
-	char name[sizeof(((struct graph *)0)->name)];
+	char number[24] = "", *name;
+	const char *activity;
 	struct graph *graph;
 
-	snprintf(name, sizeof(name), "%.150s%s%.20s%s%s", string(record, "event"), others ? " (" : "",
-		 others ? type : "", others ? ")" : "",
-		 strcmp(calls_kind(record), "range") ? "" : ", kind range");
-	if (nth) {
-		size_t used = strlen(name);
-
-		snprintf(name + used, sizeof(name) - used, " %lld", (long long)nth);
-	}
+	if (integer(record, "nth"))
+		snprintf(number, sizeof(number), " %lld", (long long)integer(record, "nth"));
+	name = xasprintf("%s%s%s%s%s%s", string(record, "event"), others ? " (" : "", others ? type : "",
+			 others ? ")" : "", strcmp(calls_kind(record), "range") ? "" : ", kind range",
+			 number);
+	activity = activity_for(&flamegraph->activities, name, record);
 	for (size_t i = 0; i < flamegraph->nr; i++)
-		if (!strcmp(flamegraph->graphs[i].name, name))
+		if (!strcmp(flamegraph->graphs[i].name, name) &&
+		    !strcmp(flamegraph->graphs[i].activity, activity)) {
+			free(name);
 			return &flamegraph->graphs[i];
+		}
 	graph = xappend(flamegraph->graphs, flamegraph->nr);
-	*graph = (struct graph){0};
-	strcpy(graph->name, name);
+	*graph = (struct graph){.name = name, .activity = activity};
 	set_unit(graph, record);
 	interned_init(&graph->keys, sizeof(struct node_key));
 	return graph;
@@ -327,6 +334,7 @@ static void take_start(struct flamegraph *flamegraph, const json_t *record)
 {
 	const char *program = measured_program(record);
 
+	activities_start(&flamegraph->activities, record);
 	flamegraph->whole[flamegraph->stream] = false;
 	snprintf(flamegraph->program[flamegraph->stream], sizeof(flamegraph->program[0]), "%.15s",
 		 program ? path_last(program) : "");
@@ -557,11 +565,12 @@ static void add_graph(struct text *page, const struct flamegraph *flamegraph, co
 	size_t size = graph->keys.nr * sizeof(__u32);
 	struct order order = {flamegraph, graph, xmalloc(size), xmalloc(size)};
 	__u32 *numbers = xmalloc(size), *depths = xmalloc(size);
+	char *title = activity_title(&flamegraph->activities, graph->name, graph->activity);
 	bool both = flamegraph->stream;
 
 	put_in_order(&order, numbers, depths);
 	text_add(page, "{\"name\":");
-	add_json(page, value_text(graph->name, sizeof(graph->name)));
+	add_json(page, value_text(title, strlen(title)));
 	text_add(page, ",\"unit\":");
 	add_json(page, value_text(graph->unit, sizeof(graph->unit)));
 	text_add(page, ",\"lost\":%llu,\"throttled\":%llu,\"at_least\":%s", graph->lost[0] + graph->lost[1],
@@ -575,6 +584,7 @@ static void add_graph(struct text *page, const struct flamegraph *flamegraph, co
 		add_squares(page, "squaresBefore", graph, numbers, 0);
 	}
 	text_add(page, "}");
+	free(title);
 	free(numbers);
 	free(depths);
 	free(order.first);

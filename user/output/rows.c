@@ -45,6 +45,8 @@ const char *row_grouped_real(double number, char *buffer, size_t size)
 	return buffer;
 }
 
+#define CELL_MAX 4096 /* longer than any name */
+
 const char *row_name(const json_t *record, char *buffer, size_t size)
 {
 	static const char *const keys[] = {"node", "socket", "core", "cpu", "tid", "comm", "cgroup"};
@@ -53,7 +55,7 @@ const char *row_name(const json_t *record, char *buffer, size_t size)
 	buffer[0] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(keys) && used < size; i++) {
 		const json_t *value = json_object_get(record, keys[i]);
-		char text[128];
+		char text[CELL_MAX];
 
 		if (!value)
 			continue;
@@ -73,14 +75,14 @@ void row_time(struct text *text, const struct stream *stream, const json_t *reco
 
 char *row_title(const json_t *record, const char *name)
 {
-	char keys[256];
+	char keys[ROW_NAME_MAX];
 	json_int_t nth = integer(record, "nth");
 	char number[24] = "";
 
 	row_name(record, keys, sizeof(keys));
 	if (nth)
 		snprintf(number, sizeof(number), " %lld", (long long)nth);
-	return xasprintf("%.200s%s%s%s", name, number, *keys ? ", " : "", keys);
+	return xasprintf("%s%s%s%s", name, number, *keys ? ", " : "", keys);
 }
 
 double row_share(json_int_t part, json_int_t whole)
@@ -144,8 +146,6 @@ static void code_cell(const json_t *code, char *buffer, size_t size)
 	else
 		snprintf(buffer, size, "%s", module);
 }
-
-#define CELL_MAX 4096 /* longer than any name */
 
 /* The value comes from a key, such as a name of a process, which may contain any character. */
 void row_cell(const json_t *value, char *buffer, size_t size)

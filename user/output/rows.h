@@ -14,6 +14,8 @@ const char *row_grouped(json_int_t number, char *buffer, size_t size);
 /* 1234567.25 as "1,234,567.250"; returns buffer. */
 const char *row_grouped_real(double number, char *buffer, size_t size);
 
+#define ROW_NAME_MAX 4400 /* bytes of the longest path of a cgroup, and of numbers */
+
 /* The keys of a row of counts as text: "socket 0, core 1"; "" if it has none. Returns buffer. */
 const char *row_name(const json_t *record, char *buffer, size_t size);
 

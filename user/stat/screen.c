@@ -11,7 +11,7 @@
 /* A row of counts begins with its keys. */
 static void add_row_name(struct text *text, const json_t *record)
 {
-	char name[256];
+	char name[ROW_NAME_MAX];
 
 	if (*row_name(record, name, sizeof(name)))
 		text_add(text, "%-20s", name);

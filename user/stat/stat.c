@@ -237,7 +237,7 @@ static void say_outcome(const struct activity *activity, const json_t *record)
 	const char *expected = json_string_value(json_object_get(record, "expectation"));
 	const char *why = json_string_value(json_object_get(record, "why"));
 	const char *unit = json_string_value(json_object_get(record, "unit"));
-	char row[256];
+	char row[ROW_NAME_MAX];
 
 	if (activity->options->quiet || session_all_people(activity->session))
 		return;

@@ -6,14 +6,17 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "output/activities.h"
 #include "output/calls.h"
 #include "output/member.h"
+#include "output/rows.h"
 
 struct sampled_code {
 	char *function;
 	struct calls calls;
-	json_t *events;	     /* {event: {"branches", "period": of all entries, "functions": {symbol: {place:
-				entry}}}} */
+	struct activities activities;
+	json_t *events; /* {event and activity: {"name", "activity", "branches", "period": of all entries,
+			   "functions": {symbol: {place: entry}}}} */
 	json_t *annotations; /* of what was taken in so far; NULL: to be made */
 };
 
@@ -22,6 +25,7 @@ struct sampled_code *code_new(const char *function)
 	struct sampled_code *code = xcalloc(1, sizeof(*code));
 
 	*code = (struct sampled_code){.function = xstrdup(function), .events = json_object()};
+	activities_begin(&code->activities);
 	return code;
 }
 
@@ -30,6 +34,7 @@ void code_release(struct sampled_code *code)
 	if (!code)
 		return;
 	calls_release(&code->calls);
+	activities_release(&code->activities);
 	json_decref(code->events);
 	json_decref(code->annotations);
 	free(code->function);
@@ -92,14 +97,21 @@ static void take_part(void *context, const json_t *record)
 {
 	struct sampled_code *code = context;
 	json_t *entries = json_object_get(record, "entries"), *event, *entry;
-	char *name;
+	char *title, *name, *key;
+	const char *activity;
 	size_t i;
 
 	if (!json_array_size(entries))
 		return;
-	name = xasprintf("%s%s", string(record, "event"),
-			 strcmp(calls_kind(record), "range") ? "" : ", kind range");
-	event = object_at(code->events, name);
+	title = row_title(record, string(record, "event"));
+	name = xasprintf("%s%s", title, strcmp(calls_kind(record), "range") ? "" : ", kind range");
+	free(title);
+	activity = activity_for(&code->activities, name, record);
+	key = xasprintf("%s\n%s", name, activity);
+	event = object_at(code->events, key);
+	json_object_set_new(event, "name", json_string(name));
+	json_object_set_new(event, "activity", json_string(activity));
+	free(key);
 	free(name);
 	if (!strcmp(string(record, "type"), "branch"))
 		json_object_set_new(event, "branches", json_true());
@@ -144,9 +156,12 @@ static json_t *record_of(const char *name, const json_t *event, const json_t *pl
 static json_t *annotate_all(const struct sampled_code *code, struct annotator *annotator)
 {
 	json_t *annotations = json_array(), *event, *places;
-	const char *name, *function;
+	const char *key, *function;
 
-	json_object_foreach(code->events, name, event)
+	json_object_foreach(code->events, key, event) {
+		char *name =
+			activity_title(&code->activities, string(event, "name"), string(event, "activity"));
+
 		json_object_foreach(json_object_get(event, "functions"), function, places) {
 			json_t *record = record_of(name, event, places);
 			json_t *list = annotate(annotator, function, record), *annotation;
@@ -158,6 +173,8 @@ static json_t *annotate_all(const struct sampled_code *code, struct annotator *a
 			json_decref(list);
 			json_decref(record);
 		}
+		free(name);
+	}
 	return annotations;
 }
 

@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/visible.h"
+#include "output/activities.h"
 #include "output/member.h"
 #include "output/rows.h"
 #include "top/code.h"
@@ -66,6 +67,7 @@ const char *view_order(enum top_view view, size_t i)
 /* The account of an event: what was expected, and where it is. */
 struct health_account {
 	char *name;
+	const char *activity;
 	double expected, aggregated, lost, throttled, enabled, running;
 };
 
@@ -80,6 +82,7 @@ struct view_tables {
 	struct sampled_code *code; /* of the function; NULL: there is none */
 	struct figures *figures;
 	struct heading_of_stream heading;
+	struct activities activities;
 	struct health_account *accounts;
 	size_t nr_accounts, records;
 };
@@ -131,6 +134,7 @@ struct view_tables *view_new(const struct view_wanted *wanted)
 		begin_shares(tables);
 	tables->figures = figures_new(wanted->filter);
 	heading_begin(&tables->heading, NULL);
+	activities_begin(&tables->activities);
 	return tables;
 }
 
@@ -144,19 +148,29 @@ void view_release(struct view_tables *tables)
 	code_release(tables->code);
 	figures_release(tables->figures);
 	heading_release(&tables->heading);
+	activities_release(&tables->activities);
 	free(tables->accounts);
 	free(tables->function);
 	free(tables);
 }
 
-static struct health_account *account_named(struct view_tables *tables, const char *name)
+static struct health_account *account_of(struct view_tables *tables, const json_t *record)
 {
-	for (size_t i = 0; i < tables->nr_accounts; i++)
-		if (!strcmp(tables->accounts[i].name, name))
-			return &tables->accounts[i];
-	tables->accounts = xrealloc(tables->accounts, (tables->nr_accounts + 1) * sizeof(*tables->accounts));
-	tables->accounts[tables->nr_accounts] = (struct health_account){.name = xstrdup(name)};
-	return &tables->accounts[tables->nr_accounts++];
+	char *name = row_title(record, string(record, "event"));
+	const char *activity = activity_for(&tables->activities, name, record);
+	struct health_account *account = NULL;
+
+	for (size_t i = 0; i < tables->nr_accounts && !account; i++)
+		if (!strcmp(tables->accounts[i].name, name) &&
+		    !strcmp(tables->accounts[i].activity, activity))
+			account = &tables->accounts[i];
+	if (account) {
+		free(name);
+		return account;
+	}
+	account = xappend(tables->accounts, tables->nr_accounts);
+	*account = (struct health_account){.name = name, .activity = activity};
+	return account;
 }
 
 static void take_health(struct view_tables *tables, const json_t *record)
@@ -169,7 +183,7 @@ static void take_health(struct view_tables *tables, const json_t *record)
 	if (!*string(record, "event") || integer(record, "part") > 1 ||
 	    !json_object_get(record, "enabled_ns"))
 		return;
-	account = account_named(tables, string(record, "event"));
+	account = account_of(tables, record);
 	account->expected += real_member(samples, "expected", 0);
 	account->aggregated += real_member(samples, "aggregated", 0);
 	account->throttled += real_member(samples, "throttled", 0);
@@ -315,6 +329,7 @@ static void add_accounts(const struct view_tables *tables, struct screen_lines *
 	sheet_column(&sheet, "event", false);
 	for (size_t i = 0; i < tables->nr_accounts; i++) {
 		const struct health_account *account = &tables->accounts[i];
+		char *title = activity_title(&tables->activities, account->name, account->activity);
 
 		number_of_samples(&sheet, account->expected);
 		number_of_samples(&sheet, account->aggregated);
@@ -322,7 +337,8 @@ static void add_accounts(const struct view_tables *tables, struct screen_lines *
 		number_of_samples(&sheet, account->throttled);
 		sheet_add(&sheet, account->enabled ? "%.1f%% of the time" : "-",
 			  100 * account->running / fmax(account->enabled, 1));
-		visible(shown, sizeof(shown), account->name);
+		visible(shown, sizeof(shown), title);
+		free(title);
 		sheet_add(&sheet, "%s", shown);
 		sheet_tag(&sheet, "");
 	}

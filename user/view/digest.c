@@ -9,6 +9,7 @@
 #include "base/interned.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "output/activities.h"
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/rows.h"
@@ -52,6 +53,7 @@ static void halve_line(struct digest_line *line)
 /* A number over time: of one that is averaged, each value times its duration. */
 struct digest_figure {
 	char *section, *name, *unit;
+	const char *activity;
 	bool averaged;
 	double value, low, high, weight;
 	int depth;
@@ -74,6 +76,7 @@ struct digest_node {
 
 struct digest_event {
 	char *name, *unit;
+	const char *activity;
 	bool stacks;
 	struct interned keys;
 	struct digest_node *nodes;
@@ -94,6 +97,7 @@ struct digest_file {
 #define LATENCIES 24
 struct digest_source {
 	char *event, *name;
+	const char *activity;
 	double period, latency, longest;
 	json_int_t samples;
 	struct digest_line of[LATENCIES];
@@ -105,6 +109,7 @@ struct digest {
 	json_int_t gaps, records;
 	bool whole;
 	struct digest_time time;
+	struct activities activities;
 	struct calls calls;
 	struct call *path; /* functions of the entry that is being taken in */
 	size_t path_room;
@@ -136,6 +141,7 @@ struct digest *digest_new(void)
 	digest->known_figures = json_object();
 	digest->lines = json_object();
 	digest->branches = json_object();
+	activities_begin(&digest->activities);
 	numbered_texts_init(&digest->texts);
 	numbered_texts_init(&digest->file_names);
 	return digest;
@@ -171,6 +177,7 @@ void digest_release(struct digest *digest)
 	free(digest->figures);
 	free(digest->events);
 	free(digest->sources);
+	activities_release(&digest->activities);
 	calls_release(&digest->calls);
 	free(digest->path);
 	numbered_texts_release(&digest->texts);
@@ -225,20 +232,22 @@ static size_t bucket_of(struct digest *digest, const json_t *record)
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-static struct digest_figure *digest_figure(struct digest *digest, const char *section, const char *name,
-					   const char *unit, bool averaged)
+static struct digest_figure *digest_figure(struct digest *digest, const char *section, const json_t *record,
+					   const char *name, const char *unit, bool averaged)
 {
-	char *key = xasprintf("%s\n%s", section, name);
+	const char *activity = activity_for(&digest->activities, name, record);
+	char *key = xasprintf("%s\n%s\n%s", section, name, activity);
 	json_t *known = json_object_get(digest->known_figures, key);
 
 	if (!known) {
 		known = json_integer(digest->nr_figures);
-		json_object_set_new(digest->known_figures, key, known);
+		json_object_set_new_nocheck(digest->known_figures, key, known);
 		digest->figures = xroom(digest->figures, digest->nr_figures, &digest->figures_room,
 					sizeof(*digest->figures));
 		digest->figures[digest->nr_figures++] = (struct digest_figure){
 			.section = xstrdup(section),
 			.name = xstrdup(name),
+			.activity = activity,
 			.unit = xstrdup(unit),
 			.averaged = averaged,
 		};
@@ -279,8 +288,8 @@ static void digest_count(struct digest *digest, const json_t *record)
 {
 	char *name = row_title(record, string(record, "event"));
 
-	digest_bounded(digest, digest_figure(digest, "counts", name, string(record, "unit"), false), record,
-		       record, "scaled");
+	digest_bounded(digest, digest_figure(digest, "counts", record, name, string(record, "unit"), false),
+		       record, record, "scaled");
 	free(name);
 }
 
@@ -288,8 +297,8 @@ static void digest_metric(struct digest *digest, const json_t *record)
 {
 	char *name = row_title(record, string(record, "metric"));
 
-	digest_bounded(digest, digest_figure(digest, "metrics", name, string(record, "unit"), true), record,
-		       record, "value");
+	digest_bounded(digest, digest_figure(digest, "metrics", record, name, string(record, "unit"), true),
+		       record, record, "value");
 	free(name);
 }
 
@@ -302,8 +311,8 @@ static void digest_summary(struct digest *digest, const json_t *record)
 					 integer(record, "counted"));
 
 	if (integer(record, "counted") && !isnan(mean))
-		add_figure(digest, digest_figure(digest, "means", name, string(record, "unit"), true), record,
-			   mean, mean - error, mean + error);
+		add_figure(digest, digest_figure(digest, "means", record, name, string(record, "unit"), true),
+			   record, mean, mean - error, mean + error);
 	free(name);
 }
 
@@ -313,10 +322,10 @@ static void digest_offcore(struct digest *digest, const json_t *record)
 	size_t i;
 
 	json_array_foreach(json_object_get(record, "cells"), i, cell) {
-		char *name = xasprintf("%.100s\n%.100s", string(cell, "request"), string(cell, "response"));
+		char *name = xasprintf("%s\n%s", string(cell, "request"), string(cell, "response"));
 
-		digest_bounded(digest, digest_figure(digest, "offcore", name, "", false), record, cell,
-			       "scaled");
+		digest_bounded(digest, digest_figure(digest, "offcore", record, name, "", false), record,
+			       cell, "scaled");
 		free(name);
 	}
 }
@@ -345,7 +354,7 @@ static void digest_analysis(struct digest *digest, const json_t *record)
 	}
 	json_array_foreach(shares, i, share) {
 		struct digest_figure *figure =
-			digest_figure(digest, "analysis", string(share, "name"), "", true);
+			digest_figure(digest, "analysis", record, string(share, "name"), "", true);
 		double value = real_member(share, "share", NAN);
 
 		if (!figure->about) {
@@ -364,21 +373,26 @@ static struct digest_event *digest_event(struct digest *digest, const json_t *re
 {
 	const char *type = string(record, "type"), *event = string(record, "event");
 	bool clock = !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
-	char *name = xasprintf("%.150s%s%.20s%s%s", event, strcmp(type, "profile") ? " (" : "",
+	char *title = row_title(record, event);
+	char *name = xasprintf("%s%s%s%s%s", title, strcmp(type, "profile") ? " (" : "",
 			       strcmp(type, "profile") ? type : "", strcmp(type, "profile") ? ")" : "",
 			       strcmp(calls_kind(record), "range") ? "" : ", kind range");
+	const char *activity = activity_for(&digest->activities, name, record);
 	struct digest_event *found = NULL;
 
+	free(title);
 	for (size_t i = 0; i < digest->nr_events && !found; i++)
-		if (!strcmp(digest->events[i].name, name))
+		if (!strcmp(digest->events[i].name, name) && !strcmp(digest->events[i].activity, activity))
 			found = &digest->events[i];
 	if (found) {
 		free(name);
 		return found;
 	}
 	found = xappend(digest->events, digest->nr_events);
-	*found = (struct digest_event){
-		.name = name, .unit = xstrdup(clock ? "ns" : event), .lost = json_object()};
+	*found = (struct digest_event){.name = name,
+				       .activity = activity,
+				       .unit = xstrdup(clock ? "ns" : event),
+				       .lost = json_object()};
 	interned_init(&found->keys, sizeof(struct digest_node_key));
 	return found;
 }
@@ -676,15 +690,22 @@ static void digest_samples(struct digest *digest, const json_t *record)
 
 /* --- loads ------------------------------------------------------------------------------------ */
 
-static struct digest_source *digest_source(struct digest *digest, const char *event, const char *name)
+static struct digest_source *digest_source(struct digest *digest, const json_t *record, const char *name)
 {
-	struct digest_source *source;
+	char *event = row_title(record, string(record, "event"));
+	const char *activity = activity_for(&digest->activities, event, record);
+	struct digest_source *source = NULL;
 
-	for (size_t i = 0; i < digest->nr_sources; i++)
-		if (!strcmp(digest->sources[i].event, event) && !strcmp(digest->sources[i].name, name))
-			return &digest->sources[i];
+	for (size_t i = 0; i < digest->nr_sources && !source; i++)
+		if (!strcmp(digest->sources[i].event, event) && !strcmp(digest->sources[i].name, name) &&
+		    !strcmp(digest->sources[i].activity, activity))
+			source = &digest->sources[i];
+	if (source) {
+		free(event);
+		return source;
+	}
 	source = xappend(digest->sources, digest->nr_sources);
-	*source = (struct digest_source){.event = xstrdup(event), .name = xstrdup(name)};
+	*source = (struct digest_source){.event = event, .name = xstrdup(name), .activity = activity};
 	return source;
 }
 
@@ -695,8 +716,7 @@ static void digest_loads(struct digest *digest, const json_t *record)
 	const char *bound;
 
 	json_array_foreach(json_object_get(record, "sources"), i, found) {
-		struct digest_source *source =
-			digest_source(digest, string(record, "event"), string(found, "source"));
+		struct digest_source *source = digest_source(digest, record, string(found, "source"));
 
 		source->samples = count_sum(source->samples, integer(found, "samples"));
 		source->period += integer(found, "period");
@@ -783,12 +803,9 @@ static void digest_branches(struct digest *digest, const json_t *record)
 			forget_small(digest->branches, "count");
 			sums = json_pack("{so so}", "from", value_text(from, NAME_MOST), "to",
 					 value_text(to, NAME_MOST));
-			if (json_object_set_new(digest->branches, key, sums))
-				sums = NULL; /* a name that is cut within a character is no key */
+			json_object_set_new_nocheck(digest->branches, key, sums);
 		}
 		free(key);
-		if (!sums)
-			continue;
 		sum_member(sums, entry, "count");
 		sum_member(sums, entry, "period");
 		sum_member(sums, entry, "mispredicted");
@@ -909,14 +926,30 @@ static json_t *parts_value(const struct digest_line *line)
 	return value;
 }
 
-static json_t *figure_value(const struct digest_figure *figure, bool lines)
+/* The name of what was measured, shortened in its middle: what tells names apart is often their end. */
+static json_t *title_value(const struct digest *digest, const char *what, const char *activity)
+{
+	char *title = activity_title(&digest->activities, what, activity), *shown = title;
+	size_t length = strlen(title);
+	json_t *value;
+
+	if (length > NAME_MOST)
+		shown = xasprintf("%.*s…%s", NAME_MOST / 2, title, title + length - NAME_MOST / 2);
+	value = value_text(shown, strlen(shown));
+	if (shown != title)
+		free(shown);
+	free(title);
+	return value;
+}
+
+static json_t *figure_value(const struct digest *digest, const struct digest_figure *figure, bool lines)
 {
 	double by = figure->averaged && figure->weight ? figure->weight : 1;
-	json_t *value =
-		json_pack("{so so so so so so sb si}", "section", value_text(figure->section, 40), "name",
-			  value_text(figure->name, NAME_MOST), "unit", value_text(figure->unit, 80), "value",
-			  rounded(figure->value / by), "low", rounded(figure->low / by), "high",
-			  rounded(figure->high / by), "averaged", figure->averaged, "depth", figure->depth);
+	json_t *value = json_pack("{so so so so so so sb si}", "section", value_text(figure->section, 40),
+				  "name", title_value(digest, figure->name, figure->activity), "unit",
+				  value_text(figure->unit, 80), "value", rounded(figure->value / by), "low",
+				  rounded(figure->low / by), "high", rounded(figure->high / by), "averaged",
+				  figure->averaged, "depth", figure->depth);
 
 	if (figure->about)
 		json_object_set_new(value, "about", value_text(figure->about, NAME_MOST));
@@ -934,11 +967,11 @@ static json_t *figures_value(const struct digest *digest)
 	json_t *values = json_array();
 
 	for (size_t i = 0; i < digest->nr_figures && i < 4 * FIGURES_MOST; i++)
-		json_array_append_new(values, figure_value(&digest->figures[i], i < FIGURES_MOST));
+		json_array_append_new(values, figure_value(digest, &digest->figures[i], i < FIGURES_MOST));
 	return values;
 }
 
-static json_t *source_value(const struct digest_source *source)
+static json_t *source_value(const struct digest *digest, const struct digest_source *source)
 {
 	json_t *cells = json_array();
 	double measured = 0;
@@ -951,7 +984,8 @@ static json_t *source_value(const struct digest_source *source)
 			json_array_append_new(
 				cells, json_pack("[i i o]", (int)l, (int)i, rounded(source->of[l].v[i])));
 		}
-	return json_pack("{so so sI so so so so}", "event", value_text(source->event, NAME_MOST), "name",
+	return json_pack("{so so sI so so so so}", "event",
+			 title_value(digest, source->event, source->activity), "name",
 			 value_text(source->name, NAME_MOST), "samples", source->samples, "period",
 			 rounded(source->period), "mean", rounded(measured ? source->latency / measured : 0),
 			 "max", rounded(source->longest), "cells", cells);
@@ -962,7 +996,7 @@ static json_t *sources_value(const struct digest *digest)
 	json_t *values = json_array();
 
 	for (size_t i = 0; i < digest->nr_sources && i < 64; i++)
-		json_array_append_new(values, source_value(&digest->sources[i]));
+		json_array_append_new(values, source_value(digest, &digest->sources[i]));
 	return values;
 }
 
@@ -1076,12 +1110,13 @@ static json_t *sampled_value(const struct digest *digest, struct digest_event *e
 	}
 	free(places);
 	return json_pack("{so so sb so sb so so so so sO so so so so so so}", "name",
-			 value_text(event->name, 200), "unit", value_text(event->unit, 200), "stacks",
-			 event->stacks, "throttled", rounded(event->throttled), "at_least", event->at_least,
-			 "expected", rounded(event->expected), "aggregated", rounded(event->aggregated),
-			 "enabled", rounded(event->enabled), "running", rounded(event->running), "lost",
-			 event->lost, "least", rounded(event->least), "total", rounded(event->nodes[0].all),
-			 "parents", parents, "names", names, "sizes", sizes, "lines", lines);
+			 title_value(digest, event->name, event->activity), "unit",
+			 value_text(event->unit, 200), "stacks", event->stacks, "throttled",
+			 rounded(event->throttled), "at_least", event->at_least, "expected",
+			 rounded(event->expected), "aggregated", rounded(event->aggregated), "enabled",
+			 rounded(event->enabled), "running", rounded(event->running), "lost", event->lost,
+			 "least", rounded(event->least), "total", rounded(event->nodes[0].all), "parents",
+			 parents, "names", names, "sizes", sizes, "lines", lines);
 }
 
 static json_t *events_value(const struct digest *digest, size_t bytes)
@@ -1140,10 +1175,15 @@ static json_t *target_value(const json_t *start)
 	json_array_foreach(json_object_get(target, "process.command_args"), i, word)
 		if (i < 20 && json_is_string(word))
 			json_array_append_new(words, value_text(json_string_value(word), NAME_MOST));
-	json_object_foreach((json_t *)target, key, word)
-		if (json_is_string(word) && !json_array_size(words))
-			json_array_append_new(words, json_sprintf("%s %.300s", key, json_string_value(word))
-							     ?: json_string(key));
+	json_object_foreach((json_t *)target, key, word) {
+		char *named;
+
+		if (!json_is_string(word) || json_array_size(words))
+			continue;
+		named = xasprintf("%s %s", key, json_string_value(word));
+		json_array_append_new(words, value_text(named, NAME_MOST));
+		free(named);
+	}
 	return words;
 }
 

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/visible.h"
+#include "output/activities.h"
 #include "output/member.h"
 #include "output/rows.h"
 #include "view/weights.h"
@@ -30,6 +31,7 @@ struct figure_of {
 
 struct figure {
 	char *section, *name, *unit;
+	const char *activity;
 	enum joined joined;
 	double factor; /* of the number that is shown: 100 for a share */
 	struct figure_of of[2];
@@ -39,7 +41,8 @@ struct figures {
 	const struct row_filter *filter;
 	struct figure *list;
 	size_t nr, room;
-	json_t *known; /* {section, name: index} */
+	struct activities activities;
+	json_t *known; /* {section, name, activity: index} */
 	json_t *whys;  /* {text: true} */
 	int stream;
 };
@@ -49,6 +52,7 @@ struct figures *figures_new(const struct row_filter *filter)
 	struct figures *figures = xcalloc(1, sizeof(*figures));
 
 	figures->filter = filter;
+	activities_begin(&figures->activities);
 	figures->known = json_object();
 	figures->whys = json_object();
 	return figures;
@@ -62,6 +66,7 @@ void figures_release(struct figures *figures)
 		free(figures->list[i].unit);
 	}
 	free(figures->list);
+	activities_release(&figures->activities);
 	json_decref(figures->known);
 	json_decref(figures->whys);
 	free(figures);
@@ -70,6 +75,7 @@ void figures_release(struct figures *figures)
 void figures_second(struct figures *figures)
 {
 	figures->stream = 1;
+	activities_second(&figures->activities);
 }
 
 size_t figures_number(const struct figures *figures)
@@ -77,19 +83,21 @@ size_t figures_number(const struct figures *figures)
 	return figures->nr;
 }
 
-static struct figure *figure_at(struct figures *figures, const char *section, const char *name,
-				const char *unit, enum joined joined, double factor)
+static struct figure *figure_at(struct figures *figures, const char *section, const json_t *record,
+				const char *name, const char *unit, enum joined joined, double factor)
 {
-	char *key = xasprintf("%s\n%s", section, name);
+	const char *activity = activity_for(&figures->activities, name, record);
+	char *key = xasprintf("%s\n%s\n%s", section, name, activity);
 	json_t *known = json_object_get(figures->known, key);
 
 	if (!known) {
 		known = json_integer(figures->nr);
-		json_object_set_new(figures->known, key, known);
+		json_object_set_new_nocheck(figures->known, key, known);
 		figures->list = xroom(figures->list, figures->nr, &figures->room, sizeof(*figures->list));
 		figures->list[figures->nr++] = (struct figure){
 			.section = xstrdup(section),
 			.name = xstrdup(name),
+			.activity = activity,
 			.unit = xstrdup(unit),
 			.joined = joined,
 			.factor = factor,
@@ -139,8 +147,9 @@ static void take_count(struct figures *figures, const json_t *record)
 {
 	char *name = row_title(record, string(record, "event"));
 
-	add_scaled(figures, figure_at(figures, FIGURES_COUNTS, name, string(record, "unit"), ADDED, 1),
-		   record, record);
+	add_scaled(figures,
+		   figure_at(figures, FIGURES_COUNTS, record, name, string(record, "unit"), ADDED, 1), record,
+		   record);
 	free(name);
 }
 
@@ -149,7 +158,7 @@ static void take_metric(struct figures *figures, const json_t *record)
 	const json_t *bound = json_object_get(record, "bound");
 	char *name = row_title(record, string(record, "metric"));
 	struct figure *figure =
-		figure_at(figures, FIGURES_METRICS, name, string(record, "unit"), AVERAGED, 1);
+		figure_at(figures, FIGURES_METRICS, record, name, string(record, "unit"), AVERAGED, 1);
 	double value = real_member(record, "value", NAN);
 
 	free(name);
@@ -166,7 +175,8 @@ static void take_summary(struct figures *figures, const json_t *record)
 {
 	bool metric = json_object_get(record, "metric");
 	char *name = row_title(record, string(record, metric ? "metric" : "event"));
-	struct figure *figure = figure_at(figures, FIGURES_MEANS, name, string(record, "unit"), AVERAGED, 1);
+	struct figure *figure =
+		figure_at(figures, FIGURES_MEANS, record, name, string(record, "unit"), AVERAGED, 1);
 	double mean = real_member(record, "mean", NAN), error;
 	json_int_t counted = integer(record, "counted");
 
@@ -188,7 +198,8 @@ static void take_cells(struct figures *figures, const json_t *record)
 		char *keys = row_title(record, ""), *name;
 
 		name = xasprintf("%s" ARROW "%s%s", string(cell, "request"), string(cell, "response"), keys);
-		add_scaled(figures, figure_at(figures, FIGURES_OFFCORE, name, "", ADDED, 1), record, cell);
+		add_scaled(figures, figure_at(figures, FIGURES_OFFCORE, record, name, "", ADDED, 1), record,
+			   cell);
 		free(keys);
 		free(name);
 	}
@@ -217,7 +228,8 @@ static void take_analysis(struct figures *figures, const json_t *record)
 		char *keys = row_title(record, "");
 		char *name =
 			xasprintf("%*s%s%s", 2 * depth_of(shares, share, 0), "", string(share, "name"), keys);
-		struct figure *figure = figure_at(figures, FIGURES_ANALYSIS, name, "%", AVERAGED, 100);
+		struct figure *figure =
+			figure_at(figures, FIGURES_ANALYSIS, record, name, "%", AVERAGED, 100);
 
 		free(keys);
 		free(name);
@@ -241,6 +253,8 @@ void figures_take(struct figures *figures, const json_t *record)
 		      {"analysis", take_analysis}};
 	struct cell_source cells = {.record = record, .entry = record};
 
+	if (!strcmp(string(record, "type"), "start"))
+		activities_start(&figures->activities, record);
 	for (size_t i = 0; i < ARRAY_SIZE(takers); i++)
 		if (!strcmp(takers[i].type, string(record, "type")) &&
 		    (!figures->filter || row_filter_takes(figures->filter, &cells)))
@@ -275,16 +289,20 @@ static void number_cell(struct sheet *sheet, const struct figure *figure, double
 	sheet_add(sheet, "%s", text);
 }
 
-static void name_cells(struct sheet *sheet, const struct figure *figure)
+static void name_cells(const struct figures *figures, struct sheet *sheet, const struct figure *figure)
 {
-	char name[600];
+	char *title = activity_title(&figures->activities, figure->name, figure->activity);
+	size_t room = VISIBLE_MAX * strlen(title) + 1;
+	char *name = xmalloc(room);
 
 	sheet_add(sheet, "%s", figure->unit);
-	visible(name, sizeof(name), figure->name);
+	visible(name, room, title);
 	sheet_add(sheet, "%s", name);
+	free(name);
+	free(title);
 }
 
-static void figure_row(struct sheet *sheet, const struct figure *figure)
+static void figure_row(const struct figures *figures, struct sheet *sheet, const struct figure *figure)
 {
 	const struct figure_of *of = &figure->of[0];
 
@@ -297,13 +315,13 @@ static void figure_row(struct sheet *sheet, const struct figure *figure)
 		sheet_add(sheet, "%s", "");
 		sheet_add(sheet, "%s", "");
 	}
-	name_cells(sheet, figure);
+	name_cells(figures, sheet, figure);
 	sheet_add(sheet, "%s", of->intervals ? "" : of->why ?: "");
 }
 
 /* "+5.3%", or "+5.3" points of a share. The difference is within the bounds if both values may be the same.
  */
-static void difference_row(struct sheet *sheet, const struct figure *figure)
+static void difference_row(const struct figures *figures, struct sheet *sheet, const struct figure *figure)
 {
 	const struct figure_of *of = figure->of;
 	bool points = figure->factor == 100;
@@ -324,7 +342,7 @@ static void difference_row(struct sheet *sheet, const struct figure *figure)
 		sheet_add(sheet, isinf(most) ? "?" : "%+.1f", most / unit);
 		sheet_add(sheet, "%s", least <= 0 && most >= 0 ? "~" : "");
 	}
-	name_cells(sheet, figure);
+	name_cells(figures, sheet, figure);
 }
 
 /* The last intervals. */
@@ -338,7 +356,7 @@ static void bars_cell(struct sheet *sheet, const struct figure_of *of)
 	sheet_bars(sheet, values, nr);
 }
 
-static void history_row(struct sheet *sheet, const struct figure *figure)
+static void history_row(const struct figures *figures, struct sheet *sheet, const struct figure *figure)
 {
 	const struct figure_of *of = &figure->of[0];
 	double last = of->intervals ? of->last[(of->intervals - 1) % HISTORY] : NAN;
@@ -352,7 +370,7 @@ static void history_row(struct sheet *sheet, const struct figure *figure)
 		else
 			sheet_add(sheet, "%s", "");
 	bars_cell(sheet, of);
-	name_cells(sheet, figure);
+	name_cells(figures, sheet, figure);
 	sheet_add(sheet, "%s", of->intervals ? "" : of->why ?: "");
 	sheet_tag(sheet, "");
 }
@@ -377,7 +395,7 @@ void figures_history(const struct figures *figures, const char *section, struct 
 			continue;
 		if (!sheet->nr_columns)
 			add_history_columns(sheet, figure->joined == ADDED ? "sum" : "mean");
-		history_row(sheet, figure);
+		history_row(figures, sheet, figure);
 	}
 }
 
@@ -394,17 +412,16 @@ static size_t place_in(json_t *list, const char *text, size_t length)
 	return i;
 }
 
-static void matrix_cell(const struct figures *figures, struct sheet *sheet, const char *request,
-			const char *response)
+/* cells: {title: index}. */
+static void matrix_cell(const struct figures *figures, struct sheet *sheet, const json_t *cells,
+			const char *request, const char *response)
 {
-	char *name = xasprintf("%s" ARROW "%s", request, response), number[40];
-	char *key = xasprintf(FIGURES_OFFCORE "\n%s", name);
-	const json_t *known = json_object_get(figures->known, key);
+	char *title = xasprintf("%s" ARROW "%s", request, response), number[40];
+	const json_t *known = json_object_get(cells, title);
 	const struct figure *figure = known ? &figures->list[json_integer_value(known)] : NULL;
 	const struct figure_of *of = figure ? &figure->of[0] : NULL;
 
-	free(name);
-	free(key);
+	free(title);
 	if (!of || !of->intervals)
 		sheet_add(sheet, "%s", of ? "-" : "");
 	else
@@ -416,15 +433,20 @@ static void matrix_cell(const struct figures *figures, struct sheet *sheet, cons
 void figures_matrix(const struct figures *figures, struct sheet *sheet)
 {
 	json_t *requests = json_array(), *responses = json_array(), *request, *response;
+	json_t *cells = json_object();
 	size_t i, j;
 
 	for (i = 0; i < figures->nr; i++) {
-		const char *name = figures->list[i].name, *arrow = strstr(name, ARROW);
+		const struct figure *figure = &figures->list[i];
+		char *title = activity_title(&figures->activities, figure->name, figure->activity);
+		const char *arrow = strstr(title, ARROW);
 
-		if (strcmp(figures->list[i].section, FIGURES_OFFCORE) || !arrow)
-			continue;
-		place_in(requests, name, arrow - name);
-		place_in(responses, arrow + strlen(ARROW), strlen(arrow + strlen(ARROW)));
+		if (!strcmp(figure->section, FIGURES_OFFCORE) && arrow) {
+			place_in(requests, title, arrow - title);
+			place_in(responses, arrow + strlen(ARROW), strlen(arrow + strlen(ARROW)));
+			json_object_set_new_nocheck(cells, title, json_integer(i));
+		}
+		free(title);
 	}
 	sheet_column(sheet, "request", false);
 	json_array_foreach(responses, i, response)
@@ -436,12 +458,13 @@ void figures_matrix(const struct figures *figures, struct sheet *sheet)
 		sheet_add(sheet, "%s", shown);
 		json_array_foreach(responses, j, response)
 			if (j + 1 < SHEET_COLUMNS)
-				matrix_cell(figures, sheet, json_string_value(request),
+				matrix_cell(figures, sheet, cells, json_string_value(request),
 					    json_string_value(response));
 		sheet_tag(sheet, "");
 	}
 	json_decref(requests);
 	json_decref(responses);
+	json_decref(cells);
 }
 
 static void add_figure_columns(struct sheet *sheet, bool diff)
@@ -472,9 +495,9 @@ static void print_section(const struct figures *figures, size_t first, bool diff
 			continue;
 		intervals = figure->of[0].intervals > intervals ? figure->of[0].intervals : intervals;
 		if (diff)
-			difference_row(&sheet, figure);
+			difference_row(figures, &sheet, figure);
 		else
-			figure_row(&sheet, figure);
+			figure_row(figures, &sheet, figure);
 	}
 	text_add(text, "%s", section);
 	if (intervals > 1)

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/visible.h"
+#include "output/activities.h"
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/rows.h"
@@ -18,7 +19,8 @@
 #include "view/tree.h"
 #include "view/weights.h"
 
-#define KEYS_MOST 12
+#define KEYS_MOST	12
+#define HEADING_COLUMNS 200 /* of an event's name above its table */
 
 #define LATENCY_POWERS 20 /* powers of two of cycles; the last one has all that are longer */
 
@@ -48,6 +50,7 @@ struct share_file {
 /* The samples of an event. */
 struct share_table {
 	char *name;
+	const char *activity;
 	char *keys[KEYS_MOST];
 	size_t nr_keys;
 	struct interned numbers; /* of the rows */
@@ -73,6 +76,7 @@ struct share_tables {
 	struct numbered_texts texts;
 	json_t *keys;	   /* names of all keys that entries have */
 	json_t *functions; /* names of all functions, if one is wanted */
+	struct activities activities;
 	struct share_table *tables;
 	size_t nr, entries;
 	int stream;
@@ -89,6 +93,7 @@ struct share_tables *shares_new(const struct shares_wanted *wanted)
 	shares->wanted = *wanted;
 	shares->keys = json_object();
 	shares->functions = json_object();
+	activities_begin(&shares->activities);
 	numbered_texts_init(&shares->texts);
 	return shares;
 }
@@ -118,12 +123,14 @@ void shares_release(struct share_tables *shares)
 	numbered_texts_release(&shares->texts);
 	json_decref(shares->keys);
 	json_decref(shares->functions);
+	activities_release(&shares->activities);
 	free(shares);
 }
 
 void shares_second(struct share_tables *shares)
 {
 	shares->stream = 1;
+	activities_second(&shares->activities);
 	calls_release(&shares->calls); /* frames are numbered anew in each run */
 }
 
@@ -239,31 +246,36 @@ static void choose_keys(const struct share_tables *shares, struct share_table *t
 
 /* The name of the table for an entry of a record. Edges and ranges are different things, and can't be shares
  * of one whole. */
-static void name_table(char *name, size_t size, const json_t *record, const char *kind)
+static char *name_of_table(const json_t *record, const char *kind)
 {
 	const char *type = string(record, "type");
 	json_int_t nth = integer(record, "nth");
-	size_t used = snprintf(name, size, "%.150s", string(record, "event"));
+	struct text name = {0};
 
+	text_add(&name, "%s", string(record, "event"));
 	if (nth)
-		used += snprintf(name + used, size - used, " %lld", (long long)nth);
+		text_add(&name, " %lld", (long long)nth);
 	if (strcmp(type, "profile"))
-		used += snprintf(name + used, size - used, " (%.20s)", type);
+		text_add(&name, " (%s)", type);
 	if (*kind)
-		snprintf(name + used, size - used, ", kind %.20s", kind);
+		text_add(&name, ", kind %s", kind);
+	return name.bytes;
 }
 
 static struct share_table *table_of(struct share_tables *shares, const json_t *record, const char *kind)
 {
 	struct share_table *table;
-	char name[256];
+	char *name = name_of_table(record, kind);
+	const char *activity = activity_for(&shares->activities, name, record);
 
-	name_table(name, sizeof(name), record, kind);
 	for (size_t i = 0; i < shares->nr; i++)
-		if (!strcmp(shares->tables[i].name, name))
+		if (!strcmp(shares->tables[i].name, name) && !strcmp(shares->tables[i].activity, activity)) {
+			free(name);
 			return &shares->tables[i];
+		}
 	table = xappend(shares->tables, shares->nr);
-	*table = (struct share_table){.name = xstrdup(name),
+	*table = (struct share_table){.name = name,
+				      .activity = activity,
 				      .lost = json_object(),
 				      .branches = !strcmp(string(record, "type"), "branch")};
 	interned_init(&table->numbers, sizeof(struct row_key));
@@ -542,6 +554,7 @@ static void take_start(struct share_tables *shares, const json_t *record)
 {
 	const char *program = measured_program(record), *slash = program ? strrchr(program, '/') : NULL;
 
+	activities_start(&shares->activities, record);
 	shares->whole[shares->stream] = false;
 	snprintf(shares->program[shares->stream], sizeof(shares->program[0]), "%.15s",
 		 slash	   ? slash + 1
@@ -1034,9 +1047,11 @@ static void add_late(const struct printed_table *printed, struct text *text)
 static void add_heading(const struct printed_table *printed, struct text *text)
 {
 	const struct share_table *table = printed->table;
+	char *title = activity_title(&printed->shares->activities, table->name, table->activity);
 	char number[40], second[40];
 
-	text_add(text, "%s: %s %s", table->name, row_grouped(table->whole[0].samples, number, sizeof(number)),
+	text_add_shortened(text, title, HEADING_COLUMNS);
+	text_add(text, ": %s %s", row_grouped(table->whole[0].samples, number, sizeof(number)),
 		 table->branches ? "branches" : "samples");
 	if (table->duration_ns[0])
 		text_add(text, " in %.3f s", table->duration_ns[0] / 1e9);
@@ -1045,6 +1060,7 @@ static void add_heading(const struct printed_table *printed, struct text *text)
 	if (table->duration_ns[1])
 		text_add(text, " in %.3f s", table->duration_ns[1] / 1e9);
 	text_add(text, "\n");
+	free(title);
 }
 
 /* Says what can't be trusted, or is not all. */
