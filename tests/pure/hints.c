@@ -21,9 +21,13 @@ int main(void)
 	json_t *start;
 
 	while ((start = json_loadf(stdin, JSON_DISABLE_EOF_CHECK, NULL))) {
+		const json_t *record = json_object_get(start, "record");
+		struct sharing sharing = {0};
 		struct text text = {0};
 
-		hint_add(&text, string(start, "command"), start);
+		if (record)
+			sharing_take(&sharing, record);
+		hint_add(&text, string(start, "command"), start, &sharing);
 		printf("%s", text.bytes ? text.bytes : "\n");
 		free(text.bytes);
 		json_decref(start);

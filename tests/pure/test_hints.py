@@ -9,7 +9,7 @@ from compiled import compiled
 @pytest.fixture(scope="module", name="hint")
 def fixture_hint(tmp_path_factory):
     run = compiled(tmp_path_factory.mktemp("hints"), "hints", "output/hints.c", "output/text.c", "base/memory.c", "base/visible.c",
-                   "base/refusal.c", libraries=["-ljansson"])
+                   "base/refusal.c", "output/sharing.c", libraries=["-ljansson"])
     return lambda **start: run(json.dumps(start))
 
 
@@ -24,3 +24,18 @@ def test_what_measures_goes_to_the_emulated_machine_again_and_what_reads_does_no
     host = {"emulated": {"model": "westmere", "version": "1"}}
     assert hint(command="profile", by=["symbol"], host=host) == "# next: with --machine=westmere, nhmtap profile -g says who calls them\n"
     assert hint(command="profile", by=["stack"], host=host).startswith("# next: with -o FILE, nhmtap report FILE")
+
+
+def loads(**samples):
+    """What loads have found. The values are the kernel's of a Nehalem's codes 6 and 4 (ds.c, pebs_data_source)."""
+    values = {"modified": "0x600800842", "l3": "0x600100842"}
+    return {"type": "mem", "sources": [{"source": name, "data_src": values[name], "samples": n, "period": n} for name, n in samples.items()]}
+
+
+@pytest.mark.parametrize("record, asked", [
+    (loads(l3=80, modified=20), True), (loads(l3=999, modified=1), False), (loads(modified=2), False),
+    ({"type": "shared_line"}, False), (loads(l3=5), False)])
+def test_lines_that_cores_share_are_looked_for_where_loads_find_them_modified(hint, record, asked):
+    """A few are chance; and records of --shared say it."""
+    for command in ("mem", "show"):
+        assert ("mem --shared" in hint(command=command, record=record)) is asked

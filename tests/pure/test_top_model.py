@@ -15,7 +15,7 @@ from test_top import analysis, at, branches, count, loads, offcore
 
 SOURCES = [*(f"top/{name}.c" for name in ("model", "views", "lines", "tape", "code")),
            *(f"view/{name}.c" for name in ("shares", "figures", "heading", "sheet", "cells", "filter", "tree", "weights", "singles")),
-           *(f"output/{name}.c" for name in ("activities", "calls", "remarks", "rows", "share", "text", "texts")),
+           *(f"output/{name}.c" for name in ("activities", "calls", "remarks", "rows", "share", "sharing", "text", "texts")),
            *(f"base/{name}.c" for name in ("memory", "visible", "interned", "list", "nearest", "refusal")), "record/record.c"]
 PLAIN, TITLE, COLUMNS, REMARK, BAR, CHOSEN = range(6)
 ENTER, ESCAPE, ERASE = 10, 27, 127

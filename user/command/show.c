@@ -30,6 +30,7 @@ struct showing {
 	struct share_tables *shares;
 	struct figures *figures;
 	struct heading_of_stream headings[2];
+	struct sharing sharing; /* of the first stream */
 	int stream;
 	const char *annotate; /* the function; NULL: none was asked for */
 	struct activities activities;
@@ -73,6 +74,8 @@ static void take_record(void *of, const json_t *record)
 
 	heading_take(&showing->headings[showing->stream], record);
 	shares_take(showing->shares, record);
+	if (!showing->stream)
+		sharing_take(&showing->sharing, record);
 	figures_take(showing->figures, record);
 	if (showing->annotate)
 		keep_entries(showing, record);
@@ -125,7 +128,7 @@ static void add_hint(struct text *text, const struct showing *showing, const str
 
 	if (text->width && !options->quiet)
 		hint_add(text, own->diff ? "show --diff" : "show",
-			 of_stacks ? NULL : showing->headings[0].start);
+			 of_stacks ? NULL : showing->headings[0].start, &showing->sharing);
 }
 
 static int print(const struct showing *showing, const struct options *options, struct refusal *refusal)

@@ -14,7 +14,12 @@ struct hint {
 	const char *text;
 	bool by_shares; /* only CPUs with a tree of shares have it */
 	bool stored;	/* it reads what is stored, and measures nothing */
+	bool shared;	/* only where loads find lines modified by other cores */
 };
+
+#define OF_LINES                                                                                             \
+	"nhmtap mem --shared says which lines other cores had modified, who loads them, and whether they "   \
+	"share more than the line"
 
 /* The first one that fits is told. */
 static const struct hint hints[] = {
@@ -32,12 +37,14 @@ static const struct hint hints[] = {
 	 .stored = true,
 	 .text = "with -o FILE, nhmtap show --annotate FUNCTION FILE shows the code"},
 	{.command = "profile", .text = "nhmtap profile -g says who calls them"},
+	{.command = "mem", .shared = true, .text = OF_LINES},
 	{.command = "mem", .without = "line", .text = "nhmtap mem --by line says in which lines"},
 	{.command = "mem", .without = "type", .text = "nhmtap mem --by type says what data they load"},
 	{.command = "branch",
 	 .without = "line",
 	 .text = "nhmtap branch --by line --sort mispredicted says which lines are guessed wrong"},
 	{.command = "offcore", .text = "nhmtap mem --by line says which lines load from there"},
+	{.command = "show", .shared = true, .text = OF_LINES},
 	{.command = "show",
 	 .with = "stack",
 	 .stored = true,
@@ -81,18 +88,20 @@ static bool has_shares(const json_t *start)
 	return false;
 }
 
-static bool fits(const struct hint *hint, const char *command, const json_t *start)
+static bool fits(const struct hint *hint, const char *command, const json_t *start,
+		 const struct sharing *sharing)
 {
 	return !strcmp(hint->command, command) && (!hint->with || has(start, hint->with)) &&
-	       (!hint->without || !has(start, hint->without)) && (!hint->by_shares || has_shares(start));
+	       (!hint->without || !has(start, hint->without)) && (!hint->by_shares || has_shares(start)) &&
+	       (!hint->shared || sharing_untold(sharing));
 }
 
-void hint_add(struct text *text, const char *command, const json_t *start)
+void hint_add(struct text *text, const char *command, const json_t *start, const struct sharing *sharing)
 {
 	const json_t *emulated = emulated_host(start);
 
 	for (size_t i = 0; i < ARRAY_SIZE(hints); i++) {
-		if (!fits(&hints[i], command, start))
+		if (!fits(&hints[i], command, start, sharing))
 			continue;
 		text_add(text, "# next: ");
 		if (emulated && !hints[i].stored)

@@ -4,8 +4,9 @@
 
 #include <jansson.h>
 
+#include "output/sharing.h"
 #include "output/text.h"
 
-/* Adds the line for a command whose records began with `start` (NULL: they had no start). Nothing is added
- * where there is nothing better to ask. */
-void hint_add(struct text *text, const char *command, const json_t *start);
+/* Adds the line for a command whose records began with `start` (NULL: they had no start), and tell of this
+ * sharing. Nothing is added where there is nothing better to ask. */
+void hint_add(struct text *text, const char *command, const json_t *start, const struct sharing *sharing);

@@ -139,6 +139,7 @@ struct shown {
 	bool emulated;	  /* a record outside of runs has said that the machine is */
 	char since[32];	  /* start_time of the interval on the screen */
 	int rows;	  /* number of lines that it takes there */
+	struct sharing sharing;
 };
 
 static struct shown *shown_by(struct stream *stream)
@@ -276,8 +277,9 @@ static int write_table(struct stream *stream, const json_t *record)
 			text_add_visible(&text, part.bytes);
 		free(part.bytes);
 	}
+	sharing_take(&shown_by(stream)->sharing, record);
 	if (stream->hints && empty.width && !strcmp(string(record, "type"), "end"))
-		hint_add(&text, string(stream->start, "command"), stream->start);
+		hint_add(&text, string(stream->start, "command"), stream->start, &shown_by(stream)->sharing);
 	if (empty.ascii)
 		text_to_ascii(&text);
 	if (empty.width && text.used && !stream->live)

@@ -17,12 +17,6 @@ static const struct known_data_source *find(const struct host *host, __u64 data_
 	return NULL;
 }
 
-/* No source was measured (PERF_MEM_NA). Kernels differ in the other bits that they set then. */
-static bool unmeasured(__u64 data_src)
-{
-	return !data_src || data_src >> PERF_MEM_OP_SHIFT & PERF_MEM_OP_NA;
-}
-
 /* --- the kernel's words ----------------------------------------------------------------------- */
 
 struct source_word {
@@ -156,7 +150,7 @@ void source_name(struct field *field, const struct host *host, __u64 data_src)
 
 	if (source)
 		field_set_string(field, source->name);
-	else if (unmeasured(data_src))
+	else if (source_unmeasured(data_src))
 		field_set_string(field, "unmeasured");
 	else if (describe(data_src, name, perf))
 		field_set_value(field, json_string(name));
@@ -200,7 +194,7 @@ void put_source(json_t *record, const struct host *host, __u64 data_src)
 		put_known(record, host, source);
 	if (source)
 		json_object_set_new(record, "perf", json_string(source->perf));
-	else if (!unmeasured(data_src) && describe(data_src, name, perf))
+	else if (!source_unmeasured(data_src) && describe(data_src, name, perf))
 		json_object_set_new(record, "perf", json_string(perf));
 }
 
@@ -211,12 +205,7 @@ static __u64 snoop(__u64 data_src)
 
 bool source_store(__u64 data_src)
 {
-	return !unmeasured(data_src) && field(data_src, PERF_MEM_OP_SHIFT, 5) & PERF_MEM_OP_STORE;
-}
-
-bool source_modified(__u64 data_src)
-{
-	return !unmeasured(data_src) && snoop(data_src) & PERF_MEM_SNOOP_HITM;
+	return !source_unmeasured(data_src) && field(data_src, PERF_MEM_OP_SHIFT, 5) & PERF_MEM_OP_STORE;
 }
 
 bool source_other_core(__u64 data_src)
@@ -225,8 +214,9 @@ bool source_other_core(__u64 data_src)
 
 	/* Sources that are memory don't count here, even though their snoop bit is set if another cache has
 	 * the line. */
-	if (unmeasured(data_src) || !(data_src >> PERF_MEM_LVL_SHIFT & caches ||
-				      field(data_src, PERF_MEM_LVLNUM_SHIFT, 4) == PERF_MEM_LVLNUM_ANY_CACHE))
+	if (source_unmeasured(data_src) ||
+	    !(data_src >> PERF_MEM_LVL_SHIFT & caches ||
+	      field(data_src, PERF_MEM_LVLNUM_SHIFT, 4) == PERF_MEM_LVLNUM_ANY_CACHE))
 		return false;
 	return snoop(data_src) & (PERF_MEM_SNOOP_HIT | PERF_MEM_SNOOP_HITM) ||
 	       field(data_src, PERF_MEM_SNOOPX_SHIFT, 2);

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <jansson.h>
+#include <linux/perf_event.h>
 
 #include "host/host.h"
 #include "record/fields.h"
@@ -36,10 +37,20 @@ const char *source_tlb(__u32 tlb);
 /* From mem_lock: "locked", "none", or "unknown". */
 const char *source_lock(__u32 lock);
 
+/* No source was measured (PERF_MEM_NA). Kernels differ in the other bits that they set then. */
+static inline bool source_unmeasured(__u64 data_src)
+{
+	return !data_src || data_src >> PERF_MEM_OP_SHIFT & PERF_MEM_OP_NA;
+}
+
 /* Whether the access is a store. */
 bool source_store(__u64 data_src);
 
 /* Whether the line was in another core's cache, of this package or another: source_modified(): in modified
  * state, source_other_core(): in any state. */
-bool source_modified(__u64 data_src);
+static inline bool source_modified(__u64 data_src)
+{
+	return !source_unmeasured(data_src) && data_src >> PERF_MEM_SNOOP_SHIFT & PERF_MEM_SNOOP_HITM;
+}
+
 bool source_other_core(__u64 data_src);

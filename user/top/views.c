@@ -11,6 +11,7 @@
 #include "output/activities.h"
 #include "output/member.h"
 #include "output/rows.h"
+#include "output/sharing.h"
 #include "top/code.h"
 #include "view/figures.h"
 #include "view/heading.h"
@@ -81,6 +82,7 @@ struct view_tables {
 	struct share_tables *shares[SHARES_MOST];
 	struct sampled_code *code; /* of the function; NULL: there is none */
 	struct figures *figures;
+	struct sharing sharing;
 	struct heading_of_stream heading;
 	struct activities activities;
 	struct health_account *accounts;
@@ -220,6 +222,7 @@ void view_take(struct view_tables *tables, const json_t *record)
 		code_take(tables->code, record);
 	if (own)
 		figures_take(tables->figures, record);
+	sharing_take(&tables->sharing, record);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -280,6 +283,21 @@ static void add_function(const struct view_tables *tables, struct screen_lines *
 	}
 	if (lines->nr == 1)
 		lines_add(lines, "# no samples of it are in these records", LINE_REMARK);
+}
+
+/* Says what tells more about lines that cores share. */
+static void add_sharing(const struct view_tables *tables, struct screen_lines *lines, int width)
+{
+	double share = sharing_untold(&tables->sharing);
+	struct text text = {0};
+
+	if (!share)
+		return;
+	text_add(&text,
+		 "# %.1f%% of the loads found their line modified by another core: nhmtap mem --shared says "
+		 "which lines, and who uses them\n",
+		 100 * share);
+	add_text(lines, &text, width, LINE_REMARK);
 }
 
 static void add_figures(const struct view_tables *tables, const char *section, struct screen_lines *lines,
@@ -380,6 +398,8 @@ void view_lines(const struct view_tables *tables, struct screen_lines *lines, in
 	}
 	if (view == VIEW_OFFCORE)
 		add_matrix(tables, lines, width, wanted);
+	if (view == VIEW_LOADS)
+		add_sharing(tables, lines, width);
 	for (size_t i = 0; i < SHARES_MOST; i++)
 		add_shares(tables->shares[i], NULL, lines, width, wanted);
 	add_figures(tables, FIGURES_COUNTS, lines, width, wanted);

@@ -13,6 +13,7 @@
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/rows.h"
+#include "output/sharing.h"
 #include "output/texts.h"
 #include "record/record.h"
 #include "view/cells.h"
@@ -119,6 +120,7 @@ struct digest {
 	json_t *known_figures, *verdict;
 	struct digest_event *events;
 	size_t nr_events;
+	struct sharing sharing;
 	struct digest_source *sources;
 	size_t nr_sources;
 	json_t *lines;	  /* {cacheline: sums} */
@@ -880,6 +882,7 @@ void digest_take(struct digest *digest, const json_t *record)
 	};
 
 	digest->records++;
+	sharing_take(&digest->sharing, record);
 	for (size_t i = 0; i < ARRAY_SIZE(takers); i++)
 		if (!strcmp(takers[i].type, string(record, "type")) &&
 		    (takers[i].parts || integer(record, "part") <= 1))
@@ -1283,14 +1286,14 @@ json_t *digest_value(const struct digest *digest, const struct digest *other, co
 
 	json_object_foreach(digest->whys, text, why)
 		json_array_append_new(why_texts, value_text(text, NAME_MOST));
-	return json_pack("{so so sb sb sI sI so sf sf si so so so so so so sO* so*}", "name",
-			 value_text(name, NAME_MOST), "runs", runs_value(digest), "whole",
-			 digest->whole && !cut, "ended", digest->ends >= digest->runs && !cut, "gaps",
-			 digest->gaps, "records", digest->records, "whys", why_texts, "began",
-			 digest->time.began_ns / 1e9, "width", digest->time.width_ns / 1e9, "buckets",
-			 BUCKETS, "figures", figures_value(digest), "sources", sources_value(digest), "lines",
-			 largest(digest->lines, "period", "cacheline", LINES_MOST), "branches",
-			 largest(digest->branches, "count", NULL, BRANCHES_MOST), "texts",
-			 texts_value(digest, events), "events", events, "verdict", digest->verdict, "late",
-			 late_value(digest, other));
+	return json_pack(
+		"{so so sb sb sI sI so sf sf si so so so so so so so sO* so*}", "name",
+		value_text(name, NAME_MOST), "runs", runs_value(digest), "whole", digest->whole && !cut,
+		"ended", digest->ends >= digest->runs && !cut, "gaps", digest->gaps, "records",
+		digest->records, "whys", why_texts, "began", digest->time.began_ns / 1e9, "width",
+		digest->time.width_ns / 1e9, "buckets", BUCKETS, "figures", figures_value(digest), "sources",
+		sources_value(digest), "shared", rounded(sharing_untold(&digest->sharing)), "lines",
+		largest(digest->lines, "period", "cacheline", LINES_MOST), "branches",
+		largest(digest->branches, "count", NULL, BRANCHES_MOST), "texts", texts_value(digest, events),
+		"events", events, "verdict", digest->verdict, "late", late_value(digest, other));
 }
