@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A measured program whose file is on a file system that stops to answer (stalling_server.py): what waits for
 that can't be interrupted, so nothing that intervals, the end or SIGTERM need may wait for it."""
+import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import threading
 
 import pytest
 from records import Result
-from sessions import write
+from sessions import until, write
 from stalling import Mount
 
 OPERATIONS = ["lookup", "getattr", "open", "read"]
@@ -144,6 +146,76 @@ def test_a_duration_holds(nhmtap, stalling):
 
 def test_a_file_system_that_answers_is_read(nhmtap, stalling):
     check_named(nhmtap, stalling.program.pid, "in_a_stalled_file")
+
+
+# Of 32 bits, without a C library, which Debian has only for 64 bits. It maps its standard input, tells where, waits
+# for a byte, and maps a page.
+MAPPING = """
+static long call(long number, long a, long b, long c, long d, long e)
+{
+	long result;
+
+	__asm__ volatile("push %%ebp; xor %%ebp, %%ebp; int $0x80; pop %%ebp"
+			 : "=a"(result) : "a"(number), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e) : "memory");
+	return result;
+}
+
+__attribute__((used)) static void run(void)
+{
+	long mapped = call(192, 0, 4096, 5, 2, 0); /* mmap2: read and execute, private */
+
+	call(4, 2, (long)&mapped, 4, 0, 0);
+	call(3, 1, (long)&mapped, 1, 0, 0);
+	call(192, 0, 4096, 3, 0x22, -1);
+	for (;;)
+		call(29, 0, 0, 0, 0, 0); /* pause */
+}
+
+__asm__(".globl _start\\n_start: and $-16, %esp\\n call run\\n");
+"""
+
+READING = "import os, sys; os.pread(os.open(f'/proc/{sys.argv[1]}/mem', os.O_RDONLY), 1, int(sys.argv[2]))"
+
+
+@contextlib.contextmanager
+def locked(folder, name):
+    """A process whose memory is locked: another one reads a page of it, for which the file system is waited for, and
+    it waits to map something itself. Any other who wants to know what it has mapped waits behind that."""
+    path = folder / "mapping"
+    (folder / name).write_bytes(bytes(4096))
+    mount = Mount(folder / "stalling", folder / name)
+    subprocess.run(["gcc", "-m32", "-nostdlib", "-static", "-no-pie", "-O1", "-fno-stack-protector", "-o", path,
+                    "-x", "c", "-"], input=MAPPING, text=True, check=True)
+    (goes, going), (tells, told) = os.pipe(), os.pipe()
+    with open(mount.folder / name, "rb") as file:
+        process = subprocess.Popen([path], stdin=file, stdout=goes, stderr=told)
+    mapped = int.from_bytes(os.read(tells, 4), "little")
+    mount.stall("read")
+    reading = subprocess.Popen([sys.executable, "-c", READING, str(process.pid), str(mapped)])
+    until(mount.is_waited_for)
+    os.write(going, b"x")
+    until(lambda: open(f"/proc/{process.pid}/stat", encoding="ascii").read().split()[2] == "D")
+    try:
+        yield process
+    finally:
+        mount.end()
+        for one in (reading, process):
+            one.kill()
+            one.wait()
+        for end in (goes, going, tells, told):
+            os.close(end)
+
+
+@pytest.mark.parametrize("name", ["plain", "two\nlines"])
+@pytest.mark.parametrize("which", ["-p", "-a"])
+def test_a_process_whose_memory_is_locked_keeps_nothing_waiting(nhmtap, tmp_path, which, name):
+    """Its vdso would be read from its memory, and a name with a line feed from its mapping's link."""
+    with locked(tmp_path, name) as process:
+        run = nhmtap.start("profile", *([which, process.pid] if which == "-p" else [which]), "-F", 199, "--by", "symbol",
+                           "-I", 100)
+        lines = [run.stdout.readline() for _ in range(4)]
+        assert all(lines), run.stderr.read()
+        check(terminate(run, lines))
 
 
 class Layered(Mount):

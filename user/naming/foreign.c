@@ -31,6 +31,7 @@ struct open_request {
 	enum foreign_want want;
 	__u64 resolve;
 	struct guard guard;
+	__u64 from, size;
 	bool has_folder;
 	int number;	      /* of the descriptor N in "/proc/self/fd/N", which is sent too; -1: none */
 	char text[TEXT_MOST]; /* the folder, then the path */
@@ -136,16 +137,19 @@ static void tell(int socket, const struct told *told, int fd)
 #define COPIED_MOST (256ULL << 20)
 #define PIECE	    (1UL << 20)
 
-/* Copies a file to memory. Tells after each piece that it is still at work. Returns the descriptor of the
- * copy, or -1 with errno. */
-static int copy(int socket, int from)
+/* Copies what was asked for of a file to memory. Tells after each piece that it is still at work. Returns the
+ * descriptor of the copy, or -1 with errno. */
+static int copy(int socket, const struct open_request *asked, int from)
 {
 	static char piece[PIECE];
 	int to = memfd_create(HELPER_NAME, MFD_CLOEXEC), error = 0;
+	__u64 size = asked->size ? asked->size : ~0ULL;
 	off_t at = 0;
 	ssize_t got;
 
-	while (to >= 0 && !error && (got = pread(from, piece, sizeof(piece), at))) {
+	while (to >= 0 && !error &&
+	       (got = pread(from, piece, size - at < sizeof(piece) ? size - at : sizeof(piece),
+			    asked->from + at))) {
 		if (got < 0 || (__u64)(at + got) > COPIED_MOST)
 			error = got < 0 ? errno : EFBIG;
 		else if (pwrite(to, piece, got, at) != got) /* who reads it begins at its start */
@@ -194,12 +198,12 @@ static int handle_found(int socket, const struct open_request *asked, struct tol
 	fd = guarded_open_found(found);
 	if (fd < 0)
 		return -1;
-	told->local = local_is(fd, process_of(asked->text));
+	told->local = asked->want != FOREIGN_COPY && local_is(fd, process_of(asked->text));
 	if (asked->want == FOREIGN_HOLD)
 		read_build_id(fd, told->build_id);
 	if (told->local)
 		return fd;
-	copied = asked->want == FOREIGN_HOLD ? fcntl(found, F_DUPFD_CLOEXEC, 0) : copy(socket, fd);
+	copied = asked->want == FOREIGN_HOLD ? fcntl(found, F_DUPFD_CLOEXEC, 0) : copy(socket, asked, fd);
 	error = errno;
 	close(fd); /* may wait for the server, too: fuse_flush() */
 	errno = error;
@@ -466,6 +470,8 @@ static int converse(struct helper *helper, const struct foreign_question *questi
 	asked->want = question->want;
 	asked->resolve = question->resolve;
 	asked->guard = question->guard;
+	asked->from = question->from;
+	asked->size = question->size;
 	asked->has_folder = folder;
 	asked->number = number;
 	if (folder)

@@ -6,6 +6,9 @@
  * has not answered by then is left alone. While it is stuck, everything on the same device and in the same
  * folder fails at once, so each file system that does not answer holds one helper.
  *
+ * What /proc tells of a process's memory is asked for in the same way: it waits for the lock of that memory,
+ * which the process holds while a file that it has mapped is read.
+ *
  * This process itself gets only descriptors that it can read and close without waiting: those of files on
  * local file systems, copies in memory of others, and descriptors that were opened with O_PATH.
  *
@@ -25,6 +28,7 @@ enum foreign_want {
 	FOREIGN_STAT, /* only what stat(2) tells */
 	FOREIGN_READ, /* a descriptor to be read; its `stat` is that of the file, also if it is a copy */
 	FOREIGN_HOLD, /* a descriptor to be kept, and the build-id */
+	FOREIGN_COPY, /* a copy to be read, of local files too: see `from` */
 };
 
 struct foreign_question {
@@ -35,6 +39,8 @@ struct foreign_question {
 	__u64 resolve;	    /* see guarded_open() */
 	struct guard guard; /* not for FOREIGN_STAT */
 	dev_t device;	    /* that the file is on; 0: not known */
+	/* FOREIGN_COPY: where to begin, and how many bytes to copy; 0: up to the end. */
+	__u64 from, size;
 	unsigned int wait_ms;
 };
 

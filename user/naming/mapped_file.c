@@ -356,28 +356,21 @@ static struct mapped_file *get_special(struct mapped_files *files, enum file_kin
 
 /* --- the vdso of 32-bit processes -------------------------------------------------------------- */
 
-#define VDSO_MOST (1 << 16)
-#define LOW_END	  (1ULL << 32)
+#define LOW_END (1ULL << 32)
 
 /* Copies the vdso of a process to a file in memory. Returns its descriptor, or -1. */
 static int copy_vdso(const struct sighting *sighting)
 {
-	size_t size = sighting->end - sighting->begin;
-	char bytes[VDSO_MOST], path[32];
-	int fd = -1, memory;
+	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)proc_living(sighting->pid));
-	memory = open(path, O_RDONLY | O_CLOEXEC);
-	if (memory >= 0 && size <= sizeof(bytes) &&
-	    pread(memory, bytes, size, sighting->begin) == (ssize_t)size)
-		fd = memfd_create("vdso", MFD_CLOEXEC);
-	if (memory >= 0)
-		close(memory);
-	if (fd >= 0 && write(fd, bytes, size) != (ssize_t)size) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return foreign_open_as(&(struct foreign_question){.want = FOREIGN_COPY,
+							  .path = path,
+							  .guard = {.whose = GUARD_ANYBODY},
+							  .from = sighting->begin,
+							  .size = sighting->end - sighting->begin,
+							  .wait_ms = FOREIGN_SOON_MS},
+			       NULL);
 }
 
 /* i386 or x32: both are mapped below 4 GiB, and both are ELF files of 32 bits. */

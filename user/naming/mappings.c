@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "host/processes.h"
+#include "naming/foreign.h"
 #include "naming/jitdump.h"
 
 #define FOREVER (~0ULL)
@@ -106,6 +107,7 @@ struct mappings {
 	pid_t *executed;      /* processes that have executed a program since mappings_look_at_executed() */
 	size_t nr_executed, room_executed;
 	__u64 dropped;
+	bool stuck;    /* a process did not tell in time what it has mapped */
 	bool data;     /* see mappings_of_data() */
 	bool replaced; /* see mappings_replaced() */
 	void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent);
@@ -768,20 +770,27 @@ static void put_newlines(char *path)
  * may be. */
 static void read_name(char *path, pid_t pid, const struct sighting *sighting)
 {
-	char link[96], name[PATH_MAX];
-	ssize_t length;
+	char link[96];
+	struct foreign_answer *answer;
 
 	if (!strstr(path, NEWLINE))
 		return;
 	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", (int)proc_living(pid), sighting->begin,
 		 sighting->end);
-	length = readlink(link, name, sizeof(name));
-	if (length <= 0 || (size_t)length > strlen(path)) {
+	answer = xcalloc(1, sizeof(*answer));
+	if (foreign_ask(&(struct foreign_question){.want = FOREIGN_HOLD,
+						   .path = link,
+						   .guard = {.most = GUARD_IMAGE_MOST},
+						   .device = sighting->device,
+						   .wait_ms = FOREIGN_SOON_MS},
+			answer) ||
+	    !answer->path[0] || strlen(answer->path) > strlen(path))
 		put_newlines(path);
-		return;
-	}
-	memcpy(path, name, length);
-	path[length] = '\0';
+	else
+		strcpy(path, answer->path);
+	if (answer->fd >= 0)
+		close(answer->fd);
+	free(answer);
 }
 
 /* Parses a line like "55d0c8a01000-55d0c8a02000 r-xp 00001000 fe:00 1234 /usr/bin/true": proc(5). */
@@ -828,17 +837,34 @@ static void find_program(struct life *life, pid_t pid)
 		}
 }
 
+/* How long to wait for what a process has mapped, which depends on that process: for the first that does not
+ * answer, and for any after it, because there may be many. */
+#define PATIENT_MS 1000
+#define SHORT_MS   50
+
+/* Returns a copy of /proc/PID/maps, or NULL. */
+static FILE *open_maps(struct mappings *mappings, pid_t pid)
+{
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", (int)proc_living(pid));
+	fd = foreign_open_as(&(struct foreign_question){.want = FOREIGN_COPY,
+							.path = name,
+							.wait_ms = mappings->stuck ? SHORT_MS : PATIENT_MS},
+			     NULL);
+	mappings->stuck |= fd < 0 && errno == ETIMEDOUT;
+	return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
 void mappings_look(struct mappings *mappings, pid_t pid)
 {
 	struct process *process;
 	char *line = NULL;
-	char name[64];
 	size_t size = 0;
 	__u64 time = 0;
-	FILE *file;
+	FILE *file = open_maps(mappings, pid);
 
-	snprintf(name, sizeof(name), "/proc/%d/maps", (int)proc_living(pid));
-	file = fopen(name, "re");
 	if (!file)
 		return;
 	process = find_or_make(mappings, pid);
