@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -72,6 +73,24 @@ def when(text):
     """Seconds since 1970."""
     said = subprocess.run(["date", "-u", "-d", text, "+%s.%N"], check=True, capture_output=True, text=True)
     return float(said.stdout)
+
+
+KEYS = ["ip", "pid,comm", "symbol,comm,pid", "line", "ip,cgroup", "stack,pid", "cpu"]
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_lines_are_the_same_whether_entries_are_still_text_or_another_output_has_read_them(nhmtap, tmp_path, keys):
+    """Outputs get a record one after the other, and openmetrics makes objects of its entries."""
+    text, objects = tmp_path / "text", tmp_path / "objects"
+    named = shutil.copy(program("doings"), tmp_path / "q\"\\\té,]}")
+    result = nhmtap("profile", "-e", "page-faults", "-c", "1", "--by", keys, "--top", "40", "-o", f"flat={text}",
+                    "-o", f"openmetrics={tmp_path}/metrics", "-o", f"flat={objects}", "--", named, "faults", "300")
+    assert result.status == 0, result.err
+    lines, others = parse(text.read_text()), parse(objects.read_text())
+    assert [line | {"run_id": ""} for line in lines] == [line | {"run_id": ""} for line in others]
+    assert [list(line) for line in lines] == [list(line) for line in others]
+    assert len({len(path.read_text()) for path in (text, objects)}) == 1
+    assert sum(line["value"] for line in lines) >= 300 and all("total" in line for line in lines)
 
 
 def test_an_entry_has_its_keys_and_its_code_by_name(both):
@@ -185,11 +204,12 @@ def test_a_line_with_a_stack_that_is_too_long_for_it_keeps_the_innermost_functio
     assert 8192 - 1024 - len(name) < len(line["stack"]) < 8192
 
 
-def test_the_total_of_a_series_grows_by_each_value(nhmtap, tmp_path, control):
+@pytest.mark.parametrize("words", [["stat", "-e", "page-faults,cs"], ["profile", "-e", "page-faults", "-c", "1", "--by", "pid"]],
+                         ids=["stat", "profile"])
+def test_the_total_of_a_series_grows_by_each_value(nhmtap, tmp_path, control, words):
     flat = tmp_path / "flat"
     with Puppet() as puppet:
-        process = nhmtap.start("stat", "-e", "page-faults,cs", "-I", DAY, control.option, "-o", f"flat={flat}",
-                               "-p", puppet.pid)
+        process = nhmtap.start(*words, "-I", DAY, control.option, "-o", f"flat={flat}", "-p", puppet.pid)
         for _ in range(5):
             control.do("ping")
             puppet.do("faults=10")

@@ -478,9 +478,13 @@ MUTANTS = [
     ),
     Mutant(
         "total-begins-anew",
-        "user/output/flat.c", "json_integer(json_integer_value(total) + json_integer_value(value))",
-        "json_integer(json_integer_value(value))",
-        "live/test_flat.py::test_the_total_of_a_series_grows_by_each_value",
+        "user/output/flat.c", "total->sum += json_integer_value(value);", "total->sum = json_integer_value(value);",
+        "live/test_flat.py::test_the_total_of_a_series_grows_by_each_value[stat]",
+    ),
+    Mutant(
+        "keys-of-the-entry-before",
+        "user/output/flatten.c", "\trow->keys.used = rows->keys_shared;\n", "",
+        "live/test_flat.py::test_lines_are_the_same_whether_entries_are_still_text_or_another_output_has_read_them[line]",
     ),
     Mutant(
         "series-beyond-the-limit",

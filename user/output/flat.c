@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One line for each entry, count or sample, without nested values: a row of a database table. A line has the
  * common members of its record, its keys, a value, and the total of its series since the run began. */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/map.h"
 #include "base/memory.h"
 #include "output/flatten.h"
 #include "output/member.h"
@@ -29,9 +31,16 @@ struct code_text {
 	struct compact text;
 };
 
+/* The total of a series. */
+struct total {
+	json_int_t sum;
+	size_t length; /* of the series in bytes */
+	char series[];
+};
+
 /* The format's own state. */
 struct flat_own {
-	json_t *totals; /* of each series; NULL: none yet */
+	struct map totals; /* of each series, by map_key_of() */
 	struct flattened_run run;
 	struct code_text codes[CODE_TEXTS];
 };
@@ -67,15 +76,21 @@ static void envelope(struct stream *stream, __u64 time_ns, const double *interva
 		fields_value(fields, "container.id", json_incref(own->run.container));
 }
 
-static struct flat begin(struct stream *stream, const json_t *record)
+static void envelope_of_record(struct stream *stream, const json_t *record, struct fields *fields)
 {
 	struct flattened_time time = flatten_time(record);
+
+	envelope(stream, time.at.tv_sec * 1000000000ULL + time.at.tv_nsec,
+		 time.interval ? &time.interval_ms : NULL, false, fields);
+}
+
+static struct flat begin(struct stream *stream, const json_t *record)
+{
 	struct flat flat = {.line = json_object()};
 	struct fields fields;
 
 	fields_begin(&fields);
-	envelope(stream, time.at.tv_sec * 1000000000ULL + time.at.tv_nsec,
-		 time.interval ? &time.interval_ms : NULL, false, &fields);
+	envelope_of_record(stream, record, &fields);
 	fields_put(&fields, flat.line);
 	fields_clear(&fields);
 	if (stream->activity)
@@ -121,29 +136,46 @@ static int end(struct stream *stream, struct flat *flat)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
+/* The total of a series; NULL if there is no room for another one. */
+static struct total *total_of(struct flat_own *own, const struct compact *series)
+{
+	__u64 key = map_key_of(series->text, series->used);
+	struct total *total;
+	size_t at = 0;
+
+	while ((total = map_find_next(&own->totals, key, &at)))
+		if (total->length == series->used && !memcmp(total->series, series->text, total->length))
+			return total;
+	if (own->totals.nr >= TOTALS_MOST)
+		return NULL;
+	total = xmalloc(sizeof(*total) + series->used);
+	*total = (struct total){.length = series->used};
+	memcpy(total->series, series->text, series->used);
+	map_put(&own->totals, key, total);
+	return total;
+}
+
 /* Adds the value to the total of its series, and the total to the line. */
 static void add_total(struct stream *stream, struct flat *flat)
 {
 	const json_t *value = json_object_get(flat->line, "value");
-	struct flat_own *own = own_of(stream);
-	json_t *total;
+	struct total *total;
 
 	if (!json_is_integer(value))
 		return;
-	if (!own->totals)
-		own->totals = json_object();
-	compact_add(&flat->series, "", 1);
-	total = json_object_get(own->totals, flat->series.text);
-	if (!total && json_object_size(own->totals) >= TOTALS_MOST)
+	total = total_of(own_of(stream), &flat->series);
+	if (!total)
 		return;
-	total = json_integer(json_integer_value(total) + json_integer_value(value));
-	json_object_set_new(own->totals, flat->series.text, total);
-	json_object_set(flat->line, "total", total);
+	total->sum += json_integer_value(value);
+	json_object_set_new(flat->line, "total", json_integer(total->sum));
 }
 
+/* The rows of a record. The texts are made for the first row that is text. */
 struct flat_taking {
 	struct stream *stream;
 	const json_t *record;
+	struct compact head, behind_seq; /* the members that all lines have, but for the number of the line */
+	struct compact series;
 };
 
 static int write_row(void *context, const struct row *row)
@@ -154,9 +186,7 @@ static int write_row(void *context, const struct row *row)
 	json_t *value;
 
 	json_object_foreach(row->keys, name, value) {
-		compact_add_text(&flat.series, name);
-		compact_add(&flat.series, "=", 1);
-		compact_add_value(&flat.series, value);
+		series_add(&flat.series, name, value);
 	}
 	json_object_update(flat.line, row->keys);
 	json_object_set(flat.line, "value", (json_t *)row->value);
@@ -165,11 +195,85 @@ static int write_row(void *context, const struct row *row)
 	return end(taking->stream, &flat);
 }
 
+static void begin_texts(struct flat_taking *taking)
+{
+	struct stream *stream = taking->stream;
+	struct compact *text = &taking->head;
+	struct fields fields;
+
+	fields_begin(&fields);
+	envelope_of_record(stream, taking->record, &fields);
+	for (size_t i = 0; i < fields.nr; i++)
+		if (!strcmp(fields.list[i].name, "seq"))
+			text = &taking->behind_seq;
+		else
+			compact_add_named(text, &fields.list[i]);
+	fields_clear(&fields);
+	compact_add_text(&taking->head, ",\"seq\":");
+}
+
+/* The number, if the text is an integer. */
+static bool is_integer(const char *text, size_t length, json_int_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoll(text, &end, 10);
+	return end == text + length && !errno;
+}
+
+static void append_total(struct flat_taking *taking, const struct row_text *row)
+{
+	struct compact *line = &taking->stream->line, *series = &taking->series;
+	struct total *total;
+	json_int_t value;
+
+	if (!is_integer(row->value, row->value_length, &value))
+		return;
+	series->used = 0;
+	if (taking->stream->activity)
+		compact_add_text(series, taking->stream->activity);
+	compact_add(series, row->series.text, row->series.used);
+	total = total_of(own_of(taking->stream), series);
+	if (!total)
+		return;
+	total->sum += value;
+	compact_add_text(line, ",\"total\":");
+	compact_add_integer(line, total->sum);
+}
+
+/* Writes the bytes that write_row() would. */
+static int write_text(void *context, const struct row_text *row)
+{
+	struct flat_taking *taking = context;
+	struct compact *line = &taking->stream->line;
+
+	if (!taking->head.used)
+		begin_texts(taking);
+	line->used = 0;
+	compact_add(line, taking->head.text, taking->head.used);
+	compact_add_integer(line, taking->stream->records);
+	compact_add(line, taking->behind_seq.text, taking->behind_seq.used);
+	compact_add(line, row->keys.text, row->keys.used);
+	if (row->value) {
+		compact_add_text(line, ",\"value\":");
+		compact_add(line, row->value, row->value_length);
+		append_total(taking, row);
+	}
+	compact_add(line, row->values.text, row->values.used);
+	compact_close(line, 0);
+	compact_add(line, "\n", 1);
+	return put_line(taking->stream);
+}
+
 static int write_flat(struct stream *stream, const json_t *record)
 {
-	struct flat_taking taking = {stream, record};
-	int err = flatten(record, &stream->calls, true, write_row, &taking);
+	struct flat_taking taking = {.stream = stream, .record = record};
+	int err = flatten_texts(record, &stream->calls, write_text, write_row, &taking);
 
+	free(taking.head.text);
+	free(taking.behind_seq.text);
+	free(taking.series.text);
 	return err ?: flatten_losses(record, write_row, &taking);
 }
 
@@ -271,16 +375,17 @@ static int write_fields(struct stream *stream, const char *type, const struct fi
 /* The keys of a series begin with these. */
 static void begin_anew(struct stream *stream, const char *activity, const char *event)
 {
-	json_t *name = json_string(event), *totals = own_of(stream)->totals, *total;
+	struct map *totals = &own_of(stream)->totals;
+	json_t *name = json_string(event);
 	struct compact first = {0};
-	const char *key;
-	void *next;
+	struct total *total;
+	size_t at = 0;
 
 	compact_add_text(&first, activity);
-	compact_add_text(&first, "event=");
-	compact_add_value(&first, name);
-	json_object_foreach_safe(totals, next, key, total) if (!strncmp(key, first.text, first.used))
-		json_object_del(totals, key);
+	series_add(&first, "event", name);
+	while ((total = map_next(totals, &at)))
+		if (total->length >= first.used && !memcmp(total->series, first.text, first.used))
+			total->sum = 0;
 	json_decref(name);
 	free(first.text);
 }
@@ -288,6 +393,7 @@ static void begin_anew(struct stream *stream, const char *activity, const char *
 static void release(struct stream *stream)
 {
 	struct flat_own *own = stream->own;
+	struct total *total;
 
 	if (!own)
 		return;
@@ -296,7 +402,9 @@ static void release(struct stream *stream)
 		free(own->codes[i].text.text);
 	}
 	flatten_run(&own->run, NULL);
-	json_decref(own->totals);
+	for (size_t at = 0; (total = map_next(&own->totals, &at));)
+		free(total);
+	map_release(&own->totals);
 	free(own);
 }
 
@@ -304,6 +412,7 @@ static const struct format flat = {
 	.name = "flat",
 	.help = "one line per entry, count or sample, nothing nested: rows for a database",
 	.measured = true,
+	.texts = true,
 	.numbered = true,
 	.write = write_flat,
 	.write_fields = write_fields,

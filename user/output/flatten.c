@@ -10,6 +10,7 @@
 #include "output/member.h"
 #include "output/text.h"
 #include "record/record.h"
+#include "record/rows.h"
 
 /* How a type of record is turned into rows. */
 struct flattened {
@@ -37,6 +38,7 @@ struct flattening {
 	const struct calls *calls;
 	bool stacks;
 	const struct flattened *kind;
+	int (*take_text)(void *context, const struct row_text *row); /* NULL: rows are never text */
 	int (*take)(void *context, const struct row *row);
 	void *context;
 };
@@ -67,10 +69,14 @@ static bool is_measured(const char *name)
 const char *flatten_code_member(const char *name, const char *member, char *buffer)
 {
 	bool alone = !strcmp(name, "code") || !strcmp(name, "ip");
+	size_t length;
 
 	if (alone && (!strcmp(member, "symbol") || !strcmp(member, "module")))
 		return member;
-	snprintf(buffer, CODE_MEMBER_ROOM, "%s_%s", alone ? "code" : name, member);
+	length = strnlen(alone ? "code" : name, CODE_MEMBER_ROOM / 2);
+	memcpy(buffer, alone ? "code" : name, length);
+	buffer[length++] = '_';
+	*(char *)mempcpy(buffer + length, member, strnlen(member, CODE_MEMBER_ROOM - 1 - length)) = '\0';
 	return buffer;
 }
 
@@ -155,32 +161,32 @@ static void add_members(struct row *row, const struct flattening *flattening, co
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
+/* Keys and values of a record that are those of each of its entries. */
+static const char *const shared[] = {"event",
+				     "nth",
+				     "cpu",
+				     "node",
+				     "socket",
+				     "core",
+				     "tid",
+				     "comm",
+				     "cgroup",
+				     "container.id",
+				     "container.runtime",
+				     "k8s.pod.uid",
+				     "systemd.unit"};
+static const char *const shared_values[] = {"merged", "cpus_missing"};
+
 static int take_entry(const struct flattening *flattening, const json_t *entry, bool rest)
 {
-	static const char *const shared[] = {"event",
-					     "nth",
-					     "cpu",
-					     "node",
-					     "socket",
-					     "core",
-					     "tid",
-					     "comm",
-					     "cgroup",
-					     "container.id",
-					     "container.runtime",
-					     "k8s.pod.uid",
-					     "systemd.unit",
-					     NULL};
 	const json_t *record = flattening->record;
 	struct row row = {.keys = json_object(), .values = json_object(), .from = entry ? entry : record};
 	int err;
 
-	for (size_t i = 0; entry && shared[i]; i++)
+	for (size_t i = 0; entry && i < ARRAY_SIZE(shared); i++)
 		json_object_set(row.keys, shared[i], json_object_get(record, shared[i]));
-	if (entry) {
-		json_object_set(row.values, "merged", json_object_get(record, "merged"));
-		json_object_set(row.values, "cpus_missing", json_object_get(record, "cpus_missing"));
-	}
+	for (size_t i = 0; entry && i < ARRAY_SIZE(shared_values); i++)
+		json_object_set(row.values, shared_values[i], json_object_get(record, shared_values[i]));
 	if (rest)
 		json_object_set_new(row.keys, "rest", json_true());
 	add_members(&row, flattening, row.from);
@@ -190,31 +196,297 @@ static int take_entry(const struct flattening *flattening, const json_t *entry, 
 	return err;
 }
 
-int flatten(const json_t *record, const struct calls *calls, bool stacks,
-	    int (*take)(void *context, const struct row *row), void *context)
+/* --- rows of text ----------------------------------------------------------------------------- */
+
+#define MEMBERS_MOST 32
+
+/* What becomes of a member of an entry. */
+enum destination { TO_KEYS, TO_VALUES, TO_NOTHING, UNFIT };
+
+struct text_rows {
+	const struct flattening *flattening;
+	struct row_text row;
+	size_t keys_shared, series_shared, values_shared; /* bytes of the row that all entries have */
+	/* Those of the entry before, since an entry mostly has members of the same names. */
+	struct known_member {
+		char name[CODE_MEMBER_ROOM];
+		size_t length;
+		enum destination destination;
+	} known[MEMBERS_MOST];
+};
+
+static void add_shared(struct text_rows *rows)
 {
-	struct flattening flattening = {record, calls, stacks, NULL, take, context};
-	static const char *const rests[] = {"rest", "rest_of_ranges"};
-	const struct flattened *kind = NULL;
+	const json_t *record = rows->flattening->record, *value;
+	struct row_text *row = &rows->row;
+
+	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
+		if ((value = json_object_get(record, shared[i]))) {
+			compact_add_member(&row->keys, ',', shared[i], value);
+			series_add(&row->series, shared[i], value);
+		}
+	for (size_t i = 0; i < ARRAY_SIZE(shared_values); i++)
+		if ((value = json_object_get(record, shared_values[i])))
+			compact_add_member(&row->values, ',', shared_values[i], value);
+	rows->keys_shared = row->keys.used;
+	rows->series_shared = row->series.used;
+	rows->values_shared = row->values.used;
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* A stack is made text by its frames. What a row has already, or has of a code, it must not get twice. */
+static enum destination find_destination(const struct flattening *flattening, const char *name)
+{
+	static const char *const left_out[] = {"type", "start_time", "duration_ns", "sample_time"};
+	static const char *const unfit[] = {"stack", "symbol", "module", "container.id"};
+
+	if (is_one_of(name, left_out, ARRAY_SIZE(left_out)))
+		return TO_NOTHING;
+	if (is_one_of(name, unfit, ARRAY_SIZE(unfit)) ||
+	    (json_object_get(flattening->record, name) &&
+	     (is_one_of(name, shared, ARRAY_SIZE(shared)) ||
+	      is_one_of(name, shared_values, ARRAY_SIZE(shared_values)))))
+		return UNFIT;
+	return is_measured(name) ? TO_VALUES : TO_KEYS;
+}
+
+static bool is_named(const struct rows_member *member, const char *name, size_t length)
+{
+	return member->name_length == length && !memcmp(member->name, name, length);
+}
+
+static enum destination destination_of(struct text_rows *rows, size_t i, const struct rows_member *member)
+{
+	struct known_member *known = &rows->known[i];
+
+	if (known->length && is_named(member, known->name, known->length))
+		return known->destination;
+	if (member->name_length >= sizeof(known->name))
+		return UNFIT;
+	known->length = member->name_length;
+	*(char *)mempcpy(known->name, member->name, known->length) = '\0';
+	known->destination = find_destination(rows->flattening, known->name);
+	return known->destination;
+}
+
+static void add_series(struct compact *series, const char *name, size_t length,
+		       const struct rows_member *member)
+{
+	compact_add(series, name, length);
+	compact_add(series, "=", 1);
+	compact_add(series, member->value, member->value_length);
+}
+
+/* Adds a member with its name, as it is. */
+static void add_as_it_is(struct compact *text, const struct rows_member *member)
+{
+	compact_add(text, ",", 1);
+	compact_add(text, member->name - 1, member->value + member->value_length - (member->name - 1));
+}
+
+static bool is_nested(const struct rows_member *member)
+{
+	return *member->value == '{' || *member->value == '[';
+}
+
+static bool is_code(const char *object)
+{
+	struct rows_member member;
+
+	for (const char *at = object; *at != '}';) {
+		at = rows_member(at, &member);
+		if (!at)
+			return false;
+		if (is_named(&member, "module", strlen("module")) ||
+		    is_named(&member, "address", strlen("address")))
+			return true;
+	}
+	return false;
+}
+
+static bool add_code_text(struct row_text *row, const struct rows_member *code)
+{
+	char name[CODE_MEMBER_ROOM], member_name[CODE_MEMBER_ROOM], full[CODE_MEMBER_ROOM];
+	struct rows_member member;
+
+	if (code->name_length >= sizeof(name))
+		return false;
+	*(char *)mempcpy(name, code->name, code->name_length) = '\0';
+	for (const char *at = code->value; *at != '}';) {
+		const char *flat;
+
+		at = rows_member(at, &member);
+		if (is_nested(&member))
+			continue;
+		if (member.name_length >= sizeof(member_name))
+			return false;
+		*(char *)mempcpy(member_name, member.name, member.name_length) = '\0';
+		flat = flatten_code_member(name, member_name, full);
+		compact_add(&row->keys, ",\"", 2);
+		compact_add_text(&row->keys, flat);
+		compact_add(&row->keys, "\":", 2);
+		compact_add(&row->keys, member.value, member.value_length);
+		add_series(&row->series, flat, strlen(flat), &member);
+	}
+	return true;
+}
+
+/* Reads the members of an entry. Returns their number, or -1 if they are too many. */
+static int read_members(const char *entry, struct rows_member list[MEMBERS_MOST])
+{
+	int nr = 0;
+
+	for (const char *at = entry; *at != '}'; nr++)
+		if (nr == MEMBERS_MOST || !(at = rows_member(at, &list[nr])))
+			return -1;
+	return nr;
+}
+
+static bool has_member(const struct rows_member *list, int nr, const char *name)
+{
+	for (int i = 0; i < nr; i++)
+		if (is_named(&list[i], name, strlen(name)))
+			return true;
+	return false;
+}
+
+/* Makes the row of an entry. Returns false if it takes more than to put the members in another order. */
+static bool make_text(struct text_rows *rows, const char *entry)
+{
+	const struct flattened *kind = rows->flattening->kind;
+	struct rows_member list[MEMBERS_MOST];
+	struct row_text *row = &rows->row;
+	int nr = read_members(entry, list);
+	const char *sum =
+		kind->otherwise && !has_member(list, nr, kind->value) ? kind->otherwise : kind->value;
+	size_t sum_length = strlen(sum);
+
+	row->keys.used = rows->keys_shared;
+	row->series.used = rows->series_shared;
+	row->values.used = rows->values_shared;
+	row->value = NULL;
+	for (int i = 0; i < nr; i++) {
+		const struct rows_member *member = &list[i];
+		enum destination destination;
+
+		if (is_named(member, sum, sum_length)) {
+			row->value = member->value;
+			row->value_length = member->value_length;
+			continue;
+		}
+		destination = destination_of(rows, i, member);
+		if (destination == UNFIT)
+			return false;
+		if (destination == TO_NOTHING || *member->value == '[')
+			continue;
+		if (*member->value == '{') {
+			if (is_code(member->value) && !add_code_text(row, member))
+				return false;
+		} else if (destination == TO_VALUES) {
+			add_as_it_is(&row->values, member);
+		} else {
+			add_as_it_is(&row->keys, member);
+			add_series(&row->series, member->name, member->name_length, member);
+		}
+	}
+	return nr >= 0;
+}
+
+static int take_text_entry(struct text_rows *rows, const char *text)
+{
+	const struct flattening *flattening = rows->flattening;
+	json_t *entry;
+	int err;
+
+	if (make_text(rows, text))
+		return flattening->take_text(flattening->context, &rows->row);
+	entry = rows_element(text);
+	err = take_entry(flattening, entry, false);
+	json_decref(entry);
+	return err;
+}
+
+static int take_text_entries(const struct flattening *flattening, const struct rows_text *entries)
+{
+	struct text_rows rows = {.flattening = flattening};
+	const char *at = entries->text;
+	int err = 0;
+
+	add_shared(&rows);
+	for (size_t i = 0; i < entries->nr && !err; at += entries->sizes[i++] + 1)
+		err = take_text_entry(&rows, at);
+	free(rows.row.keys.text);
+	free(rows.row.series.text);
+	free(rows.row.values.text);
+	return err;
+}
+
+/* --- all rows of a record ---------------------------------------------------------------------- */
+
+static int take_list(const struct flattening *flattening, const json_t *list)
+{
+	struct rows_text rows;
 	json_t *entry;
 	int err = 0;
 	size_t i;
 
-	for (i = 0; i < FLATTENED && !kind; i++)
-		if (!strcmp(flattened[i].type, string(record, "type")))
-			kind = &flattened[i];
-	if (!kind)
-		return 0;
-	flattening.kind = kind;
-	if (!kind->list)
-		return take_entry(&flattening, NULL, false);
-	json_array_foreach(json_object_get(record, kind->list), i, entry)
+	if (flattening->take_text && rows_text(list, &rows))
+		return take_text_entries(flattening, &rows);
+	json_array_foreach((json_t *)list, i, entry)
 		if (!err)
-			err = take_entry(&flattening, entry, false);
-	for (i = 0; i < ARRAY_SIZE(rests); i++)
-		if (!err && json_object_get(record, rests[i]))
-			err = take_entry(&flattening, json_object_get(record, rests[i]), true);
+			err = take_entry(flattening, entry, false);
 	return err;
+}
+
+static int flatten_all(struct flattening *flattening)
+{
+	static const char *const rests[] = {"rest", "rest_of_ranges"};
+	const json_t *record = flattening->record;
+	int err;
+
+	for (size_t i = 0; i < FLATTENED && !flattening->kind; i++)
+		if (!strcmp(flattened[i].type, string(record, "type")))
+			flattening->kind = &flattened[i];
+	if (!flattening->kind)
+		return 0;
+	if (!flattening->kind->list)
+		return take_entry(flattening, NULL, false);
+	err = take_list(flattening, json_object_get(record, flattening->kind->list));
+	for (size_t i = 0; i < ARRAY_SIZE(rests); i++)
+		if (!err && json_object_get(record, rests[i]))
+			err = take_entry(flattening, json_object_get(record, rests[i]), true);
+	return err;
+}
+
+int flatten(const json_t *record, const struct calls *calls, bool stacks,
+	    int (*take)(void *context, const struct row *row), void *context)
+{
+	struct flattening flattening = {record, calls, stacks, NULL, NULL, take, context};
+
+	return flatten_all(&flattening);
+}
+
+int flatten_texts(const json_t *record, const struct calls *calls,
+		  int (*take_text)(void *context, const struct row_text *row),
+		  int (*take)(void *context, const struct row *row), void *context)
+{
+	struct flattening flattening = {record, calls, true, NULL, take_text, take, context};
+
+	return flatten_all(&flattening);
+}
+
+void series_add(struct compact *series, const char *name, const json_t *value)
+{
+	compact_add_text(series, name);
+	compact_add(series, "=", 1);
+	compact_add_value(series, value);
 }
 
 /* --- what is lost ----------------------------------------------------------------------------- */

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <jansson.h>
 
+#include "record/compact.h"
+
 struct calls;
 
 struct row {
@@ -22,6 +24,25 @@ struct row {
  */
 int flatten(const json_t *record, const struct calls *calls, bool stacks,
 	    int (*take)(void *context, const struct row *row), void *context);
+
+/* An entry's row as text. Its members are JSON, each after a comma. */
+struct row_text {
+	struct compact keys;
+	struct compact series; /* the keys in another form: the same for the same keys alone */
+	const char *value;     /* the value that can be summed up; NULL if there is none */
+	size_t value_length;
+	struct compact values;
+};
+
+/* The same with stacks, but gives rows as text where entries are text (record/rows.h) and their members need
+ * no more than to be put in another order. A row's series, keys and values are those that flatten() would
+ * give. */
+int flatten_texts(const json_t *record, const struct calls *calls,
+		  int (*take_text)(void *context, const struct row_text *row),
+		  int (*take)(void *context, const struct row *row), void *context);
+
+/* Adds a key to the text of a series. */
+void series_add(struct compact *series, const char *name, const json_t *value);
 
 /* Calls `take` as flatten() does, for each cause for which samples or records are lost: a row without a
  * value, so that sums don't include what was lost, but with `missed`. */

@@ -688,7 +688,7 @@ static bool let_in(struct stream *stream, const char *type, const char *activity
 	return true;
 }
 
-/* All formats but JSON look at the elements of lists. */
+/* Most formats but JSON look at the elements of lists, and all do at those of frames. */
 static void open_list(json_t *record)
 {
 	const struct record_type *type = record_type_of(record);
@@ -700,7 +700,8 @@ static void open_list(json_t *record)
 int stream_write(struct stream *stream, json_t *record, const char *activity)
 {
 	if (!stream->format->lines && stream_takes(stream, activity)) {
-		open_list(record);
+		if (!stream->format->texts || !strcmp(string(record, "type"), "frames"))
+			open_list(record);
 		remember(stream, record, activity);
 	}
 	if (let_in(stream, json_string_value(json_object_get(record, "type")), activity, 0))

@@ -26,6 +26,7 @@ struct format {
 	bool people;   /* meant for a terminal: names instead of addresses, and only what fits */
 	bool lines;    /* writes each record as a line, cut at RECORD_MAX */
 	bool bytes;    /* what it writes is no lines, or need not end with one */
+	bool texts;    /* it takes lists that are text (record/rows.h) as they are, but no frames */
 	bool numbered; /* its lines are not the records themselves, and have an envelope of their own */
 	bool measured; /* only commands that measure have it */
 	const char *commands; /* list of the commands that have it; NULL: all */

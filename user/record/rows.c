@@ -60,14 +60,9 @@ bool rows_text(const json_t *value, struct rows_text *rows)
 	return true;
 }
 
-/* --- lists of jansson's ------------------------------------------------------------------------ */
+/* --- members ---------------------------------------------------------------------------------- */
 
-/*
- * json_loads() reads a character at a time, with a call for each, and takes longer than to make the objects.
- * The text here is compact and was written by nhmtap, so each function trusts it. It returns where it
- * stopped.
- */
-static const char *value_at(const char *at, json_t **value);
+/* The text is compact and was written by nhmtap, so each function trusts it. */
 
 /* The closing quote of a string that begins at `at`, behind the opening one. */
 static const char *end_of_string(const char *at, bool *escaped)
@@ -80,6 +75,60 @@ static const char *end_of_string(const char *at, bool *escaped)
 		}
 	return at;
 }
+
+static const char *end_of_nested(const char *at)
+{
+	size_t depth = 0;
+	bool escaped;
+
+	do {
+		if (*at == '"')
+			at = end_of_string(at + 1, &escaped);
+		else if (*at == '{' || *at == '[')
+			depth++;
+		else if (*at == '}' || *at == ']')
+			depth--;
+		at++;
+	} while (depth);
+	return at;
+}
+
+static const char *end_of_value(const char *at)
+{
+	bool escaped;
+
+	if (*at == '"')
+		return end_of_string(at + 1, &escaped) + 1;
+	if (*at == '{' || *at == '[')
+		return end_of_nested(at);
+	while (*at != ',' && *at != '}')
+		at++;
+	return at;
+}
+
+const char *rows_member(const char *at, struct rows_member *member)
+{
+	const char *end;
+	bool escaped;
+
+	if (*++at != '"')
+		return NULL;
+	member->name = at + 1;
+	end = end_of_string(member->name, &escaped);
+	member->name_length = end - member->name;
+	member->value = end + strlen("\":");
+	end = end_of_value(member->value);
+	member->value_length = end - member->value;
+	return end;
+}
+
+/* --- lists of jansson's ------------------------------------------------------------------------ */
+
+/*
+ * json_loads() reads a character at a time, with a call for each, and takes longer than to make the objects.
+ * Each function here returns where it stopped.
+ */
+static const char *value_at(const char *at, json_t **value);
 
 /* Strings with escapes, numbers that are not integers, true, false, null. */
 static const char *other_at(const char *at, size_t size, json_t **value)
@@ -157,6 +206,14 @@ static const char *value_at(const char *at, json_t **value)
 	default:
 		return number_at(at, value);
 	}
+}
+
+json_t *rows_element(const char *text)
+{
+	json_t *element;
+
+	object_at(text, &element);
+	return element;
 }
 
 void rows_open(json_t *record, const char *name)

@@ -42,5 +42,20 @@ struct rows_text {
 /* Returns false if the value (NULL: there is none) is no such list. */
 bool rows_text(const json_t *value, struct rows_text *rows);
 
+/* A member of an element: parts of its text. */
+struct rows_member {
+	const char *name; /* without its quotes */
+	size_t name_length;
+	const char *value;
+	size_t value_length;
+};
+
+/* Reads the member behind `at`, the '{' or ',' before it. Returns the ',' or '}' behind it; NULL if the
+ * object has no members. */
+const char *rows_member(const char *at, struct rows_member *member);
+
+/* An element, by its text: a new reference. */
+json_t *rows_element(const char *text);
+
 /* If the record's member of this name is such a list, makes it a list of jansson's. */
 void rows_open(json_t *record, const char *name);
