@@ -30,12 +30,23 @@ def run(*arguments):
 
 
 SHORT = ["/bin/true"] * 40  # each has some 50 faults, and events of its own
+CHILDREN = """
+import os, time
+for _ in range(8):
+    if not os.fork():
+        while time.process_time() < 0.03:
+            pass
+        os._exit(0)
+    os.wait()
+"""
 IN_THE_KERNEL = ["dd", "if=/dev/zero", "of=/dev/null", "bs=100M", "count=20", "status=none"]
 REASONS = {
     "period too long": (run("-e", "page-faults", "-c", "1000000", "--", "true"),
                         "counted", " times, and a sample comes every 1000000 times"),
     "spread": (run("-e", "page-faults", "-c", "1000", "--", "sh", "-c", "; ".join(SHORT)),
                "counted", "but on no CPU or thread the 1000 times that a sample takes"),
+    "time spread": (run("-e", "cpu-clock", "-c", "120000000", "--", "/usr/bin/python3", "-c", CHILDREN),
+                    "counted", "but on no CPU or thread the 120000000 ns that a sample takes"),
     "no occurrence": (run_without_major_faults, "counted", "it ran, and did not occur"),
     "clock": (run("-e", "cpu-clock", "-c", "1000000000000", "--", "true"),
               "counted", " ns, and a sample comes every 1000000000000 ns"),

@@ -112,6 +112,11 @@ static bool clock_too_short(const struct silence *silence)
 	return event_is_clock(silence->event) && silence->count->value < distance(silence);
 }
 
+static bool clock_spread(const struct silence *silence)
+{
+	return event_is_clock(silence->event);
+}
+
 static bool too_few(const struct silence *silence)
 {
 	return silence->count->value < distance(silence);
@@ -150,6 +155,7 @@ static const struct silent_reason {
 	{none_so_long, "it ran, and no load took %llu cycles or longer"},
 	{none, "it ran, and did not occur"},
 	{clock_too_short, "it ran for %llu ns, and a sample comes every %llu ns"},
+	{clock_spread, "it ran for %llu ns, but on no CPU or thread the %llu ns that a sample takes"},
 	{too_few, "it occurred %llu times, and a sample comes every %llu times"},
 	{spread, "it occurred %llu times, but on no CPU or thread the %llu times that a sample takes"},
 	{any, "it occurred %llu times, fewer than the kernel chose for a sample at this frequency"},
