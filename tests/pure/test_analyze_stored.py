@@ -78,6 +78,12 @@ def test_records_come_from_stdin_and_other_names_of_an_event_are_the_same(nhmtap
                 if share["name"] == "stalled")["share"] == pytest.approx(0.25)
 
 
+def test_an_event_that_was_counted_under_two_names_is_not_added_up(nhmtap, tmp_path):
+    ATTRS["again"] = ATTRS[STALLED]
+    path = stream(tmp_path, "a", {"cycles": 1000, CYCLES: 1000, STALLED: 250, "again": 250})
+    assert analysis(nhmtap("analyze", path))["shares"]["stalled"]["share"] == pytest.approx(0.25)
+
+
 def test_counts_of_one_side_are_told_as_such(nhmtap, tmp_path):
     found = analysis(nhmtap("analyze", stream(tmp_path, "a", COUNTS, side=":u")))
     assert found["side"] == "user" and found["shares"]["stalled"]["share"] == pytest.approx(0.6)

@@ -331,18 +331,6 @@ static void located_event(const struct known_share *known, struct host *host, st
 	events_parse(name, host, located, &ignored);
 }
 
-static bool is_same(const struct perf_event_attr *one, const struct perf_event_attr *other, struct host *host)
-{
-	/* A precise event counts the same as others, though the kernel may encode it otherwise. */
-	struct perf_event_attr plain = *one;
-	struct encoding a, b;
-
-	plain.precise_ip = 0;
-	return plain.exclude_user == other->exclude_user && plain.exclude_kernel == other->exclude_kernel &&
-	       encoding_of(&plain, host, &a) && encoding_of(other, host, &b) && a.config == b.config &&
-	       a.config1 == b.config1;
-}
-
 /* How often the event that a share's command samples occurs, whatever name the tree has for it. If it is not
  * counted, about as often as what the share counts. */
 static double occurrences_of(const struct activity *activity, const struct measured_run *counted,
@@ -355,7 +343,7 @@ static double occurrences_of(const struct activity *activity, const struct measu
 
 	located_event(known, host, &located);
 	for (size_t i = 0; located.nr && i < analysis->all.nr && !occurred; i++)
-		if (is_same(&located.list[0].attr, &analysis->all.list[i].attr, host))
+		if (counts_the_same(&located.list[0].attr, &analysis->all.list[i].attr, host))
 			occurred = measure_event(counted, i);
 	events_release(&located);
 	return occurred || !measured || !measured->there ? occurred : counted->whole * measured->value;

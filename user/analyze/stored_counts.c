@@ -17,8 +17,11 @@
 #include "record/record.h"
 #include "view/weights.h"
 
+#define NOWHERE ((size_t)-1)
+
 /* What was counted of an event. */
 struct stored_count {
+	const char *name; /* the start record's */
 	struct perf_event_attr attr;
 	double value, low, high; /* sums over the intervals */
 	bool mean;		 /* they are the mean of several executions */
@@ -145,44 +148,29 @@ static __u64 number_of(const json_t *attr, const char *name)
 				     : (__u64)json_integer_value(value);
 }
 
-/* What the event was, by the start record. Returns false if that does not have it. */
-static bool take_attr(const json_t *start, const char *name, struct perf_event_attr *attr)
+/* What was counted of the event of this name so far; NULL if the start record does not have it. One event may
+ * have been counted under several names. */
+static struct stored_count *count_of(struct stored_row *row, const char *name)
 {
-	json_t *event;
-	size_t i;
-
-	json_array_foreach(json_object_get(start, "events"), i, event) {
-		const json_t *value = json_object_get(event, "attr");
-
-		if (strcmp(string(event, "name"), name))
-			continue;
-		*attr = (struct perf_event_attr){
-			.type = number_of(value, "type"),
-			.config = number_of(value, "config"),
-			.config1 = number_of(value, "config1"),
-			.exclude_user = !!number_of(value, "exclude_user"),
-			.exclude_kernel = !!number_of(value, "exclude_kernel"),
-		};
-		return true;
-	}
-	return false;
-}
-
-static bool is_same(const struct perf_event_attr *one, const struct perf_event_attr *other)
-{
-	return one->type == other->type && one->config == other->config && one->config1 == other->config1 &&
-	       one->exclude_user == other->exclude_user && one->exclude_kernel == other->exclude_kernel;
-}
-
-static struct stored_count *count_of(struct stored_row *row, const struct perf_event_attr *attr)
-{
+	const json_t *event = object_named(json_object_get(row->start, "events"), name);
+	const json_t *attr = json_object_get(event, "attr");
 	struct stored_count *count;
 
 	for (size_t i = 0; i < row->nr_counts; i++)
-		if (is_same(&row->counts[i].attr, attr))
+		if (!strcmp(row->counts[i].name, name))
 			return &row->counts[i];
+	if (!event)
+		return NULL;
 	count = xappend(row->counts, row->nr_counts);
-	*count = (struct stored_count){.attr = *attr};
+	*count = (struct stored_count){.name = string(event, "name"),
+				       .attr = {
+					       .type = number_of(attr, "type"),
+					       .config = number_of(attr, "config"),
+					       .config1 = number_of(attr, "config1"),
+					       .exclude_user = !!number_of(attr, "exclude_user"),
+					       .exclude_kernel = !!number_of(attr, "exclude_kernel"),
+					       .exclude_host = !!number_of(attr, "exclude_host"),
+				       }};
 	return count;
 }
 
@@ -191,7 +179,6 @@ static void take_count(struct stored_counts *stored, const json_t *record)
 {
 	const json_t *bound = json_object_get(record, "bound");
 	double value = real_member(record, "scaled", NAN);
-	struct perf_event_attr attr;
 	struct stored_count *count;
 	struct stored_row *row;
 
@@ -199,10 +186,8 @@ static void take_count(struct stored_counts *stored, const json_t *record)
 		return;
 	row = row_of(stored, record);
 	add_time(row, record);
-	if (!take_attr(row->start, string(record, "event"), &attr))
-		return;
-	count = count_of(row, &attr);
-	if (count->mean)
+	count = count_of(row, string(record, "event"));
+	if (!count || count->mean)
 		return;
 	if (isnan(value)) {
 		count->uncounted |= !count_is_zero(string(record, "why"));
@@ -218,21 +203,23 @@ static void take_summary(struct stored_counts *stored, const json_t *record)
 {
 	double mean = real_member(record, "mean", NAN), error;
 	json_int_t counted = integer(record, "counted");
-	struct perf_event_attr attr;
+	struct stored_count *count;
 	struct stored_row *row;
 
 	if (!json_object_get(record, "event") || integer(record, "nth") > 1 || !counted || isnan(mean))
 		return;
 	row = row_of(stored, record);
-	if (!take_attr(row->start, string(record, "event"), &attr))
+	count = count_of(row, string(record, "event"));
+	if (!count)
 		return;
 	error = weight_mean_error(real_member(record, "stddev_of_mean", INFINITY), counted);
 	row->executions = counted > row->executions ? counted : row->executions;
-	*count_of(row, &attr) = (struct stored_count){.attr = attr,
-						      .value = mean,
-						      .low = fmax(mean - error, 0),
-						      .high = mean + error,
-						      .mean = true};
+	*count = (struct stored_count){.name = count->name,
+				       .attr = count->attr,
+				       .value = mean,
+				       .low = fmax(mean - error, 0),
+				       .high = mean + error,
+				       .mean = true};
 }
 
 /* --- analyses --------------------------------------------------------------------------------- */
@@ -309,61 +296,78 @@ void stored_counts_take(struct stored_counts *stored, const json_t *record)
 
 /* --- what several intervals make -------------------------------------------------------------- */
 
-static bool is_leaf(const json_t *shares, const json_t *share)
+/* {name: place in the list}, of the first of each name. A new reference. */
+static json_t *places_of(const json_t *list)
 {
-	json_t *other;
+	json_t *places = json_object(), *one;
 	size_t i;
 
-	if (json_object_get(share, "beside"))
-		return false;
-	json_array_foreach(shares, i, other)
-		if (!strcmp(string(other, "parent"), string(share, "name")) &&
-		    !json_object_get(other, "beside"))
-			return false;
-	return true;
+	json_array_foreach(list, i, one)
+		if (!json_object_get(places, string(one, "name")))
+			json_object_set_new(places, string(one, "name"), json_integer(i));
+	return places;
 }
 
-/* What a verdict has beside the name is the same in each interval. */
-static json_t *verdict_on(const json_t *share, const json_t *before)
+static size_t place_of(const json_t *places, const char *name)
 {
-	json_t *one = object_named(before, string(share, "name"));
+	const json_t *place = json_object_get(places, name);
 
-	return one ? json_copy(one) : json_pack("{s:s}", "name", string(share, "name"));
+	return place ? (size_t)json_integer_value(place) : NOWHERE;
 }
 
-/* The most that a share can be. One that no interval has can be all that it is part of, if an interval's
- * verdict names it. In records of others, a share may be within itself. */
-static double potential(const json_t *shares, const json_t *share, const json_t *before)
+/* The most that a share can be that no interval has: all that it is part of. In records of others, a share
+ * may be within itself. */
+static double most_of(double *most, const size_t *parents, size_t i)
 {
-	if (json_object_get(share, "share"))
-		return real_member(share, "high", 0);
-	if (!object_named(before, string(share, "name")))
-		return -INFINITY;
-	for (size_t n = json_array_size(shares); n && share; n--) {
-		share = object_named(shares, string(share, "parent"));
-		if (json_object_get(share, "share"))
-			return real_member(share, "high", 1);
-	}
-	return 1;
+	size_t end = i;
+	double all;
+
+	for (; end != NOWHERE && isnan(most[end]); end = parents[end])
+		most[end] = 1;
+	all = end == NOWHERE ? 1 : most[end];
+	for (; i != end; i = parents[i])
+		most[i] = all;
+	return all;
 }
 
+/* What a verdict has beside the name is the same in each interval. One that no interval has is in it if an
+ * interval's verdict names it. */
 static json_t *judge(const json_t *shares, const json_t *before)
 {
 	size_t nr = json_array_size(shares), i, found;
 	struct judged_share *judged = xcalloc(nr + 1, sizeof(*judged));
-	size_t *verdict = xcalloc(nr + 1, sizeof(*verdict));
-	json_t *list = json_array(), *share;
+	size_t *verdict = xcalloc(nr + 1, sizeof(*verdict)), *parents = xcalloc(nr + 1, sizeof(*parents));
+	double *most = xcalloc(nr + 1, sizeof(*most));
+	json_t *list = json_array(), *places = places_of(shares), *named = places_of(before), *share;
 
-	json_array_foreach(shares, i, share)
-		judged[i] =
-			(struct judged_share){is_leaf(shares, share), json_object_get(share, "share"),
-					      real_member(share, "share", 0), real_member(share, "low", 0),
-					      potential(shares, share, before)};
+	json_array_foreach(shares, i, share) {
+		parents[i] = place_of(places, string(share, "parent"));
+		judged[i] = (struct judged_share){.leaf = !json_object_get(share, "beside"),
+						  .there = json_object_get(share, "share"),
+						  .share = real_member(share, "share", 0),
+						  .low = real_member(share, "low", 0)};
+		most[i] = judged[i].there ? real_member(share, "high", 1) : NAN;
+	}
+	json_array_foreach(shares, i, share) {
+		if (parents[i] != NOWHERE && !json_object_get(share, "beside"))
+			judged[parents[i]].leaf = false;
+		judged[i].most = most_of(most, parents, i);
+		if (!judged[i].there && place_of(named, string(share, "name")) == NOWHERE)
+			judged[i].most = -INFINITY;
+	}
 	found = account_judge(judged, nr, verdict);
-	for (i = 0; i < found; i++)
-		json_array_append_new(list, verdict_on(json_array_get(shares, verdict[i]), before));
+	for (i = 0; i < found; i++) {
+		const char *name = string(json_array_get(shares, verdict[i]), "name");
+		json_t *one = json_array_get(before, place_of(named, name));
+
+		json_array_append_new(list, one ? json_copy(one) : json_pack("{s:s}", "name", name));
+	}
+	json_decref(places);
+	json_decref(named);
 	free(judged);
 	free(verdict);
+	free(parents);
+	free(most);
 	return list;
 }
 
@@ -404,24 +408,17 @@ static json_t *join(const struct stored_row *row)
 
 /* --- what counts make ------------------------------------------------------------------------- */
 
-/* An event of the tree as the stream has it: the same by its encoding, and of the same sides. */
+/* An event of the tree, of these sides, as the stream has it, under any name. */
 static const struct stored_count *find_count(const struct stored_row *row, struct host *host,
 					     const struct event *event, const struct perf_event_attr *sides)
 {
-	struct encoding wanted, has;
+	struct perf_event_attr wanted = event->attr;
 
-	if (!encoding_of(&event->attr, host, &wanted))
-		return NULL;
-	for (size_t i = 0; i < row->nr_counts; i++) {
-		const struct stored_count *count = &row->counts[i];
-		bool user = sides->exclude_user || event->attr.exclude_user;
-		bool kernel = sides->exclude_kernel || event->attr.exclude_kernel;
-
-		if (count->attr.exclude_user == user && count->attr.exclude_kernel == kernel &&
-		    encoding_of(&count->attr, host, &has) && has.config == wanted.config &&
-		    has.config1 == wanted.config1)
-			return count->uncounted ? NULL : count;
-	}
+	wanted.exclude_user |= sides->exclude_user;
+	wanted.exclude_kernel |= sides->exclude_kernel;
+	for (size_t i = 0; i < row->nr_counts; i++)
+		if (!row->counts[i].uncounted && counts_the_same(&row->counts[i].attr, &wanted, host))
+			return &row->counts[i];
 	return NULL;
 }
 

@@ -71,6 +71,20 @@ bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct e
 	       named_by_table(host->events, attr, encoding);
 }
 
+bool counts_the_same(const struct perf_event_attr *one, const struct perf_event_attr *other,
+		     struct host *host)
+{
+	struct encoding has, wanted;
+
+	if (one->exclude_user != other->exclude_user || one->exclude_kernel != other->exclude_kernel ||
+	    one->exclude_host != other->exclude_host)
+		return false;
+	if (host->events && encoding_of(one, host, &has) && encoding_of(other, host, &wanted))
+		return has.config == wanted.config && has.config1 == wanted.config1;
+	return one->type == other->type && one->config == other->config && one->config1 == other->config1 &&
+	       one->config2 == other->config2;
+}
+
 unsigned int general_counters_of(const struct host *host)
 {
 	const struct cpu_events *cpu = host->events;

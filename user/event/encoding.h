@@ -20,6 +20,12 @@ struct encoding {
  * host must have a table of its CPU. */
 bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct encoding *encoding);
 
+/* Whether two events count the same, whatever they are called: on the same sides, by the same raw encoding,
+ * or by the same attr where the host has no table, or an event no encoding. Precision and periods do not
+ * matter. */
+bool counts_the_same(const struct perf_event_attr *one, const struct perf_event_attr *other,
+		     struct host *host);
+
 /* The number of general counters of a hardware thread: it may be smaller if the core has two threads. */
 unsigned int general_counters_of(const struct host *host);
 

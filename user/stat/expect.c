@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "event/encoding.h"
 
 /* Whether the name is a metric's, modifiers ignored: "ipc:u" is the metric ipc, for user space only. */
 static bool names_metric(const struct host *host, const char *name)
@@ -98,21 +99,14 @@ static bool find_event(const struct plan *plan, struct expectation *expectation)
 	return false;
 }
 
-static bool counts_the_same(const struct perf_event_attr *a, const struct perf_event_attr *b)
-{
-	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
-	       a->config2 == b->config2 && a->exclude_user == b->exclude_user &&
-	       a->exclude_kernel == b->exclude_kernel;
-}
-
 /* Whether name= has given the event's name to something else as well. */
-static bool is_ambiguous(const struct plan *plan, size_t place)
+static bool is_ambiguous(const struct plan *plan, size_t place, struct host *host)
 {
 	const struct event *list = plan->events.list;
 
 	for (size_t i = place + 1; i < plan->events.nr; i++)
 		if (!strcasecmp(list[i].name, list[place].name) &&
-		    !counts_the_same(&list[i].attr, &list[place].attr))
+		    !counts_the_same(&list[i].attr, &list[place].attr, host))
 			return true;
 	return false;
 }
@@ -123,7 +117,7 @@ static int bind_event(struct plan *plan, struct host *host, struct expectation *
 	size_t before = plan->events.nr;
 
 	if (find_event(plan, expectation)) {
-		if (!is_ambiguous(plan, expectation->place))
+		if (!is_ambiguous(plan, expectation->place, host))
 			return 0;
 		refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", expectation->text);
 		because(refusal, "events that count different things have this name");
