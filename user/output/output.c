@@ -512,6 +512,16 @@ bool stream_takes(const struct stream *stream, const char *activity)
 	return !stream->aside && stream_is_for(stream, activity);
 }
 
+static bool takes_type(const struct stream *stream, const char *type)
+{
+	return !stream->types || has_text(stream->types, type);
+}
+
+bool stream_tells(const struct stream *stream, const char *type)
+{
+	return !stream->aside && !stream->sink.error && !stream->format->keys && takes_type(stream, type);
+}
+
 /* Adds the envelope to a record and writes it. The record is consumed. */
 static int write_record(struct stream *stream, json_t *record, const char *activity)
 {
@@ -676,7 +686,7 @@ void stream_finish(struct stream *stream, bool last)
 
 static bool let_in(struct stream *stream, const char *type, const char *activity, unsigned int every)
 {
-	if (!stream_takes(stream, activity) || (stream->types && !has_text(stream->types, type)))
+	if (!stream_takes(stream, activity) || !takes_type(stream, type))
 		return false;
 	if (!is_let_in(stream, type)) {
 		stream_miss(stream, type, every);

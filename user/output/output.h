@@ -227,6 +227,10 @@ json_t *stream_lost(struct stream *stream, const char *why);
 /* Whether the stream takes records of an activity (NULL: of none). */
 bool stream_takes(const struct stream *stream, const char *activity);
 
+/* Whether the stream's readers get to know of a record of this type that is of no sample or count. Profiles
+ * for viewers, which ask for keys, have no place for one. */
+bool stream_tells(const struct stream *stream, const char *type);
+
 /* The name that stands in place of an activity's in the session's own records. */
 #define SESSION "session"
 

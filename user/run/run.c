@@ -160,8 +160,10 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 static void report_last(struct run *run)
 {
 	note("ending: %s", run->session.reason ? run->session.reason : "no output is left");
-	if (run->session.repeat >= run->members[0]->asked->options.repeats || run->session.ended_by)
+	if (run->session.repeat >= run->members[0]->asked->options.repeats || run->session.ended_by) {
+		session_tell_last(&run->session); /* what was refused before is none of the last records */
 		session_take_all(&run->session);
+	}
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			counters_disable(run->members[i]->activity.counters);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "host/privileges.h"
+#include "output/member.h"
 
 struct timespec now_of(clockid_t clock)
 {
@@ -212,15 +213,25 @@ static int flush_with_rights(struct stream *stream)
 	return err;
 }
 
-/* Writes a record of what has happened to an output. After the last record only the exit status can tell that
- * something was rejected. */
+/* Whether the news are of records that a server does not take. */
+static bool is_loss(const json_t *news)
+{
+	return integer(news, "rejected") || integer(news, "refused");
+}
+
+/* Writes a record of what has happened to an output. The exit status tells what no stream can, and what
+ * happened to the last records: whether an answer to these comes before the end record is chance. */
 static void tell(struct session *session, const struct stream *stream, json_t *news)
 {
-	bool any = false;
+	bool any = false, told = false;
 
-	for (size_t i = 0; i < session->nr_streams; i++)
-		any = any || !session->streams[i].aside;
-	if (!any && json_integer_value(json_object_get(news, "rejected")) && !session->stream_error)
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		const struct stream *other = &session->streams[i];
+
+		any = any || !other->aside;
+		told = told || (stream_tells(other, string(news, "type")) && !other->ending);
+	}
+	if (!told && is_loss(news) && !session->stream_error)
 		session->stream_error = EREMOTEIO;
 	session_write(session, news, stream->owner);
 	/* Streams that were flushed before this one have to be flushed once more. */
