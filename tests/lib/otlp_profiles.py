@@ -2,6 +2,8 @@
 """A reader of OpenTelemetry's profiles that shares nothing with the writer but the field numbers of
 opentelemetry-proto 1.11 (profiles/v1development, resource/v1, common/v1)."""
 import base64
+import collections
+import datetime
 import json
 
 import protos
@@ -170,3 +172,91 @@ def parsed(data, made):
     else:
         made.ParseFromString(data)
     return made
+
+
+# --- what a run's records say ------------------------------------------------------------------------
+
+# The members of the entries whose sums a profile has, with its type and unit; None: the event's own.
+MEASURES = {
+    "profile": {"samples": ("samples", "count"), "period": None},
+    "mem": {"samples": ("samples", "count"), "period": None, "latency_sum_period": ("latency", "cycles")},
+    "branch": {"count": ("branches", "count"), "period": None, "mispredicted": ("mispredicted", "count"),
+               "mispredicted_period": ("mispredicted_period", "count")},
+}
+CONVENTIONS = {"pid": "process.pid", "tid": "thread.id", "comm": "thread.name", "cpu": "cpu.logical_number"}
+# What an entry has besides: measured values, and what is in the stack.
+BESIDES = {"samples", "period", "count", "mispredicted", "mispredicted_period", "latency_sum", "latency_max", "latency_sum_period",
+           "stack", "stack_lost", "value", "bytes", "entries"}
+
+
+def nanoseconds(time):
+    whole, part = time.rstrip("Z").split(".")
+    at = datetime.datetime.fromisoformat(whole + "+00:00")
+    return int(at.timestamp()) * 10**9 + int(part.ljust(9, "0"))
+
+
+def keys_of(entry):
+    """The attributes that an entry's sample has: a branch has those of both its ends."""
+    for name, value in entry.items():
+        if isinstance(value, dict) and name in ("from", "to"):
+            yield from ((f"nhmtap.{name}_{part}", v) for part, v in value.items() if not isinstance(v, (list, dict)))
+        elif not isinstance(value, (list, dict)) and name not in BESIDES:
+            yield CONVENTIONS.get(name, name if "." in name else f"nhmtap.{name}"), value
+
+
+def account_of(record):
+    for name, value in record["samples"].items():
+        if name == "lost":
+            yield from ((f"nhmtap.samples.lost.{cause}", count) for cause, count in value.items())
+        else:
+            yield f"nhmtap.samples.{name}", value
+
+
+def period_of(event, entries, count):
+    """The distance of two samples, of all that a record has."""
+    attr, clock = event["attr"], event["attr"]["type"] == 1 and event["attr"]["config"] in ("0x0", "0x1")
+    if attr.get("sample_freq") and clock:
+        return 10**9 // attr["sample_freq"]
+    if not attr.get("sample_freq"):
+        return event["sample_distance"]
+    return sum(e["period"] for e in entries) // max(1, sum(e[count] for e in entries))
+
+
+def of_records(found):
+    """What the profiles of a run of one command have to be, by its records: {(start in ns, event, type): a dictionary}."""
+    start, profiles = found[0], {}
+    for record in found:
+        for member, kind in MEASURES.get(record["type"], {}).items():
+            event, = (e for e in start["events"] if e["name"] == record["event"])
+            clock = event["attr"]["type"] == 1 and event["attr"]["config"] in ("0x0", "0x1")
+            own = ("cpu", "nanoseconds") if clock else (event["name"], "count")
+            at = nanoseconds(record["start_time"]), record["event"], (kind or own)[0]
+            profile = profiles.setdefault(at, {"entries": [], "sums": collections.Counter(), "account": dict(account_of(record))})
+            profile |= {"unit": (kind or own)[1], "period_type": own, "duration": record["duration_ns"]}
+            profile["entries"] += record["entries"]  # of a part
+            for entry in [*record["entries"], *(record[name] for name in ("rest", "rest_of_ranges") if name in record)]:
+                if entry[member]:
+                    profile["sums"][frozenset(keys_of(entry))] += entry[member]
+            count = "count" if record["type"] == "branch" else "samples"
+            asked = period_of(event, profile["entries"], count)
+            shared = [e["period"] for e in profile["entries"]], sum(e[count] for e in profile["entries"])
+            profile["period"] = sum(shared[0]) // shared[1] if "share" in record and shared[1] else asked
+    for profile in profiles.values():
+        del profile["entries"]
+    return profiles
+
+
+def of_messages(messages):
+    """The same by the messages."""
+    profiles = {}
+    for message in messages:
+        for profile in message.profiles:
+            own = message.attributes(profile)
+            kind, unit = message.type(profile)
+            new = {"sums": collections.Counter(), "account": {k: v for k, v in own.items() if k.startswith("nhmtap.samples.")},
+                   "unit": unit, "period_type": message.type(profile, "period_type"), "duration": profile.duration_nano,
+                   "period": profile.period}
+            kept = profiles.setdefault((profile.time_unix_nano, own["nhmtap.event"], kind), new)
+            for sample in profile.samples:
+                kept["sums"][frozenset(message.attributes(sample).items())] += sample.values[0]
+    return profiles

@@ -121,6 +121,31 @@ def test_the_period_is_the_distance_of_samples(nhmtap, tmp_path, options, kind, 
         assert message.type(profile, "period_type") == kind and profile.period == period
 
 
+WAYS = {"period": ["-c", "7"], "frequency": ["-F", "2000"], "share": ["-c", "1", "--cpu-share", "1%"]}
+
+
+@pytest.mark.parametrize("event", ["page-faults:u", "cpu-clock"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("activity, keys", [("profile", "stack,pid,tid,comm,cpu"), ("mem", "stack,page,comm")])
+def test_each_interval_has_what_its_records_have(nhmtap, tmp_path, activity, keys, way, event):
+    """Sums by all keys, periods, times, and what was lost. The message's own rules are the reader's."""
+    ways = {**WAYS, "share": ["-F", "4999", "--cpu-share", "0.1%"]} if event == "cpu-clock" and way == "share" else WAYS
+    ways = {**ways, "period": ["-c", "1000000"]} if event == "cpu-clock" else ways
+    if activity == "mem" and event == "cpu-clock":
+        keys = "stack,comm"
+    nested, text = tmp_path / "nested", tmp_path / "x.json"
+    result = nhmtap(activity, "-e", event, *ways[way], "--by", keys, "-I", "60", "--top", "5", "-o", nested, "-o", f"otlp-profiles-json={text}", "--",
+                    CALLS, "graph=300", "spin=100", "deep=20,3000", "spin=100")
+    assert result.status == 0, result.err
+    records = Result(0, nested.read_text(), "").records
+    messages = [otlp_profiles.read(line) for line in text.read_text().splitlines()]
+    wanted = otlp_profiles.of_records(records)
+    assert otlp_profiles.of_messages(messages) == wanted
+    assert len({at for at, _, _ in wanted}) > 1 and sum(profile["sums"].total() for profile in wanted.values()) > 10
+    resource = records[0]["resource"] | {"service.instance.id": records[0]["run_id"]}
+    assert all(resource.items() <= message.resource.items() for message in messages)
+
+
 def test_keys_have_the_names_of_the_semantic_conventions(nhmtap, tmp_path):
     result, message, _ = run(nhmtap, tmp_path, *EVERY_FAULT, "--by", "stack,pid,tid,comm,cpu")
     record, = result.of("profile")

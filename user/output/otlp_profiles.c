@@ -427,19 +427,18 @@ static void add_profile_attribute(struct otlp_message *gathered, Otlp__Profile *
 /* What of the samples is in the profile, and what is not. */
 static void add_account(struct otlp_message *gathered, Otlp__Profile *profile, const json_t *record)
 {
-	static const char *const members[] = {"expected", "uncertainty", "aggregated", "throttled",
-					      "at_least"};
 	const json_t *samples = json_object_get(record, "samples"), *count;
-	const char *cause;
+	const char *member;
 	char name[96];
 
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-		snprintf(name, sizeof(name), "nhmtap.samples.%s", members[i]);
-		add_profile_attribute(gathered, profile, name, json_object_get(samples, members[i]));
-	}
 	add_profile_attribute(gathered, profile, "nhmtap.why", json_object_get(record, "why"));
-	json_object_foreach(json_object_get(samples, "lost"), cause, count) {
-		snprintf(name, sizeof(name), "nhmtap.samples.lost.%s", cause);
+	json_object_foreach((json_t *)samples, member, count) {
+		snprintf(name, sizeof(name), "nhmtap.samples.%s", member);
+		if (!json_is_object(count))
+			add_profile_attribute(gathered, profile, name, count);
+	}
+	json_object_foreach(json_object_get(samples, "lost"), member, count) {
+		snprintf(name, sizeof(name), "nhmtap.samples.lost.%s", member);
 		add_profile_attribute(gathered, profile, name, count);
 	}
 }
@@ -455,7 +454,7 @@ static Otlp__Profile *new_profile(const struct adding *adding, const struct meas
 
 	profile->sample_type = value_type(gathered, &own);
 	profile->period_type = value_type(gathered, &main);
-	profile->period = profile_period(adding->event, json_object_get(adding->record, "entries"));
+	profile->period = profile_period(adding->event, adding->record);
 	profile->time_unix_nano = moment(adding->record, "start_time");
 	profile->duration_nano = integer(adding->record, "duration_ns");
 	profile->profile_id = otlp_profile_id();

@@ -292,7 +292,7 @@ static void add_entry(struct writing *writing, const json_t *entry)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static void add_types(struct writing *writing, const json_t *event, const json_t *entries)
+static void add_types(struct writing *writing, const json_t *event, const json_t *record)
 {
 	struct measure own = measure_of_event(&(struct measure){0}, event);
 	Pprof__Profile *profile = writing->profile;
@@ -304,7 +304,7 @@ static void add_types(struct writing *writing, const json_t *event, const json_t
 		       value_type(writing, measure.type, measure.unit));
 	}
 	profile->period_type = value_type(writing, own.type, own.unit);
-	profile->period = profile_period(event, entries);
+	profile->period = profile_period(event, record);
 }
 
 static void add_comment(struct writing *writing, const char *words)
@@ -354,7 +354,7 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 	size_t i;
 
 	add_text(&writing, "");
-	add_types(&writing, profile_event(stream, record), entries);
+	add_types(&writing, profile_event(stream, record), record);
 	add_machine(&writing, emulated_host(stream->start));
 	remarks_of(record, add_remark, &writing);
 	writing.profile->time_nanos = moment(record, "start_time");

@@ -79,22 +79,23 @@ const json_t *profile_event(const struct stream *stream, const json_t *record)
 	return json_array_get(events, 0);
 }
 
-json_int_t profile_period(const json_t *event, const json_t *entries)
+json_int_t profile_period(const json_t *event, const json_t *record)
 {
 	const json_t *attr = json_object_get(event, "attr");
-	json_int_t frequency = integer(attr, "sample_freq"), samples = 0, period = 0;
+	json_int_t frequency = integer(attr, "sample_freq"), samples = 0, period = 0,
+		   asked = !frequency		   ? integer(event, "sample_distance")
+			   : recorded_clock(event) ? 1000000000 / frequency
+						   : 0;
 	json_t *entry;
 	size_t i;
 
-	if (!frequency)
-		return integer(event, "sample_distance");
-	if (recorded_clock(event))
-		return 1000000000 / frequency;
-	json_array_foreach(entries, i, entry) {
+	if (asked && !json_object_get(record, "share"))
+		return asked;
+	json_array_foreach(json_object_get(record, "entries"), i, entry) {
 		samples += integer(entry, json_object_get(entry, "count") ? "count" : "samples");
 		period += integer(entry, "period");
 	}
-	return samples ? period / samples : 0;
+	return samples ? period / samples : asked;
 }
 
 /* `files` is {module: {"first": number, "ids": {build-id: number}}}. The first file takes the first build-id.

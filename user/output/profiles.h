@@ -31,9 +31,10 @@ bool recorded_clock(const json_t *event);
 /* The event that a record is of, from its activity's start record. NULL: there is none. */
 const json_t *profile_event(const struct stream *stream, const json_t *record);
 
-/* The mean distance of two samples, in the unit of their periods; 0 if there is none. With a frequency the
- * kernel varies the period; a clock's is what the frequency asks for. */
-json_int_t profile_period(const json_t *event, const json_t *entries);
+/* The mean distance of two samples of a record, in the unit of their periods; 0 if there is none. With a
+ * frequency the kernel varies the period; a clock's is what the frequency asks for. Where nhmtap keeps to a
+ * share of a CPU it varies both. Of NULL: what was asked for. */
+json_int_t profile_period(const json_t *event, const json_t *record);
 
 /* A frame's file in a list of files. */
 struct profile_file {
