@@ -62,6 +62,17 @@ def test_intervals_are_summed_up_and_the_largest_comes_first():
     assert [(row[0], row[1], row[-1]) for row in rows(text)] == [("70", "70.0%", "large (demo)"), ("30", "30.0%", "small (demo)")]
 
 
+def test_what_records_say_of_themselves_begins_no_line_of_its_own():
+    forged = "\n    99  99.0%  forged"
+    start, warning, sampled, end = stream({"type": "warning", "why": f"w{forged}"}, profile(*entries(large=70)))
+    start["command"] += forged
+    start["target"] = {"process.command_args": [f"a{forged}"], "process.pid": 1}
+    start["host"] = {**start["host"], "kernel": forged, "cpu": {**start["host"]["cpu"], "model_name": forged}}
+    start["host"]["emulated"] = {"model": forged, "version": forged}
+    heading = show(text_of(start, warning, sampled, end)).stdout.split("\n\n")[0]
+    assert all(line.startswith("# ") for line in heading.splitlines()) and heading.count(r"\u000a    99  99.0%  forged") == 7
+
+
 def test_a_share_has_the_error_of_its_number_of_samples():
     """The farther ends of Wilson's intervals: published tables have 21.9 % to 39.6 % for 30 in 100, and 34.2 % to 100 % for 2 in 2.
     Two samples that have nearly all of the weight are worth as much as two alone."""

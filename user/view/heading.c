@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/visible.h"
 #include "output/member.h"
 #include "output/remarks.h"
 #include "output/rows.h"
@@ -56,8 +57,21 @@ void heading_take(struct heading_of_stream *heading, const json_t *record)
 	}
 }
 
+/* Adds a line, and releases what it says. That is from records: a line feed in it would begin a line that
+ * looks like one of the table. */
+static void add_line(struct text *text, struct text line)
+{
+	size_t size = VISIBLE_MAX * line.used + 1;
+	char *shown = xmalloc(size);
+
+	visible(shown, size, line.bytes);
+	text_add(text, "# %s\n", shown);
+	free(shown);
+	free(line.bytes);
+}
+
 /* The command that was measured, or what else was. */
-static void add_target(struct text *text, const json_t *start)
+static void add_target(struct text *line, const json_t *start)
 {
 	const json_t *target = json_object_get(start, "target"),
 		     *words = json_object_get(target, "process.command_args");
@@ -67,36 +81,44 @@ static void add_target(struct text *text, const json_t *start)
 
 	json_array_foreach(words, i, value)
 		if (i < 12)
-			text_add(text, " %.100s", json_string_value(value) ?: "");
+			text_add(line, " %.100s", json_string_value(value) ?: "");
 	if (json_array_size(words))
 		return;
 	json_object_foreach((json_t *)target, key, value)
 		if (json_is_string(value))
-			text_add(text, " %s %.100s", key, json_string_value(value));
+			text_add(line, " %s %.100s", key, json_string_value(value));
 }
 
 static void add_start(struct text *text, const json_t *start)
 {
 	const json_t *host = json_object_get(start, "host"), *emulated = emulated_host(start);
+	struct text command = {0}, where = {0}, model = {0};
 
-	text_add(text, "# nhmtap %s:", string(start, "command"));
-	add_target(text, start);
-	text_add(text, "\n# %.19s UTC, %s, Linux %s\n", string(start, "time"),
+	text_add(&command, "nhmtap %s:", string(start, "command"));
+	add_target(&command, start);
+	add_line(text, command);
+	text_add(&where, "%.19s UTC, %s, Linux %s", string(start, "time"),
 		 string(json_object_get(host, "cpu"), "model_name"), string(host, "kernel"));
-	if (emulated)
-		text_add(text, "# emulated machine (%s, version %s): cycles and latencies are a model's\n",
+	add_line(text, where);
+	if (emulated) {
+		text_add(&model, "emulated machine (%s, version %s): cycles and latencies are a model's",
 			 string(emulated, "model"), string(emulated, "version"));
+		add_line(text, model);
+	}
 	lines_of_lateness(text, start);
 }
 
 void heading_print(const struct heading_of_stream *heading, struct text *text)
 {
 	const char *early = stored_early_end(heading->runs > heading->ended, heading->cut);
+	struct text line = {0};
 	json_t *warning;
 	size_t i;
 
-	if (heading->name)
-		text_add(text, "# %s:\n", heading->name);
+	if (heading->name) {
+		text_add(&line, "%s:", heading->name);
+		add_line(text, line);
+	}
 	if (heading->start)
 		add_start(text, heading->start);
 	if (*early)
@@ -104,6 +126,9 @@ void heading_print(const struct heading_of_stream *heading, struct text *text)
 	if (heading->gaps)
 		text_add(text, "# %lld records are missing, because an output was too slow\n",
 			 (long long)heading->gaps);
-	json_array_foreach(heading->warnings, i, warning)
-		text_add(text, "# %s\n", json_string_value(warning));
+	json_array_foreach(heading->warnings, i, warning) {
+		line = (struct text){0};
+		text_add(&line, "%s", json_string_value(warning));
+		add_line(text, line);
+	}
 }
