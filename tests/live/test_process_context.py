@@ -20,10 +20,10 @@ SHOP = {"service.name": "shop", "service.instance.id": "4f2", "replicas": 3, "ca
 class Run:
     """A run that writes records and both kinds of OTLP's messages. Use it in a with statement, which ends it."""
 
-    def __init__(self, nhmtap, folder, *options, command=()):
+    def __init__(self, nhmtap, folder, *options, command=(), before=()):
         self.nhmtap, self.folder = nhmtap, folder
         self.process = nhmtap.start(*options, "-o", folder / "records", "-o", f"otlp-profiles-json={folder / 'profiles'}",
-                                    "-o", f"otlp={folder / 'metrics'}", *command)
+                                    "-o", f"otlp={folder / 'metrics'}", *command, before=before)
 
     def __enter__(self):
         until(lambda: self.of("start"))
@@ -162,6 +162,22 @@ def test_what_a_process_did_in_the_interval_in_which_it_ended_has_its_resource(n
             run.contexts(2)
             sums = run.end()
     assert sums["shop", "4f2"] == sum(e["samples"] for r in run.of("profile") for e in r["entries"] if e["pid"] == shop.pid) >= 300
+
+
+def test_a_clock_that_is_set_back_takes_its_resource_from_nothing(nhmtap, shim, tmp_path):
+    at = tmp_path / "step"
+    at.write_text("0")
+    before = ["env", f"LD_PRELOAD={shim('set_clock')}", f"STEP_FILE={at}", "ASAN_OPTIONS=verify_asan_link_order=0"]
+    with Publisher() as other, Publisher() as shop:
+        shop.publish(context(SHOP))
+        with Run(nhmtap, tmp_path, *FAULTS, "--by", "symbol,pid", "-p", f"{shop.pid},{other.pid}", before=before) as run:
+            run.contexts(1)
+            shop.do("touch", 300)
+            at.write_text(str(-3600 * 10**9))
+            shop.__exit__()
+            run.contexts(2)
+            sums = run.end()
+    assert sums["shop", "4f2"] >= 300
 
 
 def test_the_numbers_of_a_target_that_has_ended_have_its_resource_until_the_interval_is_over(nhmtap, tmp_path):

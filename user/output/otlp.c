@@ -25,6 +25,7 @@ struct otlp {
 	struct meters *meters;
 	bool cumulative;    /* points are of all since the first record, otherwise since the previous line */
 	__u64 since, until; /* the interval of the gathered points, ns since 1970 */
+	__u64 began;	    /* the same as `since`; see otlp_interval_began() */
 	__u64 told;	    /* of delta: the end of the last one that was written */
 	__u64 records;	    /* number of records that had any metrics */
 	struct otlp_contexts contexts;
@@ -69,7 +70,7 @@ static json_t *attributes_of(const json_t *labels)
 
 static json_t *resource_of(const struct stream *stream, const struct otlp *otlp)
 {
-	json_t *resource = otlp_resource(stream, otlp_context_of(&otlp->contexts, 0, otlp->since));
+	json_t *resource = otlp_resource(stream, otlp_context_of(&otlp->contexts, 0, otlp->began));
 	json_t *attributes = attributes_of(resource);
 
 	json_decref(resource);
@@ -183,12 +184,15 @@ static struct otlp *otlp_of(struct stream *stream)
 static int take(struct stream *stream, const json_t *record)
 {
 	struct otlp *otlp = otlp_of(stream);
-	__u64 since = moment(record, "start_time"), until = since + integer(record, "duration_ns");
+	__u64 since = moment(record, "start_time"), until = since + integer(record, "duration_ns"),
+	      began = otlp_interval_began(record);
 
 	if (otlp_take_context(&otlp->contexts, record))
 		return 0;
 	if (since && (!otlp->since || since < otlp->since))
 		otlp->since = since;
+	if (since && (!otlp->began || began < otlp->began))
+		otlp->began = began;
 	if (since && until > otlp->until)
 		otlp->until = until;
 	/* Points of delta follow one another, which two clocks that are read in turns miss by some ns. */
@@ -226,7 +230,7 @@ static int put_metrics(struct stream *stream)
 	}
 	meters_begin_anew(otlp->meters);
 	otlp->told = otlp->until;
-	otlp->since = otlp->until = 0;
+	otlp->since = otlp->until = otlp->began = 0;
 	return err;
 }
 

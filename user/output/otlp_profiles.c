@@ -46,7 +46,7 @@ struct adding {
 	struct stream *stream;
 	const json_t *record;
 	const json_t *event;
-	__u64 since; /* when the record's interval began, CLOCK_REALTIME in ns */
+	__u64 since; /* see otlp_interval_began() */
 	const struct measure *measures;
 	size_t nr_measures;
 	struct of_resource *resources; /* the first one's is the first one of the data */
@@ -608,7 +608,7 @@ static int take(struct stream *stream, const json_t *record)
 				.record = record,
 				.event = profile_event(stream, record),
 				.measures = measures_of(record),
-				.since = moment(record, "start_time"),
+				.since = otlp_interval_began(record),
 				.gathered = message_of(stream)};
 	int err;
 

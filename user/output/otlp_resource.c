@@ -63,7 +63,7 @@ bool otlp_take_context(struct otlp_contexts *contexts, const json_t *record)
 		json_object_set(contexts->by_pid, pid, attributes);
 		return true;
 	}
-	json_object_set_new(contexts->gone, pid, json_integer(clock_ns(CLOCK_REALTIME)));
+	json_object_set_new(contexts->gone, pid, json_integer(clock_ns(CLOCK_MONOTONIC)));
 	if (json_object_size(contexts->gone) > GONE_MOST)
 		forget_first(contexts);
 	return true;
@@ -73,6 +73,19 @@ void otlp_contexts_release(struct otlp_contexts *contexts)
 {
 	json_decref(contexts->by_pid);
 	json_decref(contexts->gone);
+}
+
+/* A record that seems to be written later than this after its interval has ended was not: the clock was set.
+ */
+#define LATE_MOST_NS 60000000000ULL
+
+__u64 otlp_interval_began(const json_t *record)
+{
+	__u64 took = integer(record, "duration_ns"), ended = moment(record, "start_time") + took,
+	      written = moment(record, "time"),
+	      late = written > ended && written - ended < LATE_MOST_NS ? written - ended : 0;
+
+	return clock_ns(CLOCK_MONOTONIC) - took - late;
 }
 
 static const json_t *published_by(const struct otlp_contexts *contexts, json_int_t pid, __u64 since)

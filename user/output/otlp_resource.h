@@ -11,8 +11,8 @@ json_t *otlp_resource(const struct stream *stream, const json_t *context);
 
 /* What processes have published about themselves, from process_context records. Starts as zeros. */
 struct otlp_contexts {
-	json_t *by_pid;	       /* {pid: attributes}; NULL: none */
-	json_t *gone;	       /* {pid: when it was seen to publish nothing any more, CLOCK_REALTIME in ns} */
+	json_t *by_pid; /* {pid: attributes}; NULL: none */
+	json_t *gone;	/* {pid: when it was seen to publish nothing any more, CLOCK_MONOTONIC in ns} */
 	json_int_t target_pid; /* the process that is all that is measured; 0: it isn't one, or has published
 				  none */
 };
@@ -21,7 +21,10 @@ struct otlp_contexts {
 bool otlp_take_context(struct otlp_contexts *contexts, const json_t *record);
 void otlp_contexts_release(struct otlp_contexts *contexts);
 
+/* When the interval of a record that is written now began: CLOCK_MONOTONIC in ns, which nobody sets. */
+__u64 otlp_interval_began(const json_t *record);
+
 /* The attributes for what is of a process of this number, 0: of any, and of an interval that began at `since`
- * (CLOCK_REALTIME in ns): those that it has published, also if it has ended since then, or, if the number may
- * be the target's, the target's. NULL: none. Borrowed until the next record of a process. */
+ * (CLOCK_MONOTONIC in ns): those that it has published, also if it has ended since then, or, if the number
+ * may be the target's, the target's. NULL: none. Borrowed until the next record of a process. */
 const json_t *otlp_context_of(const struct otlp_contexts *contexts, json_int_t pid, __u64 since);
