@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from records import NHMTAP
-from test_symbolize import SCHEMA_VERSION, event, profile, stream, text_of
+from test_symbolize import SCHEMA_VERSION, entry, event, profile, stream, text_of
 
 HOSTILE = "\x1b]0;title\x07\u202egnp\n<script>" + "x" * 10000
 
@@ -121,6 +121,30 @@ def test_a_line_that_is_too_long_is_told_by_its_number():
     start, *rest = stream(profile(*entries(a=1)))
     done = show(text_of(start) + json.dumps({"type": "x" * 5_000_000}) + "\n" + text_of(*rest))
     assert done.returncode == 1 and "line 2 of stdin: it is no record: it is too long" in done.stderr
+
+
+def test_samples_by_lines_have_a_row_for_each_line_also_of_functions_that_are_inlined():
+    """The line is where the processor was; the function is the one that the linker knows. Another line calls the inlined one."""
+    def at(line, call):
+        return {"comm": "demo", "samples": line, "period": line, "code": {**code("main"), "file": "/src/d.c", "line": line, "inlined": [
+            {"symbol": "score", "call_file": "/src/d.c", "call_line": call}]}}
+    text = text_of(*stream(profile(at(40, 9), at(20, 9), at(40, 10))))
+    assert [(row[0], row[-2:]) for row in rows(text)] == [("80", ["main (demo)", "d.c:40"]), ("20", ["main (demo)", "d.c:20"])]
+    assert [(row[0], row[-1]) for row in rows(text, "--by", "line")] == [("80", "d.c:40"), ("20", "d.c:20")]
+    assert [(row[0], row[-1]) for row in rows(text, "--by", "code")] == [("100", "main (demo)")]
+
+
+def test_branches_by_lines_have_a_row_for_each_line_in_show_and_report():
+    def branch(number, line):
+        return {"kind": "line", "count": number, "period": number, "from": {**code("f"), "file": "/src/d.c", "line": line},
+                "to": {**code("g"), "file": "/src/d.c", "line": line + 1}}
+    taken = {**profile(entry(), start="2026-01-31T23:59:59.000000000Z"), "type": "branch", "event": "taken",
+             "entries": [branch(5, 4), branch(4, 9)]}
+    text = text_of(*stream(taken))
+    expected = [("5", "f (demo) d.c:4", "g (demo) d.c:5"), ("4", "f (demo) d.c:9", "g (demo) d.c:10")]
+    assert [(row[0], *row[-2:]) for row in rows(text)] == expected
+    report = json.loads(re.search(r'type="application/json">(.*?)</script>', run("report", text).stdout, re.S)[1])["streams"][0]
+    assert [(str(int(row["count"])), row["from"], row["to"]) for row in report["branches"]] == expected
 
 
 def test_rows_are_grouped_and_sorted_as_asked():

@@ -43,10 +43,14 @@ static void module_text(const struct cell_source *cells, const struct call *call
 	snprintf(buffer, size, "%s", renamed(cells, string(call->frame, "module")));
 }
 
+/* Without stacks, the function is not the innermost one, but the line is: a line of an inlined function tells
+ * more than that of its call. */
 static void line_text(const struct cell_source *cells, const struct call *call, char *buffer, size_t size)
 {
-	if (call->file)
-		snprintf(buffer, size, "%s:%lld", base_name(call->file), (long long)call->line);
+	struct call at = cells->call ? *call : calls_at(call->frame, 0);
+
+	if (at.file)
+		snprintf(buffer, size, "%s:%lld", base_name(at.file), (long long)at.line);
 	else
 		snprintf(buffer, size, "?");
 }
@@ -79,10 +83,18 @@ static const struct {
 	{"place", place_text},	 {"code", code_text},
 };
 
-/* A member that is code is written as the function's key `code`. */
+bool cell_has_line(const json_t *code)
+{
+	return json_object_get(code, "line") && !json_object_get(code, "offset");
+}
+
+/* A member that is code is written as the function's key `code`, with its line if it was recorded by lines.
+ */
 static void member_text(const struct cell_source *cells, const json_t *value, char *buffer, size_t size)
 {
+	struct cell_source own = *cells;
 	struct call call;
+	size_t used;
 
 	if (!json_is_object(value)) {
 		row_cell(value, buffer, size);
@@ -90,6 +102,12 @@ static void member_text(const struct cell_source *cells, const json_t *value, ch
 	}
 	call = calls_at(value, calls_in(value) - 1);
 	code_text(cells, &call, buffer, size);
+	used = strlen(buffer);
+	if (!cell_has_line(value) || used + 1 >= size)
+		return;
+	own.call = NULL;
+	buffer[used] = ' ';
+	line_text(&own, &call, buffer + used + 1, size - used - 1);
 }
 
 const char *cell_text(const struct cell_source *cells, const char *key, char *buffer, size_t size)
@@ -117,10 +135,12 @@ const char *cell_text(const struct cell_source *cells, const char *key, char *bu
 void cell_symbol(char *name, size_t size, const char *key, const char *text)
 {
 	size_t length = strlen(text), at = length;
+	const char *end;
 
 	while (at && strncmp(text + at, " (", 2))
 		at--;
-	if (at && strcmp(key, "symbol") && text[length - 1] == ')')
+	end = strchr(text + at, ')');
+	if (at && strcmp(key, "symbol") && end && (!end[1] || end[1] == ' ')) /* a line may follow */
 		length = at;
 	snprintf(name, size, "%.*s", (int)length, text);
 }

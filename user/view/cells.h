@@ -2,6 +2,7 @@
 /* The keys of stored entries as text: those that they were aggregated by, and what follows from these. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <jansson.h>
 
@@ -24,6 +25,9 @@ struct call cell_function(const json_t *entry);
 /* Writes the text of a key: any member of the entry, "event", or of its function "symbol", "module", "line",
  * "place" or "code". Returns buffer, or NULL if it has no such key. */
 const char *cell_text(const struct cell_source *cells, const char *key, char *buffer, size_t size);
+
+/* Whether code was recorded by lines, of which each is an entry. */
+bool cell_has_line(const json_t *code);
 
 /* The name of the function in the text of a key: that of "code" has its module, too. */
 void cell_symbol(char *name, size_t size, const char *key, const char *text);

@@ -795,7 +795,7 @@ static void digest_branches(struct digest *digest, const json_t *record)
 		char from[CELL_TEXT_MAX] = "", to[CELL_TEXT_MAX] = "", *key;
 		json_t *sums;
 
-		if (strcmp(string(entry, "kind"), "edge"))
+		if (!strcmp(string(entry, "kind"), "range"))
 			continue;
 		cell_text(&cells, "from", from, sizeof(from));
 		cell_text(&cells, "to", to, sizeof(to));

@@ -207,6 +207,9 @@ static void add_own_keys(const struct share_tables *shares, struct share_table *
 			if (json_is_object(value) && !is_no_column(name))
 				add_key(table, strcmp(name, "code") ? name : function,
 					strlen(strcmp(name, "code") ? name : function));
+	json_array_foreach(entries, i, entry)
+		if (!shares->wanted.diff && cell_has_line(json_object_get(entry, "code")))
+			add_key(table, "line", strlen("line"));
 	if (table->stacks && (!table->branches || shares->wanted.children)) /* a branch's is in `from` */
 		add_key(table, function, strlen(function));
 }
