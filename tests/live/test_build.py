@@ -159,14 +159,15 @@ def has_ended(pid):
 
 
 def test_both_passes_end_when_they_are_interrupted(tree, tmp_path):
-    """The sanitized one is the first make in PATH, whose child does not end with it: pytest is the child of make's shell."""
+    """The sanitized one is the first make in PATH, whose child does not end with it: pytest is the child of make's shell, and says
+    that it has begun when a signal ends it."""
     (tree.path / tree.folder / "sanitize").mkdir(exist_ok=True)
     child, begun = tmp_path / "child", tmp_path / "begun"
     (tmp_path / "make").write_text(f"#!/bin/sh\necho failed so far\nsleep 600 &\necho $! > {child}\nwait\n")
     (tmp_path / "make").chmod(0o755)
     clean = {name: value for name, value in os.environ.items() if name not in OURS}
     process = subprocess.Popen(["env", "--default-signal=INT", shutil.which("make"), f"O={tree.folder}", f"LIBPERF={LIBPERF}", "SANITIZE=0", "T=",
-                                "MAKE=true", "needs_machine=", f"pytest=touch {begun}; sleep 600; :", "test"],
+                                "MAKE=true", "needs_machine=", f"pytest=sh -c 'touch {begun}; exec sleep 600'; :", "test"],
                                cwd=tree.path, env=clean | {"CI": "1", "PATH": f"{tmp_path}:{os.environ['PATH']}"}, start_new_session=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     until(lambda: begun.exists() and child.exists() and child.read_text().endswith("\n"))
