@@ -802,7 +802,7 @@ def sending(archive):
     """A guest of 3 MiB that sends this."""
     archive.seek(0)
     return types.SimpleNamespace(fetch=lambda *_, **__: tarfile.open(fileobj=archive, mode="r:"), _truncate=lambda _: None,
-                                 _request=lambda *_, **__: None, _read=lambda _: b"", machine=nehalem.Machine(memory=3))
+                                 _request=lambda *_, **__: None, _read=lambda _: b"", machine=nehalem.Machine(memory=3), sent_whole=True)
 
 
 def test_out_writes_no_more_than_the_machine_can_hold(tmp_path):
@@ -880,6 +880,55 @@ def test_a_file_that_cannot_be_written_here_is_named_with_the_reason(tmp_path):
     name = "n" * 300  # longer than file systems take
     with pytest.raises(nehalem.Trouble, match=f"/{name} cannot be written here .File name too long.; the rest is missing"):
         here.write_all_back(sending(archive_of((tmp_path / name, 1))), [str(tmp_path)])
+
+
+def test_files_of_the_kernel_are_not_brought_back(tmp_path):
+    """They would be written into the host's."""
+    (tmp_path / "link").symlink_to("/proc/sys")
+    (tmp_path / "itself").symlink_to("/proc/sys/kernel/hostname")
+    for path in ("/sys", "/proc/sys/kernel/hostname", tmp_path / "link/kernel/hostname"):
+        result = subprocess.run([sys.executable, RUN, "--here", "--out", path, "--", "true"], capture_output=True, text=True)
+        assert (result.returncode, result.stdout) == (120, "") and "files of the kernel are not brought back" in result.stderr
+    guest = sending(io.BytesIO())
+    guest.fetch = lambda *_, **__: None
+    with pytest.raises(nehalem.BadRequest, match="--out /proc/sys/kernel/hostname: files of the kernel are not brought back"):
+        here.write_all_back(guest, [str(tmp_path / "itself")])
+
+
+def test_what_the_guest_cannot_read_is_said_and_the_rest_is_brought_back(tmp_path):
+    guest = sending(archive_of((tmp_path / "there", 5)))
+    guest.sent_whole = False
+    with pytest.raises(nehalem.Trouble, match=f"--out {tmp_path}: what could not be read in the guest is missing"):
+        here.write_all_back(guest, [str(tmp_path)])
+    assert (tmp_path / "there").stat().st_size == 5
+
+
+def test_the_guests_part_names_a_file_that_it_cannot_read_and_sends_the_others():
+    """It runs here as well as there."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        for name, mode in (("closed", 0), ("open", 0o644)):
+            with open(f"{folder}/{name}", "wb") as f:
+                f.write(b"content")
+            os.chmod(f"{folder}/{name}", mode)
+        sent = subprocess.run([nehalem.build_folder() + "/here", "send", folder.lstrip("/")], capture_output=True, user=65534, group=65534,
+                              extra_groups=[])
+        assert (sent.returncode, sent.stderr.decode()) == (1, f"the guest: {folder}/closed: Permission denied\n")
+        with tarfile.open(fileobj=io.BytesIO(sent.stdout)) as tar:
+            assert [os.path.basename(member.name) for member in tar if member.isreg()] == ["open"]
+
+
+def test_a_driver_and_a_guest_of_different_versions_say_so(tree, tmp_path, monkeypatch):
+    """Each of the two may be the older one."""
+    shutil.copy(nehalem.build_folder() + "/here", tmp_path)
+    nehalem.check_form(str(tmp_path / "here"))
+    content = (tmp_path / "here").read_bytes()
+    (tmp_path / "here").write_bytes(content.replace(nehalem.ORDER, b"order 0\0"))
+    with pytest.raises(nehalem.NotBuilt, match="here is of another version than this driver; `make machine` builds it"):
+        nehalem.check_form(str(tmp_path / "here"))
+    monkeypatch.setattr(nehalem, "ORDER", b"order 0\0")
+    status, out, err = Command(tree, "true").end()
+    assert (status, out) == (125, "") and "its driver is of another version than the machine" in err
 
 
 def test_out_keeps_holes_links_and_names_of_any_length(tmp_path):

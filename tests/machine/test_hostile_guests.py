@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a command can do to its machine with root's rights there: the host's side ends with a status, says what happened,
 stays as small as it was, and leaves nothing."""
+import contextlib
 import os
 import re
+import socket
 import subprocess
 import types
 
@@ -87,6 +89,25 @@ def test_files_that_nobody_asked_for_are_not_kept(run, tmp_path, monkeypatch):
     subprocess.run(["gcc", "-static", "-nostdlib", "-o", "send", "send.s"], cwd=tmp_path, check=True)
     status, _, err = run("./send")
     assert status == 125 and "files that nobody asked for" in err
+
+
+def test_input_that_is_asked_for_for_ever_and_not_taken_is_not_kept():
+    """Nor is it remembered more than once that output was not taken. Words 1 and 6 are those of src/guest/here.c."""
+    words, said = os.pipe()
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs, here.Signals() as signals:
+        with contextlib.suppress(BlockingIOError):  # until the guest's end is full
+            while True:
+                ours.send(bytes(1 << 16))
+        carrier = here.Carrier(types.SimpleNamespace(statuses=words, requests=ours), None, None)
+        carrier.outgoing = bytes(here.MOST_WAITING)
+        os.write(said, b"=1\n=6\n" * 1000 + b"0\n")
+        carrier.wanted = True
+        assert carrier.follow(signals) == 0
+    os.close(words)
+    os.close(said)
+    assert len(carrier.outgoing) == here.MOST_WAITING and len(carrier.lost) <= 1
 
 
 def test_the_end_of_a_large_console_stays(tmp_path, monkeypatch):

@@ -181,6 +181,43 @@ def test_what_a_test_writes_is_shown_if_nothing_captures_it(folder):
     assert done.status == 0 and re.search(r"\[0, 1, 2\] \.?an unfinished line", done.text), done.text
 
 
+# On the machine nothing is compiled once this file is read, and the test that is there has a fixture of a second one.
+CONFTEST = """
+import os
+from _pytest.assertion import rewrite
+
+def refuse(path, config):
+    raise RuntimeError(f"{path} is compiled in the guest")
+
+if os.uname().nodename == "nehalem":
+    rewrite._rewrite_test = refuse
+"""
+WRITING = """
+import os
+import subprocess
+import time
+import pytest
+
+@pytest.mark.nhmtap_machine
+def test_writing(nothing):
+    subprocess.Popen(["sh", "-c", "while :; do echo on and on >&2; echo > /tmp/written; done"], start_new_session=True)
+    while not os.path.exists("/tmp/written"):
+        time.sleep(0.001)
+    assert nothing is None
+"""
+
+
+def test_files_that_are_not_kept_compiled_come_from_here_and_what_a_test_leaves_behind_ends_with_it(folder, monkeypatch):
+    """It writes to the errors of the guest's pytest for ever, since nothing captures them."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (folder / "below").mkdir()
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "below/conftest.py").write_text("import pytest\n@pytest.fixture\ndef nothing():\n    assert 1\n")
+    (folder / "below/test_writing.py").write_text(WRITING)
+    done = run(folder, "-s", "below")
+    assert done.status == 0 and "on and on" in done.text, done.text[-4000:]
+
+
 def test_without_a_machine_its_tests_fail_and_others_run(folder, monkeypatch):
     monkeypatch.setenv("NHM_BUILD", str(folder))
     done = run(folder, "-k", "words or not_there")

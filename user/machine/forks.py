@@ -3,7 +3,7 @@
 machine. So each goes on from the same state, whatever ran before it, and several can run at a time.
 
 The command runs as the guest's root. Where it waits, it writes the byte READY to the port WORD, which tells the host,
-and reads from the port REQUEST, at which the whole machine stands still: four bytes with a length, then as many more.
+and reads from the ports REQUESTS, at which the whole machine stands still: four bytes with a length, then as many more.
 It first stops its parent, src/guest/here.c, which would take these bytes for its own. If it writes the byte DONE there,
 it has answered: the machine ends, with status 0. Of the folders for temporary files the command sees only what leads to
 its words, the working and the home folder, and those of PATH.

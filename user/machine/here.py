@@ -29,8 +29,10 @@ PASSED_ON = (*FATAL, signal.SIGUSR1, signal.SIGUSR2)
 PATIENCE = 30  # seconds in which the guest must have passed a signal on
 GLANCE = 2  # seconds between two looks at what the guest's root may write without end
 MOST_HELD = 16 << 20  # bytes of it that take room on the disk
+MOST_WAITING = 1 << 20  # bytes for the guest that wait until it takes them: its root may ask for input and not take it
 NULL = os.makedev(1, 3)
-OWN = ("/proc", "/sys", "/dev", "/run")  # the guest's own
+KERNELS = ("/proc", "/sys")  # to write files here would change this host's kernel
+OWN = (*KERNELS, "/dev", "/run")  # the guest's own
 # Variables that name what the guest cannot reach: sockets, and descriptors that are not passed on.
 UNREACHABLE = {
     "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "GPG_AGENT_INFO", "JOURNAL_STREAM", "LISTEN_FDNAMES",
@@ -246,7 +248,7 @@ class Carrier:
         self.said = b""
         self.wanted = self.ended = False
         self.status = None
-        self.lost = []
+        self.lost = {}  # an ordered set
         self.pending = []  # signals that the guest has not passed on yet, and when they came
         self.urgent = 0
         self.looked = time.monotonic()
@@ -261,8 +263,11 @@ class Carrier:
     def follow(self, signals):
         while self.status is None:
             reads = [self.guest.statuses, signals.reader]
-            if self.wanted and not self.ended:
-                reads.append(0)
+            if self.wanted and len(self.outgoing) < MOST_WAITING:
+                if self.ended:
+                    self._end_input()
+                else:
+                    reads.append(0)
             writes = [self.guest.requests] if self.outgoing else []
             ready, writable, _ = select.select(reads, writes, [], self._left())
             self._look()
@@ -337,8 +342,12 @@ class Carrier:
         if data:
             self.event(INPUT, data)
         else:
-            self.ended = True
-            self.event(END_OF_INPUT)
+            self._end_input()
+
+    def _end_input(self):
+        self.ended = True
+        self.wanted = False
+        self.event(END_OF_INPUT)
 
     def _listen(self):
         part = os.read(self.guest.statuses, CHUNK)
@@ -355,14 +364,12 @@ class Carrier:
     def _word(self, word):
         if word == WANT_INPUT:
             self.wanted = True
-            if self.ended:
-                self.event(END_OF_INPUT)
         elif word == SIGNALLED:
             del self.pending[:1]
         elif word == STOPPED:
             self._stop()
         elif word in LOST and not has_gone(LOST[word][0]):
-            self.lost.append(LOST[word][1])
+            self.lost[LOST[word][1]] = True
 
     def _stop(self):
         """Stops as the command did, so that the shell sees it; they go on together."""
@@ -395,7 +402,7 @@ def order(command, user, env, terminal, given, surroundings=Surroundings()):
     strings = b"".join(os.fsencode(s) + b"\0" for s in (os.getcwd(), *command, *variables))
     terminals = sum(1 << fd for fd in range(3) if given[fd] and (fd or kind == FROM_STREAM))
     fixed = struct.pack(
-        f"<15I20s8I{RUN_ID}s", uid, gid, len(groups), umask(), terminals, are_one_file(1, 2), kind,
+        f"<8s15I20s8I{RUN_ID}s", nehalem.ORDER, uid, gid, len(groups), umask(), terminals, are_one_file(1, 2), kind,
         offset & 0xFFFFFFFF, offset >> 32, rows, columns, iflag, oflag, cflag, lflag, control,
         len(command), len(variables), len(strings), *surroundings.words(), os.urandom(RUN_ID),
     )  # fmt: skip
@@ -532,13 +539,25 @@ def not_taken():
     return tarfile.TarError, ValueError, OverflowError
 
 
+def is_below(path, folders):
+    return any(path == folder or path.startswith(folder + "/") for folder in folders)
+
+
+def place_of(path):
+    """Where --out finds it: through links to its folder, but not through itself."""
+    folder, name = os.path.split(os.path.abspath(path))
+    path = os.path.join(os.path.realpath(folder), name)
+    if is_below(path, KERNELS):
+        raise nehalem.BadRequest(f"--out {path}: files of the kernel are not brought back")
+    return path
+
+
 def write_changes(guest, path, room):
-    path = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), os.path.basename(os.path.abspath(path)))
-    own = any(path == o or path.startswith(o + "/") for o in OWN)
-    layer = "" if own else "/layer/upper"
+    path = place_of(path)
+    layer = "" if is_below(path, OWN) else "/layer/upper"
     anew = replaced(guest, layer + path)
     tar = guest.fetch(layer + path, what=f"--out {path}")
-    if not tar:
+    if not tar and guest.sent_whole:
         if os.path.realpath(path) != path:  # a link that the command left as it was: it wrote where the link leads
             write_back(guest, os.path.realpath(path), room)
         elif not os.path.lexists(path):
@@ -546,7 +565,7 @@ def write_changes(guest, path, room):
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
     prefix = (layer + path).strip("/")
-    for member in tar.getmembers():
+    for member in tar.getmembers() if tar else ():
         rest = member.name.rstrip("/")[len(prefix):]
         if not member.name.startswith(prefix) or (rest and rest[0] != "/") or ".." in rest.split("/"):
             raise nehalem.Trouble(f"--out {path}: the guest sent a file of another place: {member.name}")
@@ -555,6 +574,8 @@ def write_changes(guest, path, room):
             raise nehalem.Trouble(f"--out {path}: the guest sent a file that a link leads out: {member.name}")
         if to:  # the root folder stays as it is
             write_member(tar, member, to, layer + to in anew, room)
+    if not guest.sent_whole:
+        raise nehalem.Trouble(f"--out {path}: what could not be read in the guest is missing")
 
 
 class Room:

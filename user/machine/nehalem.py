@@ -45,6 +45,7 @@ OUTPUT, FILES = 0, 2  # streams of the guest's channel
 TAIL = 1 << 16  # bytes of the end of a console or a log
 GLANCE = 0.5  # seconds between two looks at how much the guest has sent
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
+ORDER = b"order 2\0"  # the form of what here.py tells src/guest/here.c
 TREE = 16 << 30  # where the guest finds the host's files, beyond all memory
 RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
 
@@ -403,7 +404,7 @@ class Guest:
         # Who asks says what is missing; tar's errors would be the last command's.
         script = 'exec tar cf - -C / "$@" 2> /dev/null'
         sender = ["here", "send"] if self.machine.tree else ["sh", "-c", script, "sh"]
-        self._request([*sender, *names], output=FILES, timeout=timeout, what=what)
+        self.sent_whole = not self._request([*sender, *names], output=FILES, timeout=timeout, what=what)
         sent = self.streams[FILES].name
         tar = tarfile.open(sent, mode="r:") if os.path.getsize(sent) else None
         return tar if tar and tar.getmembers() else None
@@ -682,6 +683,7 @@ class Guest:
             archive.tree(kernel + "/modules", "/lib/modules")
         if self.machine.tree:
             archive.tree(kernel + "/tree-modules", "/lib/tree-modules")
+            check_form(self.build + "/here")
             archive.copy(self.build + "/here", "/sbin/here")
         if self.machine.libraries:
             archive.libraries(programs)
@@ -714,6 +716,13 @@ def in_order(folder):
     for name in needs:
         add(name)
     return done
+
+
+def check_form(program):
+    """NotBuilt if the guest's part would take what it is told for something else."""
+    with open(program, "rb") as f:
+        if ORDER not in f.read():
+            raise NotBuilt(f"{program} is of another version than this driver; `make machine` builds it")
 
 
 def padded(data):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
+import marshal
 import os
 import pickle
 import signal
@@ -20,12 +21,17 @@ import time
 from typing import Any, Dict, List, Tuple
 
 import pytest
+from _pytest.assertion import rewrite
 from _pytest.config import Config
 
 from . import inprocess, plugin
 
 # The ports of user/machine/src/nhm/nhm_ports.cc, as user/machine/forks.py uses them.
-WORD, REQUEST, READY, DONE = 0xCE7, 0xCE8, 4, 5
+WORD, REQUESTS, READY, DONE = 0xCE7, range(0x4000, 0x8000), 4, 5
+# What an emulator without these ports answers, which is no length of a message.
+NO_PORTS = 0xFFFFFFFF
+# Times that what was written may take to be passed on, each 0.1 ms, before processes that write on are ended.
+PATIENCE = 100
 
 
 class Port:
@@ -42,29 +48,52 @@ class Port:
         self._until_carrier_is("Tt")
         os.pwrite(self._fd, bytes([READY]), WORD)
         length, = struct.unpack("<I", self._read(4))
-        message = self._read(length).decode()
+        message = b"" if length == NO_PORTS else self._read(length)
         os.kill(self._carrier, signal.SIGCONT)
-        return message
+        if length == NO_PORTS:
+            sys.exit("the emulated machine is older than nhmtap's Python package")
+        return message.decode()
 
     def end(self, *pipes: int) -> None:
         """Has the host end the machine once it has what was written to these pipes. What the kernel would do at the end of
         all processes takes longer than many a test."""
+        looks = 0
         while any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) != bytes(4) for pipe in pipes):
+            looks += 1
+            if looks == PATIENCE:
+                self._end_others()
             time.sleep(0.0001)
         self._until_carrier_is("S")  # it waits for more, so it has passed on what it took
         os.pwrite(self._fd, bytes([DONE]), WORD)
         self._read(1)  # never comes
 
+    def _end_others(self) -> None:
+        """Kills what the test has left behind, which may write for ever: all but this process and those that carry its output."""
+        kept = {os.getpid()}
+        pid = self._carrier
+        while pid:
+            kept.add(pid)
+            pid = int(_stat(pid)[1])
+        for name in os.listdir("/proc"):
+            if name.isdigit() and int(name) not in kept:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(name), signal.SIGKILL)
+
     def _until_carrier_is(self, states: str) -> None:
-        while self._state() not in states:
+        while _stat(self._carrier)[0] not in states:
             time.sleep(0.0001)
 
-    def _state(self) -> str:
-        with open(f"/proc/{self._carrier}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0]
-
     def _read(self, length: int) -> bytes:
-        return b"".join(os.pread(self._fd, 1, REQUEST) for _ in range(length))
+        data = b""
+        while len(data) < length:
+            data += os.pread(self._fd, min(length - len(data), len(REQUESTS)), REQUESTS.start)
+        return data
+
+
+def _stat(pid: int) -> List[str]:
+    """Returns a process's state, its parent, and so on."""
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()
 
 
 class Server:
@@ -85,7 +114,8 @@ class Server:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Collects a file and runs one of its tests."""
         inprocess.warm([("instructions:u",)])  # what starts it, and its files in memory, serve other events too
-        path = self._wait()
+        path, compiled = unpacked(self._wait())
+        take_compiled(compiled)
         try:
             items = {item.nodeid: item for item in session.perform_collect([path])}
         except pytest.UsageError as error:
@@ -145,12 +175,30 @@ def _names(item: pytest.Item) -> Tuple[str, ...]:
     return ()
 
 
+def unpacked(message: str) -> Any:
+    """Returns what machine.packed() has made a message of."""
+    return pickle.loads(bytes.fromhex(message))
+
+
+def take_compiled(compiled: Dict[str, bytes]) -> None:
+    """Has pytest take the code of these files from here, as if a file had it. To compile one takes seconds in the guest."""
+    read = rewrite._read_pyc
+
+    def read_or_take(source: Any, *rest: Any) -> Any:
+        code = compiled.get(str(source))
+        return read(source, *rest) if code is None else marshal.loads(code)
+
+    if compiled:
+        rewrite._read_pyc = read_or_take
+
+
 def main() -> None:
     """Starts pytest by what the host says of it."""
     out = os.dup(1)
     os.dup2(2, 1)
     port = Port()
-    order = pickle.loads(bytes.fromhex(port.wait()))
+    order = unpacked(port.wait())
+    take_compiled(order["compiled"])
     os.environ.clear()
     os.environ.update(order["environment"])
     sys.path[:] = order["path"]

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import io
 import json
+import marshal
 import os
 import pathlib
 import pickle
@@ -18,9 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
+from _pytest.assertion import rewrite
 
 from . import program
 from .errors import Ended, Error
@@ -72,6 +75,7 @@ class Machine:
             self._alive = os.open(os.path.join(given, "alive"), os.O_RDWR)
         self.folder = pathlib.Path(given)
         self._socket = self.folder / "socket"
+        self._compiled: Dict[pathlib.Path, bytes] = {}
 
     # --- its life -------------------------------------------------------------------------------
 
@@ -86,7 +90,7 @@ class Machine:
         """Has the machine collect the file of this test while others run here."""
         with contextlib.suppress(Error, OSError):  # which the tests report
             self.start()
-            self._send([self._order(), str(item.path), None]).close()
+            self._send([self._order(), self._file(item.path), None]).close()
 
     def _launch(self) -> None:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -130,7 +134,7 @@ class Machine:
     def run(self, item: pytest.Item) -> List[pytest.TestReport]:
         """Runs a test there. Returns its reports."""
         self.start()
-        answer = self._ask([self._order(), str(item.path), _own_id(item)])
+        answer = self._ask([self._order(), self._file(item.path), _own_id(item)])
         if "uncollected" in answer:
             raise Error(f"the test was not collected on the emulated machine. {answer['uncollected']}")
         for one in answer["warnings"]:
@@ -178,9 +182,41 @@ class Machine:
                        nhmtap_strict=config.getoption("nhmtap_strict"), inifilename=str(config.inipath or "") or None,
                        nhmtap_repeat=self._repeat)
         arguments = [word for plugin in config.option.plugins for word in ("-p", plugin)]
+        first = [config.rootpath, config.invocation_params.dir, *map(pathlib.Path, _folders(config))]
         order = {"environment": _environment(), "path": sys.path, "options": options,
-                 "arguments": arguments + _folders(config)}
-        return _told(order).hex()
+                 "arguments": arguments + _folders(config), "compiled": self._compile([folder / "conftest.py" for folder in first])}
+        return packed(order)
+
+    def _file(self, path: pathlib.Path) -> str:
+        """What the guest's pytest is to collect."""
+        below_root = (folder for folder in path.parents if self._config.rootpath in folder.parents)
+        return packed((str(path), self._compile([path, *(folder / "conftest.py" for folder in below_root)])))
+
+    def _compile(self, paths: Sequence[pathlib.Path]) -> Dict[str, bytes]:
+        """The code of those of the files that pytest would compile, because Python writes no compiled files."""
+        for path in paths:
+            if path not in self._compiled:
+                self._compiled[path] = _compiled(path, self._config)
+        return {str(path): self._compiled[path] for path in paths if self._compiled[path]}
+
+
+def _compiled(path: pathlib.Path, config: pytest.Config) -> bytes:
+    """The code of a file with pytest's own assertions; empty if a file has it already, or it can't be told."""
+    if config.getoption("assertmode") != "rewrite" or path.suffix != ".py" or not path.is_file():
+        return b""
+    try:
+        if rewrite._read_pyc(path, rewrite.get_cache_dir(path) / (path.stem + rewrite.PYC_TAIL)):
+            return b""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they were shown when pytest here compiled it
+            return marshal.dumps(rewrite._rewrite_test(path, config)[1])
+    except Exception:  # pylint: disable=broad-except
+        return b""  # no Python, which the guest reports, or another pytest's functions
+
+
+def packed(value: Any) -> str:
+    """Makes a message of it; the guest has unpacked()."""
+    return _told(value).hex()
 
 
 def _told(value: Any) -> bytes:

@@ -45,8 +45,11 @@ enum { FROM_NULL, FROM_FILE, FROM_STREAM };	 /* kinds of standard input */
 enum { INTERACTIVE_MS = 10, SIGNALS_MS = 20 };	 /* between two questions for events */
 enum { TREE_MODE = 0755, BUFFER = 1 << 16 };
 
-/* What here.py writes; the groups and the strings follow: folder, command, environment. */
+/* What here.py writes; the groups and the strings follow: folder, command, environment. Another form has another number. */
+__attribute__((used)) static const char form[8] = "order 2";
+
 struct order {
+	char form[sizeof(form)];
 	uint32_t uid, gid, groups, umask;
 	uint32_t terminals; /* bit N: descriptor N is a terminal */
 	uint32_t one_output; /* standard output and errors are one file */
@@ -698,13 +701,23 @@ static void put_extended(const char *name, const char *link, off_t size, const s
 	free(lines);
 }
 
-/* Of a file that became shorter meanwhile, zeros. */
-static void put_bytes(int fd, off_t from, off_t length)
+static int unread; /* whether something was not sent as it is */
+
+static void say_unread(const char *path)
 {
-	while (length) {
+	unread = 1;
+	fprintf(stderr, "the guest: /%s: %s\n", path, strerror(errno));
+}
+
+/* Zeros for what a file that became shorter meanwhile has no more, and for what can't be read, which is said. */
+static void put_bytes(int fd, const char *path, off_t from, off_t length)
+{
+	for (int said = 0; length;) {
 		size_t most = length < BUFFER ? length : BUFFER;
 		ssize_t n = pread(fd, buffer, most, from);
 
+		if (n < 0 && !said++)
+			say_unread(path);
 		if (n <= 0)
 			memset(buffer, 0, n = most);
 		fwrite(buffer, n, 1, stdout);
@@ -749,7 +762,7 @@ static void put_sparse(int fd, const char *name, const struct stat *s)
 	for (size_t nr = strtoull(at, &at, 10); nr; nr--) {
 		from = strtoll(at, &at, 10);
 		bytes = strtoll(at, &at, 10);
-		put_bytes(fd, from, bytes);
+		put_bytes(fd, name, from, bytes);
 	}
 	put_padding(data);
 	free(map);
@@ -759,12 +772,16 @@ static void put_file(const char *path, const char *name, const struct stat *s)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
+	if (fd < 0) {
+		say_unread(name);
+		return;
+	}
 	if (s->st_blocks * BLOCK < s->st_size) {
 		put_sparse(fd, name, s);
 	} else {
 		put_extended(name, "", s->st_size, s, 0);
 		put_header(name, '0', s->st_size, s, "");
-		put_bytes(fd, 0, s->st_size);
+		put_bytes(fd, name, 0, s->st_size);
 		put_padding(s->st_size);
 	}
 	close(fd);
@@ -813,7 +830,7 @@ static int send_one(const char *path, const struct stat *s, int kind, struct FTW
 	return 0;
 }
 
-/* The archive is empty if nothing is there. */
+/* The archive is empty if nothing is there. Without what can't be read, it fails. */
 static int send_files(char **paths)
 {
 	static const char end[2 * BLOCK];
@@ -821,7 +838,7 @@ static int send_files(char **paths)
 	for (; *paths && !chdir("/"); paths++)
 		nftw(*paths, send_one, 32, FTW_PHYS);
 	fwrite(end, sizeof(end), 1, stdout);
-	return fflush(stdout) != 0;
+	return fflush(stdout) || unread;
 }
 
 static struct order *read_order(void)
@@ -853,6 +870,10 @@ int main(int argc, char **argv)
 		return send_files(argv + 2);
 	if (iopl(3) || !(o = read_order()))
 		return complain("the order");
+	if (memcmp(o->form, form, sizeof(form))) {
+		fprintf(stderr, "the guest: its driver is of another version than the machine, which `make machine` builds\n");
+		return 125;
+	}
 	if (set_up(o))
 		return 125;
 	signal(SIGPIPE, SIG_IGN);
