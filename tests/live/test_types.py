@@ -140,10 +140,11 @@ OBJECTS = {
 }
 
 
-@pytest.mark.parametrize("compiler", ["g++ -O2", "clang++ -O2", "g++ -O1 -gdwarf-4", "g++ -O0", "clang++ -O0"])
+@pytest.mark.parametrize("compiler", ["g++ -O2", "clang++ -O2", "g++ -O1 -gdwarf-4", "g++ -O0", "clang++ -O0", "g++ -O2 -gsplit-dwarf",
+                                      "clang++ -O2 -gsplit-dwarf -gdwarf-5", "g++ -O2 -gsplit-dwarf -gdwarf-4"])
 def test_objects_of_cpp_have_the_types_and_members_of_their_classes(nhmtap, tmp_path, compiler):
     program = tmp_path / "objects"
-    subprocess.run([*compiler.split(), "-g", "-o", program, f"{HERE}/programs/objects.cc"], check=True)
+    subprocess.run([*compiler.split(), "-g", "-o", program, f"{HERE}/programs/objects.cc"], check=True, cwd=tmp_path)
     entries, _ = faults(nhmtap, tmp_path, program, *OBJECTS)
     # Compilers may write struct or class.
     found = {e["code"]["symbol"]: (re.sub("^(struct|class|union) ", "", e["data_type"]).replace("short int", "short"), e.get("field"))

@@ -91,9 +91,9 @@ static const struct {
 	const char *name;
 	__u32 number; /* 0: shared by all units */
 } parts[] = {
-	{".debug_info.dwo", 1}, {".debug_types.dwo", 2},       {".debug_abbrev.dwo", 3},
-	{".debug_line.dwo", 4}, {".debug_str_offsets.dwo", 6}, {".debug_rnglists.dwo", 8},
-	{".debug_str.dwo", 0},
+	{".debug_info.dwo", 1},	       {".debug_types.dwo", 2},	   {".debug_abbrev.dwo", 3},
+	{".debug_line.dwo", 4},	       {".debug_loclists.dwo", 5}, {".debug_loc.dwo", 5},
+	{".debug_str_offsets.dwo", 6}, {".debug_rnglists.dwo", 8}, {".debug_str.dwo", 0},
 };
 
 /* Those that the program has for the unit. */
