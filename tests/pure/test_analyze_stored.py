@@ -53,6 +53,18 @@ LOADS = "MEM_INST_RETIRED.LOADS"
 ATTRS |= {name: {"type": 4, "config": hex(umask << 8 | 0xCB)} for name, umask in SOURCES.items()} | {LOADS: {"type": 4, "config": "0x10b"}}
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_stream_whose_start_is_in_parts_is_said_to_be_cut_only_if_it_is(nhmtap, tmp_path, ended):
+    """As the start of analyze is, whose events are many."""
+    path = stream(tmp_path, "a", COUNTS)
+    start, *counts = (json.loads(line) for line in path.read_text().splitlines())
+    events = start.pop("events")
+    whole = [start | {"part": i + 1, "parts": len(events), "events": [event]} for i, event in enumerate(events)] + counts
+    whole += [record(0, type="end", reason="exited", duration_ns=1, exit_status=0)] * ended
+    path.write_text("".join(json.dumps(one | {"seq": i}) + "\n" for i, one in enumerate(whole)))
+    assert ("the stream has no end" in nhmtap("analyze", path).err) == (not ended)
+
+
 def test_counts_make_the_shares_whose_events_they_have(nhmtap, tmp_path):
     shares = analysis(nhmtap("analyze", stream(tmp_path, "a", COUNTS)))["shares"]
     assert (shares["stalled"]["share"], shares["retiring"]["share"]) == pytest.approx((0.6, 0.4))
