@@ -110,7 +110,7 @@ def test_the_time_in_which_nothing_runs_is_told_beside_the_shares(guest, target)
     """The program takes some 3 ms."""
     waits = merged(analyze(guest, "sh -c 'chase memory; sleep 0.5'", target))["shares"]["halted"]
     works = merged(analyze(guest, "sh -c 'chase memory; chase memory; chase memory'", target))["shares"]["halted"]
-    assert waits["beside"] and 0.8 < waits["low"] and waits["share"] > 0.9
+    assert waits["beside"] and 0.8 < waits["low"] and waits["share"] > 0.9 and waits["meaning"].startswith("It waits")
     assert works["share"] < 0.5
 
 
@@ -211,6 +211,61 @@ def test_what_is_found_by_cycles_has_one_sample_of_many_cycles(guest):
     share = merged(analyze(guest, "codepages", where="--where 1"))["shares"]["fetch_beyond"]
     period = int(re.fullmatch("profile -e cycles --by line -c ([0-9]+)", share["sampled"]["by"])[1])
     assert period > 1000 and share["where"][0]["symbol"] == "turn" and share["where"][0]["share"] > 0.5
+
+
+# Of a turn's 16 instructions, `small` has 2. Of the pages that `spread` loads from, one line each, the second-level TLB has all,
+# the first-level TLB half at most, and the first-level cache all lines.
+SMALL_AND_SPREAD = """
+	.globl	_start, turn, small, spread
+_start:	mov	$20000, %ecx
+	jmp	turn
+	.p2align 6
+turn:	mov	%rdx, %rax
+	shl	$13, %rax
+	xor	%rax, %rdx
+	mov	%rdx, %rax
+	shr	$7, %rax
+	xor	%rdx, %rax
+	mov	%rax, %rdx
+	shl	$17, %rdx
+	xor	%rax, %rdx
+	mov	%rdx, %rdi
+	call	small
+	add	%rax, %rsi
+	sub	$1, %ecx
+	jne	turn
+	mov	$400, %ecx
+	call	spread
+	mov	$60, %eax
+	xor	%edi, %edi
+	syscall
+	.p2align 6
+small:	xor	%eax, %eax
+	ret
+	.p2align 6
+spread:	lea	pages(%rip), %rbx
+	mov	$128, %edx
+1:	mov	(%rbx), %rax
+	add	$4096 + 64, %rbx
+	dec	%edx
+	jnz	1b
+	dec	%ecx
+	jnz	spread
+	ret
+	.bss
+	.p2align 12
+pages:	.skip	130 * 4160
+"""
+
+
+def test_each_function_has_its_part_of_what_retires_and_of_hits_in_the_second_level_tlb(nhmtap, tmp_path):
+    program, out = tmp_path / "parts", tmp_path / "out"
+    subprocess.run(["gcc", "-nostdlib", "-static", "-x", "assembler", "-o", program, "-"], input=SMALL_AND_SPREAD, text=True, check=True)
+    nhmtap("analyze", "--machine", "-q", "-r", "2", "--where", "2", "-o", out, "--", program)
+    shares = merged(parse(out.read_text()))["shares"]
+    parts = {name: {place.get("symbol"): place["share"] for place in shares[name]["where"]} for name in ("retiring", "dtlb_second")}
+    assert 0.09 < parts["retiring"]["small"] / (parts["retiring"]["small"] + parts["retiring"]["turn"]) < 0.16
+    assert parts["dtlb_second"]["spread"] > 0.95 and shares["dtlb_second"]["sampled"]["samples"] >= 100
 
 
 def test_what_a_load_costs_is_measured_in_the_same_run(guest):

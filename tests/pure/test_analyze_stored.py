@@ -203,3 +203,17 @@ def test_what_to_try_next_goes_to_the_machine_that_was_measured(nhmtap, tmp_path
     emulated = {**json.loads(path.read_text().splitlines()[0])["host"], "emulated": {"model": "ep", "version": "1"}}
     path.write_text(path.read_text().replace(json.dumps({k: v for k, v in emulated.items() if k != "emulated"}), json.dumps(emulated)))
     assert "next: nhmtap profile --machine=ep -e" in nhmtap("analyze", "--format", "table", path).out
+
+
+@pytest.mark.parametrize("low, told", [(0.7, True), (0.4, False)])
+def test_what_is_beside_the_shares_is_explained_if_it_is_surely_more_than_half(nhmtap, tmp_path, low, told):
+    beside = {"name": "kernel", "description": "Of the cycles, those in the kernel", "parent": "cycles", "beside": True, "share": 0.8, "low": low,
+              "high": 0.9, "meaning": "The kernel works for the program", "locate": "profile -e cycles:k -g"}
+    whole = {"name": "cycles", "description": "All", "share": 1, "low": 1, "high": 1}
+    path = stream(tmp_path, "a", {})
+    with open(path, "a") as f:
+        f.write(json.dumps(record(1, type="analysis", start_time="2026-01-01T00:00:00Z", duration_ns=1, whole="cycles", verdict=[],
+                                  identities=[], shares=[whole, beside])) + "\n")
+    screen = nhmtap("analyze", "-q", "--format", "table", path).out
+    assert ("More than half, beside these:\n  kernel: Of the cycles, those in the kernel. The kernel works for the program.\n"
+            "    next: nhmtap profile -e cycles:k -g\n" in screen) == told == ("The kernel works" in screen)

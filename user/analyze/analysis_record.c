@@ -46,8 +46,12 @@ static json_t *share_value_of(const struct tree *tree, const struct accounted_sh
 	json_t *events = events_value(tree, known);
 
 	put_text(value, "parent", known->parent);
-	if (known->beside)
+	/* A verdict has these of the other shares. */
+	if (known->beside) {
 		json_object_set_new(value, "beside", json_true());
+		put_text(value, "meaning", known->meaning);
+		put_text(value, "locate", known->locate);
+	}
 	if (share->there) {
 		json_object_set_new(value, "share", value_real(share->share));
 		json_object_set_new(value, "low", value_real(share->low));

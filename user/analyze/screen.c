@@ -18,6 +18,9 @@
 /* No more shares are named as one of the largest. */
 #define TOLD_MOST 5
 
+/* Shares beside the others are explained if they are more than this. */
+#define TOLD_LEAST 0.5
+
 static double real_of(const json_t *share, const char *name)
 {
 	return json_number_value(json_object_get(share, name));
@@ -149,6 +152,17 @@ static void add_next(struct text *text, const char *line, const json_t *emulated
 	text_add(text, "%s", line + command);
 }
 
+/* What a share is, and what it usually means, which `told` has. */
+static void add_meaning(struct text *text, const json_t *share, const json_t *told, const json_t *emulated)
+{
+	text_add(text, "  %s: %s.", string(share, "name"), string(share, "description"));
+	if (*string(told, "meaning"))
+		text_add(text, " %s.", string(told, "meaning"));
+	if (*string(told, "locate"))
+		add_next(text, string(told, "locate"), emulated);
+	text_add(text, "\n");
+}
+
 static void add_verdict(struct text *text, const json_t *record, const json_t *emulated)
 {
 	const json_t *verdict = json_object_get(record, "verdict"),
@@ -169,15 +183,23 @@ static void add_verdict(struct text *text, const json_t *record, const json_t *e
 		return;
 	}
 	text_add(text, nr > 1 ? "\nThe largest is one of:\n" : "\nThe largest:\n");
-	json_array_foreach(verdict, i, one) {
-		const json_t *share = object_named(shares, string(one, "name"));
+	json_array_foreach(verdict, i, one)
+		add_meaning(text, object_named(shares, string(one, "name")), one, emulated);
+}
 
-		text_add(text, "  %s: %s.", string(one, "name"), string(share, "description"));
-		if (*string(one, "meaning"))
-			text_add(text, " %s.", string(one, "meaning"));
-		if (*string(one, "locate"))
-			add_next(text, string(one, "locate"), emulated);
-		text_add(text, "\n");
+/* What is beside the shares is in no verdict, but tells more than it if it is most of the whole. */
+static void add_beside(struct text *text, const json_t *shares, const json_t *emulated)
+{
+	const char *before = "\nMore than half, beside these:\n";
+	json_t *share;
+	size_t i;
+
+	json_array_foreach(shares, i, share) {
+		if (!json_object_get(share, "beside") || real_of(share, "low") <= TOLD_LEAST)
+			continue;
+		text_add(text, "%s", before);
+		add_meaning(text, share, share, emulated);
+		before = "";
 	}
 }
 
@@ -415,6 +437,7 @@ static void analysis_table(struct text *text, const struct stream *stream, const
 			 "two threads share a core here: while one uses it, the other may seem to stall\n");
 	add_identities(text, record);
 	add_verdict(text, record, emulated_host(stream->start));
+	add_beside(text, shares, emulated_host(stream->start));
 	add_where(text, shares);
 }
 
