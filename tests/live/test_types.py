@@ -256,6 +256,33 @@ int main(void) { struct pair *pairs = malloc(1 << 20); two(pairs + 1000); many(p
     assert {e["code"]["symbol"]: e.get("field", e.get("untyped")) for e in entries} == {"two": "high", "many": "no_code"}
 
 
+def test_a_pointer_that_steps_through_an_array_leads_to_its_elements(nhmtap, tmp_path):
+    """A loop with a call has the place in the array in a register that no variable describes."""
+    (tmp_path / "steps.c").write_text("""
+#include <stdlib.h>
+struct page { long first, second; char rest[8176]; };
+static struct page *list[4];
+static struct { long number; struct page *list[4]; } inside;
+__attribute__((noipa)) void use(long number) {}
+__attribute__((noinline)) void walk(void) { for (int i = 0; i < 4; i++) use(list[i]->second); }
+__attribute__((noinline)) void walk_inside(void) { for (int i = 0; i < 4; i++) use(inside.list[i]->first); }
+int main(void)
+{
+    char *pages = aligned_alloc(8192, 8 * 8192);
+    for (int i = 0; i < 4; i++) {
+        list[i] = (struct page *)(pages + 8192 * i);
+        inside.list[i] = list[i] + 4;
+    }
+    walk();
+    walk_inside();
+}
+""")
+    subprocess.run(["gcc", "-g", "-O2", "steps.c", "-o", "steps"], check=True, cwd=tmp_path)
+    entries, _ = faults(nhmtap, tmp_path, tmp_path / "steps", "walk", "walk_inside", by="symbol,type")
+    assert {(e["code"]["symbol"], e.get("data_type"), e.get("field"), e["samples"]) for e in entries} == {
+        ("walk", "struct page", "second", 4), ("walk_inside", "struct page", "first", 4)}
+
+
 def test_data_for_which_there_is_no_time_is_counted_as_such_until_its_file_is_read(nhmtap, tmp_path, compiled):
     """Opening it takes 2 seconds: twenty intervals."""
     program = compiled("fields", "-g")

@@ -989,6 +989,7 @@ static const char *follow_steps(struct body *body, size_t i, int reg, struct poi
 	}
 }
 
+/* Steps lead to other data like that which is pointed to, or on through an array: settle() looks which. */
 static const char *follow(struct body *body, size_t i, int reg, struct pointer *found, int depth)
 {
 	__u64 stepped = 0;
@@ -996,8 +997,12 @@ static const char *follow(struct body *body, size_t i, int reg, struct pointer *
 
 	if (why || !stepped)
 		return why;
-	found->steps = true;
-	return is_multiple(stepped, type_size(body->lines, &found->type)) ? NULL : TYPE_NO_POINTER;
+	found->steps = is_multiple(stepped, type_size(body->lines, &found->type));
+	if (found->steps)
+		return NULL;
+	found->stride = common_factor(stepped, found->stride);
+	found->indexed = true;
+	return (__s64)stepped > 0 ? NULL : TYPE_NO_POINTER;
 }
 
 /* --- the instruction --------------------------------------------------------------------------- */
