@@ -439,9 +439,15 @@ MUTANTS = [
     ),
     Mutant(
         "verdict-of-the-first-alone",
-        "user/analyze/account.c", "shares[i].most >= least)",
-        "shares[i].most >= 1)",
+        "user/analyze/account.c", "least = fmax(least, shares[i].low);",
+        "least = fmax(least, shares[i].share);",
         "pure/test_account.py::test_the_true_share_is_within_the_bounds_if_nothing_overlaps",
+    ),
+    Mutant(
+        "verdict-of-what-is-too-small",
+        "user/analyze/account.c", "largest_part(shares, nr, together) - ROUNDED;",
+        "0;",
+        "pure/test_account.py::test_what_is_less_than_the_rest_has_to_share_is_not_the_largest",
     ),
 
     # --- views of stored records -------------------------------------------------------------------

@@ -61,11 +61,19 @@ def test_divisions_may_be_hidden_altogether_but_are_named(accounts):
 
 
 def test_what_is_less_than_another_at_least_is_not_the_largest(accounts):
-    """Divisions may be hidden altogether, so all others may be more than they are at least. But retiring takes a fifth
+    """Divisions may be hidden altogether, so all others may be more than they are at least. But retiring takes two fifths
     for certain, and what waits for memory less."""
-    shares, verdict = one(accounts, 0.8, {"divisions": 0.6, "far": 0.0005})
-    assert shares["retiring"][1] == pytest.approx(0.2) and shares["far"][2] < 0.2
+    shares, verdict = one(accounts, 0.6, {"divisions": 0.45, "far": 0.0005})
+    assert shares["retiring"][1] == pytest.approx(0.4) and shares["far"][2] < 0.2
     assert verdict[0] == "divisions" and {"retiring", "unexplained"} <= set(verdict) and "far" not in verdict
+
+
+def test_what_is_less_than_the_rest_has_to_share_is_not_the_largest(accounts):
+    """If divisions are hidden altogether, something without an event takes what stalls. Retiring takes a fifth, and is less
+    than either."""
+    shares, verdict = one(accounts, 0.8, {"divisions": 0.6})
+    assert shares["divisions"][1] < shares["retiring"][2] < shares["divisions"][2]
+    assert verdict == ["divisions", "unexplained"]
 
 
 def test_overlap_is_told_as_negative_and_takes_nothing_from_the_only_cause(accounts):

@@ -205,15 +205,31 @@ def test_what_to_try_next_goes_to_the_machine_that_was_measured(nhmtap, tmp_path
     assert "next: nhmtap profile --machine=ep -e" in nhmtap("analyze", "--format", "table", path).out
 
 
-@pytest.mark.parametrize("low, told", [(0.7, True), (0.4, False)])
-def test_what_is_beside_the_shares_is_explained_if_it_is_surely_more_than_half(nhmtap, tmp_path, low, told):
-    beside = {"name": "kernel", "description": "Of the cycles, those in the kernel", "parent": "cycles", "beside": True, "share": 0.8, "low": low,
-              "high": 0.9, "meaning": "The kernel works for the program", "locate": "profile -e cycles:k -g"}
+def screen_of(nhmtap, tmp_path, *shares):
+    """What people read of an analysis with these shares of all cycles."""
     whole = {"name": "cycles", "description": "All", "share": 1, "low": 1, "high": 1}
     path = stream(tmp_path, "a", {})
     with open(path, "a") as f:
         f.write(json.dumps(record(1, type="analysis", start_time="2026-01-01T00:00:00Z", duration_ns=1, whole="cycles", verdict=[],
-                                  identities=[], shares=[whole, beside])) + "\n")
-    screen = nhmtap("analyze", "-q", "--format", "table", path).out
+                                  identities=[], shares=[whole, *shares])) + "\n")
+    return nhmtap("analyze", "-q", "--format", "table", path).out
+
+
+@pytest.mark.parametrize("low, told", [(0.7, True), (0.4, False)])
+def test_what_is_beside_the_shares_is_explained_if_it_is_surely_more_than_half(nhmtap, tmp_path, low, told):
+    screen = screen_of(nhmtap, tmp_path, {
+        "name": "kernel", "description": "Of the cycles, those in the kernel", "parent": "cycles", "beside": True, "share": 0.8, "low": low,
+        "high": 0.9, "meaning": "The kernel works for the program", "locate": "profile -e cycles:k -g"})
     assert ("More than half, beside these:\n  kernel: Of the cycles, those in the kernel. The kernel works for the program.\n"
             "    next: nhmtap profile -e cycles:k -g\n" in screen) == told == ("The kernel works" in screen)
+
+
+@pytest.mark.parametrize("by, said", [
+    ("profile -e MEM_LOAD_RETIRED.L2_HIT:pp --by line -c 9", None), ("branch --sort mispredicted --by line", None),
+    ("profile -e ARITH.CYCLES_DIV_BUSY --by line -c 9", "the event is not precise: what it is of comes just before these places"),
+    ("profile -e cycles --by line -c 9", "no event tells the code of this share: these places have the cycles")])
+def test_places_that_are_not_those_of_the_share_itself_are_said_to_be_others(nhmtap, tmp_path, by, said):
+    screen = screen_of(nhmtap, tmp_path, {"name": "divider", "description": "Divisions", "parent": "cycles", "share": 0.8, "low": 0.8, "high": 0.9,
+                                          "sampled": {"by": by, "samples": 1}, "where": [{"symbol": "norm", "share": 1}]})
+    heading, *lines = screen[screen.index("where divider is"):].splitlines()
+    assert by in heading and lines == [*([f"  {said}"] if said else []), "   100.0%  norm"]

@@ -248,18 +248,54 @@ static double potential(const struct account *account, const struct measured_sha
 	return 1;
 }
 
-size_t account_judge(const struct judged_share *shares, size_t nr, size_t *list)
-{
-	size_t first = NOWHERE, found = 0;
-	double least = 0;
+/* Rounding is no reason to leave a share out. */
+#define ROUNDED 1e-9
 
-	for (size_t i = 0; i < nr; i++) {
-		if (!shares[i].leaf || !shares[i].there)
-			continue;
-		least = fmax(least, shares[i].low);
-		if (first == NOWHERE || shares[i].share > shares[first].share)
-			first = i;
+#define HALVINGS 40
+
+/* What the largest of the parts is at least, for all to add up to so much; 0 if they can't. */
+static double largest_part(const struct judged_share *shares, size_t nr, double together)
+{
+	double least = 0, most = 1;
+
+	for (int n = 0; n < HALVINGS; n++) {
+		double at = (least + most) / 2, sum = 0;
+
+		for (size_t i = 0; i < nr; i++)
+			if (shares[i].part)
+				sum += fmax(0, fmin(shares[i].most, at));
+		if (sum < together)
+			least = at;
+		else
+			most = at;
 	}
+	return most < 1 ? least : 0;
+}
+
+/* The largest share that is there, of those that can be so much; NOWHERE: none. */
+static size_t largest(const struct judged_share *shares, size_t nr, double least)
+{
+	size_t found = NOWHERE;
+
+	for (size_t i = 0; i < nr; i++)
+		if (shares[i].leaf && shares[i].there && shares[i].most >= least &&
+		    (found == NOWHERE || shares[i].share > shares[found].share))
+			found = i;
+	return found;
+}
+
+size_t account_judge(const struct judged_share *shares, size_t nr, double together, size_t *list)
+{
+	double least = largest_part(shares, nr, together) - ROUNDED;
+	size_t first, found = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (shares[i].leaf && shares[i].there)
+			least = fmax(least, shares[i].low);
+	first = largest(shares, nr, least);
+	/* Those that may be the largest are not measured. */
+	if (first == NOWHERE)
+		first = largest(shares, nr, -INFINITY);
 	if (first == NOWHERE)
 		return 0;
 	list[found++] = first;
@@ -272,14 +308,26 @@ size_t account_judge(const struct judged_share *shares, size_t nr, size_t *list)
 static void judge(struct account *account, const struct measured_share *measured, size_t nr)
 {
 	struct judged_share *shares = xcalloc(account->nr + 1, sizeof(*shares));
+	size_t explained = NOWHERE;
 
+	for (size_t i = 0; i < nr; i++)
+		if (account->list[i].known->explained && account->list[i].there)
+			explained = i;
 	for (size_t i = 0; i < account->nr; i++) {
 		const struct accounted_share *share = &account->list[i];
+		bool leaf = account_is_leaf(account, i);
 
-		shares[i] = (struct judged_share){account_is_leaf(account, i), share->there, share->share,
-						  share->low, potential(account, measured, nr, i)};
+		shares[i] = (struct judged_share){.leaf = leaf,
+						  .there = share->there,
+						  .part = leaf && explained != NOWHERE &&
+							  is_within(account, i, explained),
+						  .share = share->share,
+						  .low = share->low,
+						  .most = potential(account, measured, nr, i)};
 	}
-	account->nr_verdict = account_judge(shares, account->nr, account->verdict);
+	account->nr_verdict =
+		account_judge(shares, account->nr, explained == NOWHERE ? 0 : account->list[explained].low,
+			      account->verdict);
 	free(shares);
 }
 

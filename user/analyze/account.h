@@ -65,14 +65,16 @@ void account_release(struct account *account);
 /* What a verdict depends on. */
 struct judged_share {
 	bool leaf, there;
+	bool part;	   /* a leaf of the share that is explained: these add up to it */
 	double share, low; /* if it is there */
 	double most;	   /* that it can be, also if it is not there */
 };
 
 /* Lists the largest share without parts, and then those that may be the largest: none that can't be as much
- * as another is at least. `list` has room for all. Returns how many there are: 0 if no such share is there.
- */
-size_t account_judge(const struct judged_share *shares, size_t nr, size_t *list);
+ * as another is at least, and none that is so small that the parts of the explained share, if none of them
+ * were larger, could not add up to what that is at least (`together`; 0: nothing is explained). `list` has
+ * room for all. Returns how many there are: 0 if no such share is there. */
+size_t account_judge(const struct judged_share *shares, size_t nr, double together, size_t *list);
 
 /* Whether a share has no parts, and is no other view of what shares have. */
 bool account_is_leaf(const struct account *account, size_t i);

@@ -279,6 +279,22 @@ static void add_data(struct text *text, const json_t *share)
 		text_add(text, "  %6.1f%%  page %s\n", 100 * real_of(page, "share"), string(page, "page"));
 }
 
+/* How far samples of an event that is not precise are from what they are of. */
+static void add_distance(struct text *text, const char *by)
+{
+	const char *event = strstr(by, "profile -e ");
+	size_t length;
+
+	if (!event)
+		return;
+	event += strlen("profile -e ");
+	length = strcspn(event, " ");
+	if (!strncmp(event, "cycles ", strlen("cycles ")))
+		text_add(text, "  no event tells the code of this share: these places have the cycles\n");
+	else if (!memmem(event, length, ":p", strlen(":p")))
+		text_add(text, "  the event is not precise: what it is of comes just before these places\n");
+}
+
 /* The code that the shares come from, as far as it was sampled. */
 static void add_where(struct text *text, const json_t *shares)
 {
@@ -296,6 +312,8 @@ static void add_where(struct text *text, const json_t *shares)
 			text_add(text, "  not found: %s\n", string(sampled, "why"));
 		if (integer(sampled, "throttled"))
 			text_add(text, "  " PAUSED "\n", (long long)integer(sampled, "throttled"));
+		if (json_object_get(share, "where"))
+			add_distance(text, string(sampled, "by"));
 		json_array_foreach(json_object_get(share, "where"), p, place)
 			add_place(text, place);
 		if (*string(sampled, "unannotated"))

@@ -330,11 +330,21 @@ static double most_of(double *most, const size_t *parents, size_t i)
 	return all;
 }
 
+/* No tree is deeper; in records of others, a share may be within itself. */
+#define DEPTH_MOST 10
+
+static bool is_within(const size_t *parents, size_t i, size_t of)
+{
+	for (int depth = 0; depth < DEPTH_MOST && i != of && i != NOWHERE; depth++)
+		i = parents[i];
+	return i == of && of != NOWHERE;
+}
+
 /* What a verdict has beside the name is the same in each interval. One that no interval has is in it if an
  * interval's verdict names it. */
 static json_t *judge(const json_t *shares, const json_t *before)
 {
-	size_t nr = json_array_size(shares), i, found;
+	size_t nr = json_array_size(shares), i, found, explained;
 	struct judged_share *judged = xcalloc(nr + 1, sizeof(*judged));
 	size_t *verdict = xcalloc(nr + 1, sizeof(*verdict)), *parents = xcalloc(nr + 1, sizeof(*parents));
 	double *most = xcalloc(nr + 1, sizeof(*most));
@@ -348,6 +358,9 @@ static json_t *judge(const json_t *shares, const json_t *before)
 						  .low = real_member(share, "low", 0)};
 		most[i] = judged[i].there ? real_member(share, "high", 1) : NAN;
 	}
+	/* What is explained is what something is left of. */
+	i = place_of(places, UNEXPLAINED);
+	explained = i == NOWHERE ? NOWHERE : parents[i];
 	json_array_foreach(shares, i, share) {
 		if (parents[i] != NOWHERE && !json_object_get(share, "beside"))
 			judged[parents[i]].leaf = false;
@@ -355,7 +368,9 @@ static json_t *judge(const json_t *shares, const json_t *before)
 		if (!judged[i].there && place_of(named, string(share, "name")) == NOWHERE)
 			judged[i].most = -INFINITY;
 	}
-	found = account_judge(judged, nr, verdict);
+	for (i = 0; i < nr; i++)
+		judged[i].part = judged[i].leaf && is_within(parents, i, explained);
+	found = account_judge(judged, nr, explained == NOWHERE ? 0 : judged[explained].low, verdict);
 	for (i = 0; i < found; i++) {
 		const char *name = string(json_array_get(shares, verdict[i]), "name");
 		json_t *one = json_array_get(before, place_of(named, name));
