@@ -46,6 +46,8 @@ def analysis(result):
 
 
 COUNTS = {CYCLES: 1000, STALLED: 600, L2: 40}
+RESOURCES = "RESOURCE_STALLS.ANY"
+ATTRS |= {RESOURCES: {"type": 4, "config": "0x1a2"}}
 # The sources of loads, and the instructions that load.
 SOURCES = {f"MEM_LOAD_RETIRED.{name}": umask for name, umask in {"L1D_HIT": 1, "LLC_UNSHARED_HIT": 4, "OTHER_CORE_L2_HIT_HITM": 8,
                                                                  "LLC_MISS": 16, "HIT_LFB": 64}.items()}
@@ -233,3 +235,16 @@ def test_places_that_are_not_those_of_the_share_itself_are_said_to_be_others(nhm
                                           "sampled": {"by": by, "samples": 1}, "where": [{"symbol": "norm", "share": 1}]})
     heading, *lines = screen[screen.index("where divider is"):].splitlines()
     assert by in heading and lines == [*([f"  {said}"] if said else []), "   100.0%  norm"]
+
+
+def test_a_share_that_is_a_part_of_itself_is_told_and_no_crash(nhmtap, tmp_path):
+    screen = screen_of(nhmtap, tmp_path, {"name": "cycles", "description": "All", "parent": "cycles", "share": 1, "low": 1, "high": 1})
+    assert "where the cycles go" in screen
+
+
+def test_what_changed_is_shown_as_the_tree_has_it(nhmtap, tmp_path):
+    """What is beside the shares is below them, and each part below what it is a part of: unexplained is the last of the records."""
+    counts = COUNTS | {RESOURCES: 100}
+    said = nhmtap("analyze", "-q", "--format", "table", stream(tmp_path, "a", counts), stream(tmp_path, "b", counts | {STALLED: 700})).out
+    names = [line.split()[0] for line in said[said.index("retiring"):said.index("\nChanged")].splitlines()]
+    assert names == ["retiring", "stalled", "memory_bound", "l2_bound", "unexplained", "beside:", "resource_stalls", "not"]

@@ -15,6 +15,9 @@
 /* Shares that are at most this are left out, if they are parts of others. */
 #define SHOWN_LEAST 0.005
 
+/* No tree is deeper; in records of others, a share may be a part of itself. */
+#define DEPTH_MOST 10
+
 /* No more shares are named as one of the largest. */
 #define TOLD_MOST 5
 
@@ -117,6 +120,19 @@ static void add_unknown(struct text *text, const json_t *shares)
 	text_add(text, *between == ',' ? "\n" : "");
 }
 
+static bool is_part(const json_t *share, const char *of, bool beside, int depth)
+{
+	return depth < DEPTH_MOST && !strcmp(string(share, "parent"), of) &&
+	       !!json_object_get(share, "beside") == beside;
+}
+
+static void add_left_out(struct text *text, size_t nr)
+{
+	if (nr)
+		text_add(text, "%zu part%s of less than %.1f%% %s left out\n", nr, nr > 1 ? "s" : "",
+			 100 * SHOWN_LEAST, nr > 1 ? "are" : "is");
+}
+
 /* Adds the parts of a share, and theirs. Returns how many were left out. */
 static size_t add_parts(struct text *text, const json_t *shares, const char *parent, bool beside,
 			bool verbose, int depth)
@@ -125,9 +141,7 @@ static size_t add_parts(struct text *text, const json_t *shares, const char *par
 	size_t i, left_out = 0;
 
 	json_array_foreach(shares, i, share) {
-		if (strcmp(string(share, "parent"), parent) || !!json_object_get(share, "beside") != beside)
-			continue;
-		if (is_unknown(shares, share))
+		if (!is_part(share, parent, beside, depth) || is_unknown(shares, share))
 			continue;
 		if (is_small(share) && depth > 1) {
 			left_out++;
@@ -349,22 +363,10 @@ static bool is_compared(const json_t *shares)
 	return false;
 }
 
-static int depth_of(const json_t *shares, const json_t *share)
-{
-	int depth = 0;
-
-	while (share && *string(share, "parent") && depth < 8) {
-		share = object_named(shares, string(share, "parent"));
-		depth++;
-	}
-	return depth ? depth - 1 : 0;
-}
-
 /* The difference, how far it is from at least to at most, and whether it may be none. */
-static void add_difference(struct text *text, const json_t *shares, const json_t *share)
+static void add_difference(struct text *text, const json_t *share, int depth)
 {
 	const json_t *before = json_object_get(share, "before");
-	int depth = depth_of(shares, share);
 
 	text_add(text, "%*s%-*s", 2 * depth, "", NAME_WIDTH - 2 * depth, string(share, "name"));
 	if (!before) {
@@ -401,25 +403,38 @@ static void add_changed(struct text *text, const json_t *shares)
 	text_add(text, *between == ',' ? ".\n" : "\nNo share has changed by more than the bounds.\n");
 }
 
-static void comparison_table(struct text *text, const json_t *record)
+/* Adds the differences of a share's parts, and of theirs. Returns how many were left out. */
+static size_t add_differences(struct text *text, const json_t *shares, const char *parent, bool beside,
+			      int depth)
 {
-	const json_t *shares = json_object_get(record, "shares");
-	size_t left_out = 0, i;
 	json_t *share;
+	size_t i, left_out = 0;
 
-	text_add(text, "what changed in where the %s go, in percentage points (~ it may be nothing):\n\n",
-		 string(record, "whole"));
-	text_add(text, "%-*s  before     now  change   at least to at most\n", NAME_WIDTH, "");
 	json_array_foreach(shares, i, share) {
-		if (!*string(share, "parent"))
+		if (!is_part(share, parent, beside, depth) || is_unknown(shares, share))
 			continue;
 		if (both_small(share))
 			left_out++;
-		else if (!is_unknown(shares, share))
-			add_difference(text, shares, share);
+		else
+			add_difference(text, share, depth);
+		left_out += add_differences(text, shares, string(share, "name"), false, depth + 1);
 	}
-	if (left_out)
-		text_add(text, "%zu parts of less than %.1f%% are left out\n", left_out, 100 * SHOWN_LEAST);
+	return left_out;
+}
+
+static void comparison_table(struct text *text, const json_t *record)
+{
+	const json_t *shares = json_object_get(record, "shares");
+	const char *whole = string(record, "whole");
+	size_t left_out;
+
+	text_add(text, "what changed in where the %s go, in percentage points (~ it may be nothing):\n\n",
+		 whole);
+	text_add(text, "%-*s  before     now  change   at least to at most\n", NAME_WIDTH, "");
+	left_out = add_differences(text, shares, whole, false, 0);
+	text_add(text, "beside:\n");
+	left_out += add_differences(text, shares, whole, true, 0);
+	add_left_out(text, left_out);
 	add_unknown(text, shares);
 	add_changed(text, shares);
 }
@@ -447,8 +462,7 @@ static void analysis_table(struct text *text, const struct stream *stream, const
 	left_out = add_parts(text, shares, whole, false, stream->verbose, 0);
 	text_add(text, "beside:\n");
 	left_out += add_parts(text, shares, whole, true, stream->verbose, 0);
-	if (left_out)
-		text_add(text, "%zu parts of less than %.1f%% are left out\n", left_out, 100 * SHOWN_LEAST);
+	add_left_out(text, left_out);
 	add_unknown(text, shares);
 	if (json_object_get(record, "cores_shared"))
 		text_add(text,
