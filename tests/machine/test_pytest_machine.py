@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,8 @@ import types
 import xml.etree.ElementTree
 
 import pytest
+
+import forks
 from records import NHMTAP
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "user", "python")
@@ -216,6 +219,16 @@ def test_files_that_are_not_kept_compiled_come_from_here_and_what_a_test_leaves_
     (folder / "below/test_writing.py").write_text(WRITING)
     done = run(folder, "-s", "below")
     assert done.status == 0 and "on and on" in done.text, done.text[-4000:]
+
+
+def test_a_socket_has_its_name_when_it_listens(tmp_path, monkeypatch):
+    """pytest connects as soon as it sees the name."""
+    path = str(tmp_path / "socket")
+    listen = socket.socket.listen
+    monkeypatch.setattr(socket.socket, "listen", lambda *given: os.path.exists(path) or listen(*given))
+    with forks.listen(path), socket.socket(socket.AF_UNIX) as client:
+        client.connect(path)
+    assert os.listdir(tmp_path) == ["socket"]
 
 
 def test_without_a_machine_its_tests_fail_and_others_run(folder, monkeypatch):

@@ -173,9 +173,12 @@ def serve(forks, listener, lifeline):
 
 
 def listen(path):
+    """Who sees the socket can connect to it: it gets its name when it listens."""
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
+    listener.bind(path + ".new")
     listener.listen(64)
+    os.link(path + ".new", path)
+    os.unlink(path + ".new")
     return listener
 
 
