@@ -182,6 +182,8 @@ def test_the_flame_graph_is_used_by_keys_and_clicks(opened):
 def test_names_run_nothing_and_are_shown(opened):
     driver = opened()
     assert driver.title != "broken" and HOSTILE.replace("\u202e", r"\u202e") in shares(driver)
+    assert r"\u202e" in driver.title
+    assert "\u202e" not in driver.find_element(By.TAG_NAME, "main").text
     assert any(name.startswith("yyy") and name.endswith("…") and len(name) < 400 for name in shares(driver))
     assert driver.execute_script("return document.images.length") == 0
     assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
@@ -377,6 +379,19 @@ def test_a_dark_page_is_printed_light(opened):
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
         assert min(map(int, re.findall(r"\d+", driver.execute_script(colour)))) > 240 > 60 > max(map(int, re.findall(r"\d+", dark)))
     finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_no_table_is_cut_on_paper(opened, driver):
+    """A sheet of A4 has 700 pixels between usual margins, and no scrollbars."""
+    try:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+        opened(EVERYTHING, EVERYTHING)
+        assert driver.execute_script("""return [...document.querySelectorAll("table")].filter(
+            of => of.getBoundingClientRect().right > 700 || getComputedStyle(of.parentElement).overflowX === "auto").length""") == 0
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 

@@ -101,7 +101,7 @@ static void add_origin(struct text *text, const json_t *record)
 	char number[40];
 
 	if (!trace)
-		text_add(text, " with %s samples", row_grouped(samples, number, sizeof(number)));
+		text_add(text, " with %s", row_counted(samples, "sample", number, sizeof(number)));
 	else if (!strcmp(string(trace, "status"), "complete"))
 		text_add(text, ", all that were taken,");
 	else
@@ -140,7 +140,7 @@ static void branch_table(struct text *text, const struct stream *stream, const j
 
 	row_time(text, stream, record);
 	row_cell(json_object_get(record, "event"), event, sizeof(event));
-	text_add(text, "%s: %s branches", event, row_grouped(delivered, number, sizeof(number)));
+	text_add(text, "%s: %s", event, row_counted(delivered, "branch", number, sizeof(number)));
 	add_origin(text, record);
 	text_add(text, " in %.3f s\n", integer(record, "duration_ns") / 1e9);
 	lines_of_status(text, record);

@@ -106,7 +106,7 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 
 	row_time(text, stream, record);
 	row_cell(json_object_get(record, "event"), event, sizeof(event));
-	text_add(text, "%s: %s samples in %.3f s%s\n", event, row_grouped(total, number, sizeof(number)),
+	text_add(text, "%s: %s in %.3f s%s\n", event, row_counted(total, "sample", number, sizeof(number)),
 		 integer(record, "duration_ns") / 1e9,
 		 has_latency(json_object_get(record, "sources")) ? ", latency in core cycles" : "");
 	lines_of_status(text, record);
@@ -129,18 +129,21 @@ static void shared_line_table(struct text *text, const struct stream *stream, co
 	json_int_t common = integer(record, "offsets_in_common");
 	const json_t *entries = json_object_get(record, "entries");
 	struct whole whole = whole_of(entries, NULL);
+	char one[40], other[40], places[40];
 
-	text_add(text,
-		 "line %s: %lld loads, %lld found it modified by another core, %lld in another's cache\n",
-		 string(record, "cacheline"), (long long)integer(record, "loads"),
+	text_add(text, "line %s: %s, %lld found it modified by another core, %lld in another's cache\n",
+		 string(record, "cacheline"), row_counted(integer(record, "loads"), "load", one, sizeof(one)),
 		 (long long)integer(record, "modified"), (long long)integer(record, "other_core"));
 	if (integer(record, "stores"))
-		text_add(text, "  %lld stores; %lld threads loaded, %lld stored\n",
-			 (long long)integer(record, "stores"), (long long)integer(record, "readers"),
+		text_add(text, "  %s; %s loaded, %lld stored\n",
+			 row_counted(integer(record, "stores"), "store", one, sizeof(one)),
+			 row_counted(integer(record, "readers"), "thread", other, sizeof(other)),
 			 (long long)integer(record, "writers"));
-	text_add(text, "  %lld threads on %lld CPUs %s %lld places in it, ",
-		 (long long)integer(record, "threads"), (long long)integer(record, "cpus"),
-		 integer(record, "stores") ? "used" : "loaded from", (long long)integer(record, "offsets"));
+	text_add(text, "  %s on %s %s %s in it, ",
+		 row_counted(integer(record, "threads"), "thread", one, sizeof(one)),
+		 row_counted(integer(record, "cpus"), "CPU", other, sizeof(other)),
+		 integer(record, "stores") ? "used" : "loaded from",
+		 row_counted(integer(record, "offsets"), "place", places, sizeof(places)));
 	if (!common && integer(record, "threads") > 1)
 		text_add(text, "none in common: false sharing?\n");
 	else

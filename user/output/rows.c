@@ -45,6 +45,19 @@ const char *row_grouped_real(double number, char *buffer, size_t size)
 	return buffer;
 }
 
+const char *row_counted(json_int_t number, const char *what, char *buffer, size_t size)
+{
+	size_t used, length = strlen(what);
+
+	row_grouped(number, buffer, size);
+	used = strlen(buffer);
+	snprintf(buffer + used, size - used, " %s%s", what,
+		 number == 1		   ? ""
+		 : what[length - 1] == 'h' ? "es"
+					   : "s");
+	return buffer;
+}
+
 #define CELL_MAX 4096 /* longer than any name */
 
 const char *row_name(const json_t *record, char *buffer, size_t size)

@@ -11,6 +11,9 @@
 /* 1234567 as "1,234,567", in every locale; returns buffer. */
 const char *row_grouped(json_int_t number, char *buffer, size_t size);
 
+/* "1 sample", "2,000 samples"; returns buffer. */
+const char *row_counted(json_int_t number, const char *what, char *buffer, size_t size);
+
 /* 1234567.25 as "1,234,567.250"; returns buffer. */
 const char *row_grouped_real(double number, char *buffer, size_t size);
 

@@ -14,8 +14,8 @@ static void profile_table(struct text *text, const struct stream *stream, const 
 
 	row_time(text, stream, record);
 	row_cell(json_object_get(record, "event"), event, sizeof(event));
-	text_add(text, "%s: %s samples in %.3f s\n", event,
-		 row_grouped(integer(samples, "aggregated"), number, sizeof(number)),
+	text_add(text, "%s: %s in %.3f s\n", event,
+		 row_counted(integer(samples, "aggregated"), "sample", number, sizeof(number)),
 		 integer(record, "duration_ns") / 1e9);
 	lines_of_status(text, record);
 	if (json_object_get(record, "stacks"))

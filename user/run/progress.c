@@ -38,8 +38,8 @@ static void on_progress(void *context)
 		return;
 	}
 	seconds = (clock_ns(CLOCK_MONOTONIC) - timespec_ns(&run->session.began)) / 1e9;
-	progress_show(", %s samples (%s/s), %s lost, %s written",
-		      row_grouped(sum.samples, samples, sizeof(samples)),
+	progress_show(", %s (%s/s), %s lost, %s written",
+		      row_counted(sum.samples, "sample", samples, sizeof(samples)),
 		      row_grouped(sum.samples / seconds, rate, sizeof(rate)),
 		      row_grouped(sum.lost, lost, sizeof(lost)), size);
 }

@@ -111,8 +111,8 @@ static void stream_table(struct text *text, const struct stream *stream, const j
 	char number[40];
 
 	row_time(text, stream, record);
-	text_add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
-		 row_grouped(integer(json_object_get(record, "samples"), "aggregated"), number,
+	text_add(text, "%s: %s in %.3f s\n", string(record, "event"),
+		 row_counted(integer(json_object_get(record, "samples"), "aggregated"), "sample", number,
 			     sizeof(number)),
 		 integer(record, "duration_ns") / 1e9);
 	lines_of_status(text, record);

@@ -15,6 +15,7 @@
 #define MESSAGES_MOST 200
 #define LEAST_COLUMNS 20
 #define LEAST_ROWS    4
+#define NARROW	      60	    /* columns, of which the view and the state take the first */
 #define LONGEST_WAIT  1000000000ULL /* ns; longer pauses of a stream that is replayed are shortened */
 #define MESSAGES      VIEWS	    /* the view behind the others: what was written for people */
 
@@ -633,8 +634,8 @@ static void put_title(struct top_model *top)
 
 	shown_time(top, time, sizeof(time));
 	state_text(top, state, sizeof(state));
-	title = xasprintf(" nhmtap top │ %d %s │ %s │ %s │ %s%s%s%s%s", top->view + 1,
-			  top->view < VIEWS ? view_name(top->view) : "messages", state, time,
+	title = xasprintf(" %s%d %s │ %s │ %s │ %s%s%s%s%s", top->columns < NARROW ? "" : "nhmtap top │ ",
+			  top->view + 1, top->view < VIEWS ? view_name(top->view) : "messages", state, time,
 			  windows[top->window].name, order ? " │ by " : "", order ?: "",
 			  *top->filter ? " │ /" : "", top->filter);
 	put_line(top, title, LINE_BAR);

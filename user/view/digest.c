@@ -9,6 +9,7 @@
 #include "base/interned.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/visible.h"
 #include "output/activities.h"
 #include "output/calls.h"
 #include "output/member.h"
@@ -929,18 +930,29 @@ static json_t *parts_value(const struct digest_line *line)
 	return value;
 }
 
-/* The name of what was measured, shortened in its middle: what tells names apart is often their end. */
-static json_t *title_value(const struct digest *digest, const char *what, const char *activity)
+/* A text of others, without what would control or reorder the text around it. One that is too long is
+ * shortened in its middle: what tells names apart is often their end. */
+static json_t *shown_value(const char *text)
 {
-	char *title = activity_title(&digest->activities, what, activity), *shown = title;
-	size_t length = strlen(title);
+	size_t size = VISIBLE_MAX * strlen(text) + 1, length;
+	char *shown = xmalloc(size), *cut;
 	json_t *value;
 
-	if (length > NAME_MOST)
-		shown = xasprintf("%.*s…%s", NAME_MOST / 2, title, title + length - NAME_MOST / 2);
-	value = value_text(shown, strlen(shown));
-	if (shown != title)
-		free(shown);
+	length = visible_lines(shown, size, text);
+	cut = length > NAME_MOST ? xasprintf("%.*s…%s", NAME_MOST / 2, shown, shown + length - NAME_MOST / 2)
+				 : xstrdup(shown);
+	value = value_text(cut, strlen(cut));
+	free(cut);
+	free(shown);
+	return value;
+}
+
+/* The name of what was measured. */
+static json_t *title_value(const struct digest *digest, const char *what, const char *activity)
+{
+	char *title = activity_title(&digest->activities, what, activity);
+	json_t *value = shown_value(title);
+
 	free(title);
 	return value;
 }
@@ -950,12 +962,12 @@ static json_t *figure_value(const struct digest *digest, const struct digest_fig
 	double by = figure->averaged && figure->weight ? figure->weight : 1;
 	json_t *value = json_pack("{so so so so so so sb si}", "section", value_text(figure->section, 40),
 				  "name", title_value(digest, figure->name, figure->activity), "unit",
-				  value_text(figure->unit, 80), "value", rounded(figure->value / by), "low",
+				  shown_value(figure->unit), "value", rounded(figure->value / by), "low",
 				  rounded(figure->low / by), "high", rounded(figure->high / by), "averaged",
 				  figure->averaged, "depth", figure->depth);
 
 	if (figure->about)
-		json_object_set_new(value, "about", value_text(figure->about, NAME_MOST));
+		json_object_set_new(value, "about", shown_value(figure->about));
 	if (!figure->weight)
 		json_object_set_new(value, "value", json_null());
 	if (lines) {
@@ -989,7 +1001,7 @@ static json_t *source_value(const struct digest *digest, const struct digest_sou
 		}
 	return json_pack("{so so sI so so so so}", "event",
 			 title_value(digest, source->event, source->activity), "name",
-			 value_text(source->name, NAME_MOST), "samples", source->samples, "period",
+			 shown_value(source->name), "samples", source->samples, "period",
 			 rounded(source->period), "mean", rounded(measured ? source->latency / measured : 0),
 			 "max", rounded(source->longest), "cells", cells);
 }
@@ -1113,13 +1125,13 @@ static json_t *sampled_value(const struct digest *digest, struct digest_event *e
 	}
 	free(places);
 	return json_pack("{so so sb so sb so so so so sO so so so so so so}", "name",
-			 title_value(digest, event->name, event->activity), "unit",
-			 value_text(event->unit, 200), "stacks", event->stacks, "throttled",
-			 rounded(event->throttled), "at_least", event->at_least, "expected",
-			 rounded(event->expected), "aggregated", rounded(event->aggregated), "enabled",
-			 rounded(event->enabled), "running", rounded(event->running), "lost", event->lost,
-			 "least", rounded(event->least), "total", rounded(event->nodes[0].all), "parents",
-			 parents, "names", names, "sizes", sizes, "lines", lines);
+			 title_value(digest, event->name, event->activity), "unit", shown_value(event->unit),
+			 "stacks", event->stacks, "throttled", rounded(event->throttled), "at_least",
+			 event->at_least, "expected", rounded(event->expected), "aggregated",
+			 rounded(event->aggregated), "enabled", rounded(event->enabled), "running",
+			 rounded(event->running), "lost", event->lost, "least", rounded(event->least),
+			 "total", rounded(event->nodes[0].all), "parents", parents, "names", names, "sizes",
+			 sizes, "lines", lines);
 }
 
 static json_t *events_value(const struct digest *digest, size_t bytes)
@@ -1157,12 +1169,11 @@ static json_t *source_of_stream(const json_t *start)
 	json_t *value = json_object();
 
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-		json_object_set_new(value, members[i], value_text(string(start, members[i]), NAME_MOST));
-	json_object_set_new(value, "cpu",
-			    value_text(string(json_object_get(host, "cpu"), "model_name"), NAME_MOST));
-	json_object_set_new(value, "kernel", value_text(string(host, "kernel"), NAME_MOST));
+		json_object_set_new(value, members[i], shown_value(string(start, members[i])));
+	json_object_set_new(value, "cpu", shown_value(string(json_object_get(host, "cpu"), "model_name")));
+	json_object_set_new(value, "kernel", shown_value(string(host, "kernel")));
 	json_object_set_new(value, "host",
-			    value_text(string(json_object_get(start, "resource"), "host.name"), NAME_MOST));
+			    shown_value(string(json_object_get(start, "resource"), "host.name")));
 	json_object_set(value, "emulated", (json_t *)emulated_host(start));
 	return value;
 }
@@ -1177,14 +1188,14 @@ static json_t *target_value(const json_t *start)
 
 	json_array_foreach(json_object_get(target, "process.command_args"), i, word)
 		if (i < 20 && json_is_string(word))
-			json_array_append_new(words, value_text(json_string_value(word), NAME_MOST));
+			json_array_append_new(words, shown_value(json_string_value(word)));
 	json_object_foreach((json_t *)target, key, word) {
 		char *named;
 
 		if (!json_is_string(word) || json_array_size(words))
 			continue;
 		named = xasprintf("%s %s", key, json_string_value(word));
-		json_array_append_new(words, value_text(named, NAME_MOST));
+		json_array_append_new(words, shown_value(named));
 		free(named);
 	}
 	return words;
@@ -1285,14 +1296,14 @@ json_t *digest_value(const struct digest *digest, const struct digest *other, co
 	const char *text;
 
 	json_object_foreach(digest->whys, text, why)
-		json_array_append_new(why_texts, value_text(text, NAME_MOST));
+		json_array_append_new(why_texts, shown_value(text));
 	return json_pack(
-		"{so so sb sb sI sI so sf sf si so so so so so so so sO* so*}", "name",
-		value_text(name, NAME_MOST), "runs", runs_value(digest), "whole", digest->whole && !cut,
-		"ended", digest->ends >= digest->runs && !cut, "gaps", digest->gaps, "records",
-		digest->records, "whys", why_texts, "began", digest->time.began_ns / 1e9, "width",
-		digest->time.width_ns / 1e9, "buckets", BUCKETS, "figures", figures_value(digest), "sources",
-		sources_value(digest), "shared", rounded(sharing_untold(&digest->sharing)), "lines",
+		"{so so sb sb sI sI so sf sf si so so so so so so so sO* so*}", "name", shown_value(name),
+		"runs", runs_value(digest), "whole", digest->whole && !cut, "ended",
+		digest->ends >= digest->runs && !cut, "gaps", digest->gaps, "records", digest->records,
+		"whys", why_texts, "began", digest->time.began_ns / 1e9, "width", digest->time.width_ns / 1e9,
+		"buckets", BUCKETS, "figures", figures_value(digest), "sources", sources_value(digest),
+		"shared", rounded(sharing_untold(&digest->sharing)), "lines",
 		largest(digest->lines, "period", "cacheline", LINES_MOST), "branches",
 		largest(digest->branches, "count", NULL, BRANCHES_MOST), "texts", texts_value(digest, events),
 		"events", events, "verdict", digest->verdict, "late", late_value(digest, other));

@@ -1014,15 +1014,16 @@ static void add_rest(const struct printed_table *printed, struct text *text, con
 		     size_t left_out)
 {
 	const struct share_table *table = printed->table;
-	char number[40];
+	char number[40], rows[40];
 
 	if (left_out && printed->shares->wanted.diff)
-		text_add(text, "# %zu rows more\n", left_out);
+		text_add(text, "# %s more\n", row_counted(left_out, "row", rows, sizeof(rows)));
 	else if (left_out)
-		text_add(text, "# %s samples (%.1f%%%s) in %zu rows more\n",
-			 row_grouped(others->samples, number, sizeof(number)),
+		text_add(text, "# %s (%.1f%%%s) in %s more\n",
+			 row_counted(others->samples, "sample", number, sizeof(number)),
 			 weight_share(others, &table->whole[0]),
-			 printed->shares->wanted.children ? " by themselves" : "", left_out);
+			 printed->shares->wanted.children ? " by themselves" : "",
+			 row_counted(left_out, "row", rows, sizeof(rows)));
 	if (table->rest[0].samples)
 		text_add(text,
 			 "# %s samples (%.1f%%) were summed up when they were recorded (--top, --memory)\n",
@@ -1054,8 +1055,9 @@ static void add_heading(const struct printed_table *printed, struct text *text)
 	char number[40], second[40];
 
 	text_add_shortened(text, title, HEADING_COLUMNS);
-	text_add(text, ": %s %s", row_grouped(table->whole[0].samples, number, sizeof(number)),
-		 table->branches ? "branches" : "samples");
+	text_add(text, ": %s",
+		 row_counted(table->whole[0].samples, table->branches ? "branch" : "sample", number,
+			     sizeof(number)));
 	if (table->duration_ns[0])
 		text_add(text, " in %.3f s", table->duration_ns[0] / 1e9);
 	if (printed->shares->wanted.diff)
