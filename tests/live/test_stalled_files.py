@@ -149,7 +149,7 @@ def test_a_file_system_that_answers_is_read(nhmtap, stalling):
 
 
 # Of 32 bits, without a C library, which Debian has only for 64 bits. It maps its standard input, tells where, waits
-# for a byte, and maps a page.
+# for a byte, and maps a page again and again.
 MAPPING = """
 static long call(long number, long a, long b, long c, long d, long e)
 {
@@ -163,12 +163,14 @@ static long call(long number, long a, long b, long c, long d, long e)
 __attribute__((used)) static void run(void)
 {
 	long mapped = call(192, 0, 4096, 5, 2, 0); /* mmap2: read and execute, private */
+	long millisecond[2] = {0, 1000000};
 
 	call(4, 2, (long)&mapped, 4, 0, 0);
 	call(3, 1, (long)&mapped, 1, 0, 0);
-	call(192, 0, 4096, 3, 0x22, -1);
-	for (;;)
-		call(29, 0, 0, 0, 0, 0); /* pause */
+	for (;;) {
+		call(91, call(192, 0, 4096, 3, 0x22, -1), 4096, 0, 0, 0); /* munmap */
+		call(162, (long)millisecond, 0, 0, 0, 0); /* nanosleep */
+	}
 }
 
 __asm__(".globl _start\\n_start: and $-16, %esp\\n call run\\n");

@@ -21,6 +21,7 @@
 #include "base/local.h"
 #include "base/memory.h"
 #include "base/packet.h"
+#include "host/processes.h"
 
 #define HELPER_NAME "nhmtap-files"
 
@@ -308,7 +309,16 @@ static int slice_ms(__u64 ns)
 	return ns < 50000000 ? (int)((ns + 999999) / 1000000) : 50;
 }
 
-/* Waits for a message of a helper. Returns 0, ETIMEDOUT, or ECHILD if it has ended. */
+/* Whether a helper waits for nothing but a CPU, of which a busy machine may have none for long. */
+static bool is_runnable(const struct helper *helper)
+{
+	char state[32];
+
+	return proc_status(helper->process.pid, "State:", state, sizeof(state)) && strchr(state, 'R');
+}
+
+/* Waits for a message of a helper, until the deadline or for longer while the helper is only short of CPU
+ * time. Returns 0, ETIMEDOUT, or ECHILD if it has ended. */
 static int receive(struct helper *helper, struct told *told, int *fd, __u64 deadline)
 {
 	struct pollfd ready = {.fd = helper->process.socket, .events = POLLIN};
@@ -325,8 +335,13 @@ static int receive(struct helper *helper, struct told *told, int *fd, __u64 dead
 
 		if (got > 0)
 			break;
-		if (now >= deadline || (got < 0 && errno != EINTR))
+		if (got < 0 && errno != EINTR)
 			return ETIMEDOUT;
+		if (now >= deadline) {
+			if (!deadline || (hurried && hurried <= now) || !is_runnable(helper))
+				return ETIMEDOUT;
+			deadline = now + 50000000;
+		}
 	}
 	return packet_receive(helper->process.socket, told, sizeof(*told), fd) == sizeof(*told) ? 0 : ECHILD;
 }
