@@ -36,8 +36,9 @@ SETPRIV = "/opt/setpriv --reuid=65534 --regid=65534 --clear-groups"
 # What stands before nhmtap. "lent": a copy of the program with file capabilities.
 CALLERS = {"root": "nhmtap", "perfmon": f"{SETPRIV} --inh-caps=+perfmon,+bpf --ambient-caps=+perfmon,+bpf nhmtap",
            "lent": f"{SETPRIV} /run/lent/nhmtap", "nobody": f"{SETPRIV} nhmtap"}
-# The levels of perf_event_paranoid at which a caller may do something else than at the one before.
-LEVELS = {"root": (0, 1, 2, 3, 4), "perfmon": (2, 3), "lent": (2, 4), "nobody": (0, 1, 2, 3, 4)}
+# The levels of perf_event_paranoid at which a caller may do something else than at the one before. Root may do the same at
+# each: the first and the last.
+LEVELS = {"root": (0, 4), "perfmon": (2, 3), "lent": (2, 4), "nobody": (0, 1, 2, 3, 4)}
 CELLS = [(caller, level) for caller, levels in LEVELS.items() for level in levels]
 ASKED = ("", "u", "k", "h")
 
