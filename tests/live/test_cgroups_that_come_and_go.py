@@ -328,3 +328,15 @@ def test_a_name_that_begins_with_a_dot_is_a_name(nhmtap, tmp_path, cgroup, comma
     remove(hidden)
     assert result.status == 0, result.err
     assert total(result) + lost(result) >= 300, result.out
+
+
+@pytest.mark.parametrize("command", [["stat", "--per", "cpu"], ["mem", "-c", "1", "--stream"]], ids=" ".join)
+def test_what_a_pattern_fits_is_measured_before_the_command_runs(nhmtap, tmp_path, cgroup, command):
+    """nhmtap is held when it writes its first record, so the command has run before it waits for anything."""
+    path, folder = cgroup
+    out = tmp_path / "out"
+    held = ["strace", "-o", os.devnull, "-P", out, "-e", "trace=write", "-e", "inject=write:delay_enter=500000:when=1"]
+    result = nhmtap.into(out, command[0], *FAULTS, *command[1:], "-G", f"{path}*", "--",
+                         *inside(shlex.quote(folder), *puppet.command("faults=300")), before=held)
+    assert result.status == 0, result.err
+    assert total(result) + lost(result) >= 300, result.out

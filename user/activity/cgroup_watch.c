@@ -39,7 +39,10 @@ static int tell(struct activity *activity, size_t i, const char *change, const c
 	owner_put(record, cgroup->path + strlen(activity->session->host.cgroup_mount));
 	if (why)
 		json_object_set_new(record, "why", value_text(why, 512));
-	return activity_write(activity, record);
+	if (activity->cgroup_watch.looked)
+		return activity_write(activity, record);
+	json_array_append_new(activity->cgroup_watch.untold, record);
+	return 0;
 }
 
 /* Stores the path of the cgroup's id, so that it is known even after the cgroup has gone. */
@@ -690,8 +693,8 @@ void cgroup_watch_begin(struct activity *activity)
 {
 	size_t nr = activity->plan.target.nr_cgroups;
 
-	activity->cgroup_watch =
-		(struct cgroup_watch){.nr = nr, .list = xcalloc(nr + 1, sizeof(struct watched_cgroup))};
+	activity->cgroup_watch = (struct cgroup_watch){
+		.nr = nr, .list = xcalloc(nr + 1, sizeof(struct watched_cgroup)), .untold = json_array()};
 	for (size_t i = 0; i < nr; i++)
 		note_cgroup(activity, i);
 	activity->cgroup_watch.follows = activity->plan.target.nr_patterns && is_seen_early(activity) &&
@@ -707,8 +710,30 @@ void cgroup_watch_end(struct activity *activity)
 	if (activity->cgroup_watch.follows)
 		names_follow_cgroups_no_more(activity->session->names);
 	cgroup_notices_close(activity->cgroup_watch.notices);
+	json_decref(activity->cgroup_watch.untold);
 	free(activity->cgroup_watch.list);
 	activity->cgroup_watch = (struct cgroup_watch){0};
+}
+
+void cgroup_watch_first(struct activity *activity)
+{
+	if (!activity->plan.target.nr_patterns)
+		return;
+	activity->cgroup_watch.notices = cgroup_notices_open();
+	cgroup_watch_look(activity);
+}
+
+/* Tells what the first search has found. */
+static void tell_first(struct activity *activity)
+{
+	struct cgroup_watch *watch = &activity->cgroup_watch;
+	json_t *record;
+	size_t i;
+
+	watch->looked = true;
+	json_array_foreach(watch->untold, i, record)
+		activity_write(activity, json_incref(record));
+	json_array_clear(watch->untold);
 }
 
 void cgroup_watch_wait(struct activity *activity)
@@ -720,15 +745,11 @@ void cgroup_watch_wait(struct activity *activity)
 
 	if (!target_in_cgroups(&activity->plan.target))
 		return;
-	if (activity->plan.target.nr_patterns) {
-		activity->cgroup_watch.notices = cgroup_notices_open();
-		cgroup_watch_look(activity);
-	}
+	tell_first(activity);
 	if (activity->cgroup_watch.notices)
 		activity->cgroup_watch.noticed =
 			loop_watch(activity->session->loop, cgroup_notices_fd(activity->cgroup_watch.notices),
 				   POLLIN, on_notice, activity);
-	activity->cgroup_watch.looked = true;
 	activity->cgroup_watch.look =
 		loop_every(activity->session->loop, clock_ns(CLOCK_MONOTONIC), period, on_look, activity);
 }

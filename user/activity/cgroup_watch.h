@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <jansson.h>
 #include <linux/types.h>
 
 struct activity;
@@ -41,7 +42,8 @@ struct cgroup_watch {
 		bool wanted;
 	} verdicts[256]; /* by id: see cgroup_watch_wants() */
 	bool follows;	 /* the kernel tells the path of each cgroup that is made */
-	bool looked;	 /* what was there at the begin has been found */
+	bool looked;	 /* what was there at the begin has been found and told */
+	json_t *untold;	 /* records of what was found before there was a start record */
 	struct source *look;
 	struct cgroup_notices *notices; /* NULL: there are none */
 	struct source *noticed, *again;
@@ -51,8 +53,10 @@ struct cgroup_watch {
 void cgroup_watch_begin(struct activity *activity);
 void cgroup_watch_end(struct activity *activity);
 
-/* Searches for cgroups that match the target's patterns; then lets the loop do so twice an interval and at
- * least once a second. */
+/* Searches for cgroups that match the target's patterns. Must be called before COMMAND runs. */
+void cgroup_watch_first(struct activity *activity);
+
+/* Tells what was found, and lets the loop search twice an interval and at least once a second. */
 void cgroup_watch_wait(struct activity *activity);
 void cgroup_watch_wait_no_more(struct activity *activity);
 

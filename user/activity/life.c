@@ -171,6 +171,7 @@ int activity_begin(struct activity *activity, bool running, struct refusal *refu
 	begin_interval(activity);
 	doubt_begin(activity);
 	activity->began = activity->interval_began;
+	cgroup_watch_first(activity);
 	return 0;
 }
 
