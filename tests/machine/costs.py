@@ -75,10 +75,10 @@ def samples(command, loads, period):
     return (1 / nr, often), (-1 / nr, seldom)
 
 
-def entries(output):
+def entries(output, words="profile", by="ip"):
     """With --top 1, all of them are there but are not written."""
-    return without(faults(f"profile -e page-faults:u -c 1 --by ip --format {output} -o x"),
-                   faults(f"profile -e page-faults:u -c 1 --by ip --top 1 --format {output} -o x"))
+    return without(faults(f"{words} -e page-faults:u -c 1 --by {by} --format {output} -o x"),
+                   faults(f"{words} -e page-faults:u -c 1 --by {by} --top 1 --format {output} -o x"))
 
 
 # {name: (CPUs, or these and further programs, nhmtap's runs, perf's)}: a run is its share in the sum, and a command.
@@ -124,6 +124,8 @@ COSTS = {
     "process of profile --by symbol": (1, without(slope("nhmtap profile -e page-faults:u -c 1 --by symbol -q -o x -- puppet vforks={N},0", 50, 250),
                                                   slope("puppet vforks={N},0", 50, 250)), ()),
     **{f"entry in {output}": (1, entries(output), ()) for output in FORMATS},
+    "entry in json, by cgroup": (1, entries("json", by="cgroup,ip"), ()),
+    "entry in json, of mem": (1, entries("json", "mem", "page"), ()),
 }
 
 

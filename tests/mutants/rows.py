@@ -488,6 +488,11 @@ MUTANTS = [
         "live/test_flat.py::test_the_total_of_a_series_grows_by_each_value[stat]",
     ),
     Mutant(
+        "cgroup-of-the-entry-before",
+        "user/record/entry.c", "columns->owner.length && columns->owner.cgroup == cgroup", "columns->owner.length",
+        "live/test_flat.py::test_a_container_is_told_by_its_cgroup",
+    ),
+    Mutant(
         "keys-of-the-entry-before",
         "user/output/flatten.c", "\trow->keys.used = rows->keys_shared;\n", "",
         "live/test_flat.py::test_lines_are_the_same_whether_entries_are_still_text_or_another_output_has_read_them[line]",

@@ -227,7 +227,7 @@ static int in_common(const struct layout *layout, const struct line *line)
  * code has its address, which tells two loads in the same source line apart, and its name. The address is
  * told by its variable. */
 static void append_access(struct compact *text, const struct activity *activity, const struct layout *layout,
-			  const struct entry_columns *columns, const struct entry *entry)
+			  struct entry_columns *columns, const struct entry *entry)
 {
 	struct codes *codes = reader_codes(activity->reader);
 	__u32 code =

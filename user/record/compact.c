@@ -181,13 +181,23 @@ void compact_add_value(struct compact *compact, const json_t *value)
 	}
 }
 
+/* Most buckets are 0. */
+static size_t next_bucket(const struct field *field, size_t i)
+{
+	const __u64 *at = field->buckets;
+
+	while (i + 4 <= field->length && !(at[i] | at[i + 1] | at[i + 2] | at[i + 3]))
+		i += 4;
+	while (i < field->length && !at[i])
+		i++;
+	return i;
+}
+
 static void add_histogram(struct compact *compact, const struct field *field)
 {
 	char separator = '{';
 
-	for (size_t i = 0; i < field->length; i++) {
-		if (!field->buckets[i])
-			continue;
+	for (size_t i = 0; (i = next_bucket(field, i)) < field->length; i++) {
 		compact_add(compact, separator == '{' ? "{\"" : ",\"", 2);
 		compact->used =
 			put_unsigned(compact_reserve(compact, NUMBER_ROOM), 1ULL << i) - compact->text;

@@ -97,7 +97,23 @@ static void append_field(struct compact *text, const struct host *host, const st
 		json_decref(field.value);
 }
 
-void append_entry(struct compact *text, const struct entry_columns *columns, const struct entry *entry)
+static void append_cgroup(struct compact *text, struct entry_columns *columns, const struct column *column,
+			  const void *at)
+{
+	__u64 cgroup = *(const __u64 *)at;
+	size_t begun = text->used;
+
+	if (columns->owner.length && columns->owner.cgroup == cgroup) {
+		compact_add(text, columns->owner.text, columns->owner.length);
+		return;
+	}
+	append_field(text, columns->host, column, at);
+	columns->owner.length = text->used - begun <= OWNER_ROOM ? text->used - begun : 0;
+	columns->owner.cgroup = cgroup;
+	memcpy(columns->owner.text, text->text + begun, columns->owner.length);
+}
+
+void append_entry(struct compact *text, struct entry_columns *columns, const struct entry *entry)
 {
 	const size_t room = columns->nr * (COLUMN_HEAD + NUMBER_ROOM);
 	char *at = compact_reserve(text, room);
@@ -118,7 +134,10 @@ void append_entry(struct compact *text, const struct entry_columns *columns, con
 			break;
 		default:
 			text->used = at - text->text;
-			append_field(text, columns->host, column, member);
+			if (column->owner)
+				append_cgroup(text, columns, column, member);
+			else
+				append_field(text, columns->host, column, member);
 			at = compact_reserve(text, room);
 		}
 	}

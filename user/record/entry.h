@@ -14,8 +14,16 @@
 /* How the members of entries are written: the keys that are in use, but not the stack (see record/chains.h),
  * and the values. */
 #define COLUMN_HEAD 32
+#define OWNER_ROOM  1536
 struct entry_columns {
 	const struct host *host;
+	/* A cgroup, and the text of its path and of what it belongs to: mostly that of the next entry, too.
+	 */
+	struct {
+		__u64 cgroup;
+		size_t length; /* 0: none is kept */
+		char text[OWNER_ROOM];
+	} owner;
 	size_t nr;
 	struct column {
 		const struct member_form *form;
@@ -31,7 +39,7 @@ struct entry_columns {
 struct entry_columns entry_columns(const struct host *host, const struct layout *layout, const char *without);
 
 /* Appends the members of an entry, each after a comma. */
-void append_entry(struct compact *text, const struct entry_columns *columns, const struct entry *entry);
+void append_entry(struct compact *text, struct entry_columns *columns, const struct entry *entry);
 
 /* The keys of a streamed sample, but not its stack. They are looked up once. */
 struct streamed_keys {
