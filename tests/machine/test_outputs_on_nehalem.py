@@ -3,6 +3,7 @@
 behalf."""
 import json
 
+import pages
 import records
 
 INTERVALS = 1500  # 3 s: the first tries to connect cost the same in a shorter run
@@ -48,3 +49,12 @@ def test_a_server_that_is_away_costs_less_than_a_fiftieth_of_an_interval(pushing
 
     away = an_interval({"path": "http://127.0.0.1:1/v1/metrics", "format": "otlp"})
     assert away <= 1.02 * an_interval()
+
+
+def test_a_page_has_of_cells_that_took_turns_what_they_stand_for_as_it_has_of_events(guest):
+    text = guest.say("/opt/nhmtap offcore -a -o json=x -o openmetrics=/run/page -- offcore data; cat x", paranoid=-1)
+    cells = [cell for r in records.parse(text) if r["type"] == "offcore" for cell in r["cells"] if "scaled" in cell]
+    assert any(cell["scaled"] > cell["value"] > 0 for cell in cells)
+    page = guest.say("cat /run/page")
+    for cell in cells:
+        assert pages.total(page, "nhmtap_offcore_responses_total", request=cell["request"], response=cell["response"]) == cell["scaled"]

@@ -454,16 +454,21 @@ static void set_running(const struct taking *taking, const struct row *row, json
 	series->number = series->whole ? (double)series->part / series->whole : 0;
 }
 
+/* Whether nobody knows the count, as of an event that was not counted while its target ran: 0 would say that
+ * it did not occur. */
+static bool is_unknown(const struct row *row)
+{
+	return !strcmp(string(row->values, "status"), "not_counted") &&
+	       !count_is_zero(string(row->values, "why"));
+}
+
 static int take_count(void *context, const struct row *row)
 {
 	const struct taking *taking = context;
 	json_t *labels = labels_of_row(taking, row);
 
 	set_running(taking, row, json_incref(labels));
-	/* If it was not counted while its target ran, nobody knows its count: 0 would say that it did not
-	 * occur. */
-	if (!strcmp(string(row->values, "status"), "not_counted") &&
-	    !count_is_zero(string(row->values, "why"))) {
+	if (is_unknown(row)) {
 		json_decref(labels);
 		return 0;
 	}
@@ -524,8 +529,12 @@ static int take_share(void *context, const struct row *row)
 
 static int take_cell(void *context, const struct row *row)
 {
-	add(context, "offcore_responses", "Off-core requests by what answered them.",
-	    labels_of_row(context, row), json_integer_value(row->value));
+	if (is_unknown(row))
+		return 0;
+	add(context, "offcore_responses",
+	    "Off-core requests by what answered them; of a cell that was counted part of the time, what that "
+	    "stands for.",
+	    labels_of_row(context, row), integer(row->values, "scaled"));
 	return 0;
 }
 
