@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """nhmtap offcore on programs with known requests: the right cells have them, and the others have none."""
+import json
 import os
 import random
 
 import pytest
 
 import known
+import native
+import otlp
+import pages
 import records
 from guests import nhmtap
 
@@ -40,6 +44,39 @@ def test_requests_are_in_their_cell_and_in_no_other(guest, command, request_type
                 assert cell["bytes"] == 64 * cell["value"]
             else:
                 assert cell["value"] <= SLACK, (row, column)
+
+
+def in_formats(guest, tmp_path, options):
+    """{(request, response): its cell}, and {format: {(request, response): what it has}}, of a run on two requests and responses."""
+    forms = ("json", "flat", "clickhouse", "openmetrics", "otlp")
+    guest.say(f"nhmtap offcore --side u --request {','.join(REQUESTS[:2])} --response {','.join(RESPONSES[:2])} {options} "
+              f"{' '.join(f'-o {form}=out.{form}' for form in forms)} -- steady short", paranoid=-1)
+    texts = {}
+    for form in forms:
+        with open(guest.fetch(f"out.{form}", tmp_path), "rb") as file:
+            texts[form] = file.read()
+    record, = (r for r in records.parse(texts["json"].decode()) if r["type"] == "offcore")
+    lines = texts["otlp"].decode().splitlines()
+    found = {
+        "flat": [(row, row.get("scaled")) for row in map(json.loads, texts["flat"].splitlines()) if "request" in row],
+        "clickhouse": [(row, row["scaled"]) for row in native.rows(texts["clickhouse"]) if row["request"] and row["status"] != "not_counted"],
+        "openmetrics": [(s.labels, s.value) for family in pages.families(texts["openmetrics"].decode()).values() for s in family.samples
+                        if s.name == "nhmtap_offcore_responses_total"],
+        "otlp": [(labels, point.as_int) for line in lines for labels, point in otlp.points(otlp.read(line), "nhmtap.offcore_responses")],
+    }
+    return ({(c["request"], c["response"]): c for c in record["cells"]},
+            {form: {(of["request"], of["response"]): value for of, value in pairs if value is not None} for form, pairs in found.items()})
+
+
+@pytest.mark.parametrize("options", ["", "-r 3"])
+def test_every_format_has_what_a_cell_stands_for_and_no_number_of_one_that_was_not_counted(guest, tmp_path, options):
+    """In turns a cell's count is a part of that; of three executions each counts one of nine cells."""
+    cells, found = in_formats(guest, tmp_path, options)
+    counted = {of: cell["scaled"] for of, cell in cells.items() if cell["status"] != "not_counted"}
+    assert len(cells) == 9 and len(counted) == (3 if options else 9)
+    assert options or any(cell["value"] < cell["scaled"] / 2 for cell in cells.values())
+    assert found == dict.fromkeys(found, counted)
+    assert all("no execution was left for it" in cell["why"] for of, cell in cells.items() if of not in counted)
 
 
 def test_sixteen_cells_in_turns_are_each_near_the_truth(guest):

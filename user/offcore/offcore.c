@@ -118,10 +118,15 @@ static __u64 bits_of_kind(const struct activity *activity, unsigned int kinds)
 static void put_why(const struct activity *activity, const struct measured_cells *measured, json_t *value)
 {
 	const struct cells *offcore = activity->state;
-	size_t i = activity->options->repeats ? 0 : measured->cell - offcore->matrix.cells;
-	char why[WHY_SIZE];
+	__u64 repeats = activity->options->repeats, i = measured->cell - offcore->matrix.cells;
+	char text[WHY_SIZE];
+	const char *why =
+		repeats && i >= repeats * offcore->executions.at_once
+			? "no execution was left for it: -r auto runs COMMAND as often as all cells "
+			  "need"
+			: why_not_counted(activity, repeats ? 0 : i, &measured->count, text);
 
-	json_object_set_new(value, "why", json_string(why_not_counted(activity, i, &measured->count, why)));
+	json_object_set_new(value, "why", json_string(why));
 }
 
 static json_t *cell_value(const struct activity *activity, const struct measured_cells *measured)
