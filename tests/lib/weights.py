@@ -62,10 +62,19 @@ def json_pairs(path):
                 yield frames.get((entry.get("stack") or [None])[0], "?"), entry["period"]
 
 
+def weight_of(row):
+    """Of what each row of a format stands for: a stream's rows are its samples, and the event's count in the end, as value."""
+    return row.get("period") or row["value"]
+
+
+def weighed(rows):
+    """Those that have a weight; of a stream, its samples."""
+    return [row for row in rows if row.get("period")] or [row for row in rows if "value" in row]
+
+
 def flat_pairs(path):
-    for line in map(json.loads, text(path).splitlines()):
-        if "value" in line:
-            yield line.get("from_symbol" if "kind" in line else "symbol", "?"), line["value"]
+    for line in weighed(list(map(json.loads, text(path).splitlines()))):
+        yield line.get("from_symbol" if "kind" in line else "symbol", "?"), weight_of(line)
 
 
 def folded_pairs(path):
@@ -76,9 +85,8 @@ def folded_pairs(path):
 
 def clickhouse_pairs(path):
     with open(path, "rb") as file:
-        for row in native.rows(file.read()):
-            if row["event"] and not row.get("lost"):
-                yield row.get("from_symbol" if row.get("kind") else "symbol") or "?", row["value"]
+        for row in weighed([row for row in native.rows(file.read()) if row["event"] and not row.get("lost")]):
+            yield row.get("from_symbol" if row.get("kind") else "symbol") or "?", weight_of(row)
 
 
 def points_pairs(points):
@@ -193,6 +201,7 @@ def report_pairs(path):
 OF_FORMATS = {"json": json_pairs, "flat": flat_pairs, "folded": folded_pairs, "pprof": pprof_pairs, "otlp-profiles": otlp_pairs,
               "callgrind": callgrind_pairs, "firefox": firefox_pairs, "speedscope": speedscope_pairs, "clickhouse": clickhouse_pairs,
               "openmetrics": openmetrics_pairs, "prometheus": prometheus_pairs, "otlp": otlp_metrics_pairs}
+OF_STREAMS = ("json", "flat", "clickhouse", "firefox")  # the formats that have a stream's samples
 WITH_KINDS = ("json", "flat", "clickhouse", "openmetrics", "prometheus", "otlp")  # that have ranges beside edges, and tell which is which
 SERIES = ["--series", "100000"]  # with which the formats of metrics have functions
 OF_COMMANDS = {"flamegraph": flame_pairs, "show": show_pairs, "top": top_pairs, "report": report_pairs}

@@ -101,12 +101,12 @@ def test_several_intervals_in_a_file_or_a_folder_weigh_the_same_in_every_output(
 
 @pytest.mark.parametrize("way", ["every", "period"])
 def test_a_stream_of_samples_gives_these_shares_as_well(nhmtap, tmp_path, uneven, way):
-    paths = measure(nhmtap, tmp_path, "stream", way, ["json", "flat"], uneven, turns=1)  # each sample is a record
-    found = weights.shares({"json": paths["json"]}, "thick", "thin", commands=())
-    # Of a stream, flat has no functions: it has the event's count, of which the last period is not full.
-    of_samples, counted = (sum(weight for _, weight in weights.OF_FORMATS[form](paths[form])) for form in ("json", "flat"))
-    assert 0 <= counted - of_samples < int(WAYS[way][1])
-    assert abs(found["json"] - SHARE) < 0.02, found
+    """Each sample is a record. The last period is not full."""
+    paths = measure(nhmtap, tmp_path, "stream", way, weights.OF_STREAMS, uneven, "-g", turns=1)
+    with open(paths["json"], encoding="utf-8") as file:
+        count, = (record["value"] for record in parse(file.read()) if record["type"] == "stream")
+    assert 0 <= count - sum(weight for _, weight in weights.pairs("json", paths["json"])) < int(WAYS[way][1])
+    assert abs(agreed(paths) - SHARE) < 0.02
 
 
 @pytest.mark.parametrize("way", WAYS)
