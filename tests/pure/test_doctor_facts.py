@@ -419,6 +419,18 @@ def test_the_smallest_change_comes_first(diagnosis):
     assert numbers == [str(i + 1) for i in range(len(numbers))] and numbers
 
 
+def test_what_the_driver_does_not_offer_is_said_without_a_list_of_its_terms(nhmtap, host):
+    """As on virtual machines, whose processors have the architectural events alone."""
+    root = host(NEHALEM, {f"{hosts.EVENT_SOURCE}/cpu/events/mem-loads": None, f"{hosts.EVENT_SOURCE}/cpu/format/offcore_rsp": None})
+    result = nhmtap("doctor", root, "--format", "json")
+    whys = {found["name"]: found["why"] for found in result.of("facility") if found["name"] in ("mem", "offcore")}
+    assert whys == {name: f"the driver of this CPU's PMU has no '{what}'" for name, what in (("mem", "mem-loads"), ("offcore", "offcore_rsp"))}
+    assert not any("terms: " in remedy["remedy"] for remedy in result.one("diagnosis")["remedies"])
+    error = nhmtap("offcore", host(NEHALEM, {"proc/cpuinfo": hosts.cpuinfo(model=143),
+                   f"{hosts.EVENT_SOURCE}/cpu/format/offcore_rsp": None}), "--", "true").one("error")
+    assert "table of this CPU" in error["why"] and "offcore_rsp" not in error.get("remedy", "")
+
+
 def test_what_no_kernel_offers_is_one_line_unless_all_is_asked_for(nhmtap, host):
     short = nhmtap("doctor", host(NEHALEM), "--format", "table").out
     full = nhmtap("doctor", host(NEHALEM), "--format", "table", "-v").out

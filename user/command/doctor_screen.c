@@ -356,13 +356,14 @@ static void add_remedies(struct text *text, const json_t *remedies, const struct
 	size_t i, number = 0;
 	json_t *remedy;
 
-	if (json_array_size(remedies))
-		text_add(text, "\nWHAT TO DO, the smallest change first\n");
 	json_array_foreach(remedies, i, remedy) {
 		json_t *mends = shown(json_object_get(remedy, "mends"), scope->verbose);
 
-		if (!all_untold(scope, mends))
+		if (!all_untold(scope, mends)) {
+			if (!number)
+				text_add(text, "\nWHAT TO DO, the smallest change first\n");
 			add_remedy(text, ++number, string(remedy, "remedy"), mends);
+		}
 		json_decref(mends);
 	}
 }

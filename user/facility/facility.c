@@ -324,11 +324,12 @@ const struct facility facilities[] = {
 	{"unwind", "stacks of programs without frame pointers", .try = try_unwind},
 	{"precise", "precise samples (PEBS)", SAMPLE("cycles:pp", "cycles:pp", 100000)},
 	{"mem", "load latency and data source", .try = try_samples, .core = "cpu/mem-loads/pp",
-	 .trial = {.sampled = true, .period = 50, .adjust = with_latency}},
+	 .offered = "mem-loads", .trial = {.sampled = true, .period = 50, .adjust = with_latency}},
 	/* Any data request, any response. */
 	{"offcore", "off-core responses",
 	 COUNT("OFFCORE_RESPONSE.DEMAND_DATA_RD.ANY_RESPONSE",
-	       "cpu/event=0xb7,umask=0x1,offcore_rsp=0x10001/", NULL)},
+	       "cpu/event=0xb7,umask=0x1,offcore_rsp=0x10001/", NULL),
+	 .offered = "offcore_rsp"},
 	{"branch", "last branch records (LBR)", .try = try_branches, .known = "BR_INST_RETIRED.ALL_BRANCHES",
 	 .core = "branches",
 	 .trial = {.sampled = true, .period = 10000, .branches = true, .adjust = with_branches}},
@@ -367,13 +368,27 @@ const struct facility *facility_find(const char *name, size_t length)
 	return NULL;
 }
 
+/* The driver has the event or term on CPUs that can do it, so there is nothing to try on others. */
+static int check_offer(const struct facility *facility, struct host *host, struct refusal *refusal)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+
+	if (!facility->offered || !pmu || pmu_has_event(pmu, facility->offered) ||
+	    pmu_has_term(pmu, facility->offered))
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "%s", facility->title);
+	because(refusal, "the driver of this CPU's PMU has no '%s'", facility->offered);
+	return host_may_be_emulated(host) ? instead(refusal, "use --machine for an emulated Nehalem") : -1;
+}
+
 void facility_try(const struct facility *facility, struct host *host, struct finding *finding)
 {
 	*finding = (struct finding){.facility = facility};
 	for (size_t i = 0; host->events && i < host->events->nr_guide; i++)
 		if (!strcmp(host->events->guide[i].facility, facility->name))
 			finding->guide = host->events->guide[i].number;
-	finding->works = !facility->try(facility, host, finding, &finding->refusal);
+	finding->works = !check_offer(facility, host, &finding->refusal) &&
+			 !facility->try(facility, host, finding, &finding->refusal);
 }
 
 /* --- free counters ---------------------------------------------------------------------------- */

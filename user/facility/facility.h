@@ -26,8 +26,9 @@ struct facility {
 	/* The event to try on a CPU with a table, on other CPUs with a core PMU, and without a core PMU.
 	 * NULL: the same as the one before. */
 	const char *known, *core, *none;
-	struct trial trial; /* what is tried; its events are filled in */
-	const char *never;  /* why no kernel can make it work; NULL if one can */
+	struct trial trial;  /* what is tried; its events are filled in */
+	const char *offered; /* the event or term that the core PMU's driver has if the CPU can do it */
+	const char *never;   /* why no kernel can make it work; NULL if one can */
 };
 
 extern const struct facility facilities[];

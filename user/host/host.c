@@ -655,6 +655,22 @@ const struct pmu *host_core_pmu(struct host *host)
 	return pmu ? pmu : host_pmu(host, "cpu_core");
 }
 
+bool pmu_has_event(const struct pmu *pmu, const char *name)
+{
+	for (size_t i = 0; i < pmu->nr_aliases; i++)
+		if (!strcmp(pmu->aliases[i].name, name))
+			return true;
+	return false;
+}
+
+bool pmu_has_term(const struct pmu *pmu, const char *name)
+{
+	for (size_t i = 0; i < pmu->nr_formats; i++)
+		if (!strcmp(pmu->formats[i].name, name))
+			return true;
+	return false;
+}
+
 #define USUAL_BRANCHES 16 /* if neither the driver nor a table gives it */
 
 size_t host_branches(struct host *host)

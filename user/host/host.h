@@ -176,6 +176,10 @@ void host_read_pmus(struct host *host);
 /* The PMU that counts the core's own events; NULL on a machine without hardware counters. */
 const struct pmu *host_core_pmu(struct host *host);
 
+/* Whether the PMU's driver has an event of this name, or a term. */
+bool pmu_has_event(const struct pmu *pmu, const char *name);
+bool pmu_has_term(const struct pmu *pmu, const char *name);
+
 /* The number of branches that come with a sample, at most BRANCHES_MOST. */
 size_t host_branches(struct host *host);
 

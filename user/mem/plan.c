@@ -26,27 +26,11 @@ static int refuse_kind(struct refusal *refusal, const char *kind, const char *wh
 	return instead(refusal, "name an event that has addresses: -e page-faults -c 1");
 }
 
-static bool has_event(const struct pmu *pmu, const char *name)
-{
-	for (size_t i = 0; i < pmu->nr_aliases; i++)
-		if (!strcmp(pmu->aliases[i].name, name))
-			return true;
-	return false;
-}
-
-static bool has_term(const struct pmu *pmu, const char *name)
-{
-	for (size_t i = 0; i < pmu->nr_formats; i++)
-		if (!strcmp(pmu->formats[i].name, name))
-			return true;
-	return false;
-}
-
 static int check_pmu(const struct pmu *pmu, const char *kind, const char *event, struct refusal *refusal)
 {
 	if (!pmu)
 		return refuse_kind(refusal, kind, "this machine has no core PMU");
-	if (!has_event(pmu, event))
+	if (!pmu_has_event(pmu, event))
 		return refuse_kind(refusal, kind, "the driver of this CPU's PMU has no event of them (%s)",
 				   event);
 	if (pmu->max_precise < 1)
@@ -77,14 +61,14 @@ static int loads_event(struct plan *plan, const struct options *options, const s
 
 	if (check_pmu(pmu, "loads with their latency", "mem-loads", refusal))
 		return -1;
-	if (own->ldlat && !has_term(pmu, "ldlat"))
+	if (own->ldlat && !pmu_has_term(pmu, "ldlat"))
 		return refuse_kind(refusal, "loads from a latency on",
 				   "the PMU '%s' has no threshold (no term ldlat)", pmu->name);
 	modifiers = modifiers_of(pmu, own);
-	if (has_term(pmu, "ldlat"))
+	if (pmu_has_term(pmu, "ldlat"))
 		snprintf(ldlat, sizeof(ldlat), "ldlat=%llu,", threshold);
 	snprintf(loads, sizeof(loads), "%s/mem-loads,%sname=load-latency/%s", pmu->name, ldlat, modifiers);
-	if (has_event(pmu, "mem-loads-aux"))
+	if (pmu_has_event(pmu, "mem-loads-aux"))
 		snprintf(text, size, "{%s/mem-loads-aux/%s,%s}", pmu->name, own->side ? own->side : "",
 			 loads);
 	else
@@ -128,7 +112,7 @@ static int default_events(struct plan *plan, const struct options *options, stru
 	const struct mem_options *own = options->own;
 	const struct pmu *pmu = host_core_pmu(host);
 	bool loads = own->loads || !own->stores;
-	bool stores = own->stores || (own->shared && !own->loads && pmu && has_event(pmu, "mem-stores"));
+	bool stores = own->stores || (own->shared && !own->loads && pmu && pmu_has_event(pmu, "mem-stores"));
 	size_t used = 0;
 
 	if (loads && loads_event(plan, options, pmu, text, size, refusal))

@@ -128,20 +128,28 @@ static void make_cells(struct matrix *matrix)
 		}
 }
 
-int matrix_make(struct matrix *matrix, const struct offcore_options *options, const struct host *host,
+static int refuse_unknown(struct host *host, struct refusal *refusal)
+{
+	const char *machine = host_may_be_emulated(host) ? "use --machine for an emulated Nehalem" : "";
+	const struct pmu *pmu = host_core_pmu(host);
+
+	refuse(refusal, STATUS_REFUSED, "off-core responses");
+	because(refusal, "there is no table of this CPU that has them");
+	if (!pmu || !pmu_has_term(pmu, "offcore_rsp"))
+		return *machine ? instead(refusal, "%s", machine) : -1;
+	return instead(refusal,
+		       "%s%snhmtap stat counts one by its value: -e cpu/event=0xb7,umask=0x1,offcore_rsp=…/",
+		       machine, *machine ? "; " : "");
+}
+
+int matrix_make(struct matrix *matrix, const struct offcore_options *options, struct host *host,
 		struct refusal *refusal)
 {
 	const struct offcore_preset *preset;
 
 	*matrix = (struct matrix){0};
-	if (!host->events || !host->events->offcore) {
-		refuse(refusal, STATUS_REFUSED, "off-core responses");
-		because(refusal, "there is no table of this CPU that has them");
-		return instead(refusal,
-			       "%snhmtap stat counts one by its value: -e "
-			       "cpu/event=0xb7,umask=0x1,offcore_rsp=…/",
-			       host_may_be_emulated(host) ? "use --machine for an emulated Nehalem; " : "");
-	}
+	if (!host->events || !host->events->offcore)
+		return refuse_unknown(host, refusal);
 	preset = find_preset(host->events->offcore, options->preset, refusal);
 	if (!preset && (options->preset || !options->request || !options->response))
 		return -1;

@@ -36,7 +36,7 @@ struct matrix {
 };
 
 /* Makes the matrix of --request, --response and --preset. Returns 0, or -1 with the refusal. */
-int matrix_make(struct matrix *matrix, const struct offcore_options *options, const struct host *host,
+int matrix_make(struct matrix *matrix, const struct offcore_options *options, struct host *host,
 		struct refusal *refusal);
 
 /* Returns the cells as a list of events, in the order of the cells. Each is named REQUEST.RESPONSE. If
