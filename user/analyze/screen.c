@@ -29,6 +29,14 @@ static double real_of(const json_t *share, const char *name)
 	return json_number_value(json_object_get(share, name));
 }
 
+/* Nothing has no sign: what is left of two shares may be a little less. */
+static double percent_of(const json_t *share, const char *name)
+{
+	double percent = 100 * real_of(share, name);
+
+	return fabs(percent) < 0.05 ? 0 : percent;
+}
+
 /* '#' as far as the share goes at least, '+' as far as it probably does, '-' as far as it can. */
 static void add_bar(struct text *text, const json_t *share)
 {
@@ -68,9 +76,9 @@ static void add_share(struct text *text, const json_t *share, int depth)
 		text_add(text, " absent: %s\n", string(share, "why"));
 		return;
 	}
-	text_add(text, " %6.1f%%", 100 * real_of(share, "share"));
+	text_add(text, " %6.1f%%", percent_of(share, "share"));
 	add_bar(text, share);
-	text_add(text, "%.1f to %.1f", 100 * real_of(share, "low"), 100 * real_of(share, "high"));
+	text_add(text, "%.1f to %.1f", percent_of(share, "low"), percent_of(share, "high"));
 	if (json_object_get(share, "serial") && strcmp(string(share, "name"), "unexplained"))
 		text_add(text, " (%.1f if nothing overlapped)", 100 * real_of(share, "serial"));
 	text_add(text, "\n");
