@@ -147,6 +147,19 @@ def test_branches_by_lines_have_a_row_for_each_line_in_show_and_report():
     assert [(str(int(row["count"])), row["from"], row["to"]) for row in report["branches"]] == expected
 
 
+@pytest.mark.parametrize("conditions, why", [("nosuch=1", "no such key"), ("comm=other", "no stack that passes the filter has")])
+def test_ways_that_a_filter_leaves_out_are_refused_for_the_filter(conditions, why):
+    done = show(text_of(*stream(*stacks(**WAYS))), "--callers", "step", "--filter", conditions)
+    assert done.returncode == 1 and why in done.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "report", "flamegraph", "symbolize"])
+def test_a_dash_is_stdin(command):
+    text = text_of(*stream(*stacks(**WAYS)))
+    asked, alone = run(command, text, "-"), run(command, text)
+    assert (asked.returncode, asked.stderr) == (0, "") and len(asked.stdout) == pytest.approx(len(alone.stdout), abs=20)
+
+
 def test_rows_are_grouped_and_sorted_as_asked():
     text = text_of(*stream(profile(*entries(b=10, a=20), {"comm": "x", "samples": 70, "period": 700, "code": code("a")})))
     assert [(row[0], row[-1]) for row in rows(text, "--by", "symbol")] == [("90", "a"), ("10", "b")]

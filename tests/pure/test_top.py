@@ -347,6 +347,12 @@ def test_a_terminal_that_cant_place_text_is_refused_in_words(stored, name, why):
         assert shows(f"TERM={name}", why)(seen.end())
 
 
+def test_records_from_a_terminal_are_refused():
+    """They would be the keys, of which none would do anything."""
+    with Terminal(NHMTAP, "top", "-") as seen:
+        assert "stdin is a terminal" in seen.end()
+
+
 def test_without_a_terminal_it_is_refused(stored):
     done = subprocess.run(["setsid", "-w", NHMTAP, "top", stored(profile(*FUNCTIONS))], stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, check=False)

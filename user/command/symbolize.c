@@ -160,7 +160,7 @@ static int take_lines(struct symbolizing *symbolizing)
 /* Returns 0, or an errno. */
 static int open_records(struct symbolizing *symbolizing, const char *path, struct stat *stat)
 {
-	if (path)
+	if (path && strcmp(path, "-"))
 		return piped_open(&symbolizing->input, path, stat);
 	symbolizing->input.fd = STDIN_FILENO;
 	return fstat(STDIN_FILENO, stat) ? errno : 0;
@@ -169,7 +169,7 @@ static int open_records(struct symbolizing *symbolizing, const char *path, struc
 /* Returns 0, or the errno of a failed read. */
 static int close_records(struct symbolizing *symbolizing)
 {
-	return symbolizing->options->nr_rest ? piped_close(&symbolizing->input) : 0;
+	return symbolizing->input.fd != STDIN_FILENO ? piped_close(&symbolizing->input) : 0;
 }
 
 static int open_input(struct symbolizing *symbolizing, struct refusal *refusal)

@@ -219,6 +219,14 @@ static int check_machine(const struct options *options, struct refusal *refusal)
 	return 0;
 }
 
+/* Its keys would be taken for records, so that none would end top. */
+static int refuse_terminal(struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "top -");
+	because(refusal, "stdin is a terminal, from which no records come");
+	return instead(refusal, "nhmtap mem --machine -- COMMAND | nhmtap top -");
+}
+
 /* Begins to measure, or reads the file, as the words say. */
 static int begin_run(struct top_run *run, const struct options *options, json_t **config,
 		     struct refusal *refusal)
@@ -237,6 +245,8 @@ static int begin_run(struct top_run *run, const struct options *options, json_t 
 			return refuse_words(options->rest[1], refusal);
 		if (strcmp(first, "-"))
 			return read_replayed(run, first, options->quiet, refusal);
+		if (isatty(STDIN_FILENO))
+			return refuse_terminal(refusal);
 		feed_from_stdin(&run->feed);
 		run->feeding = true;
 		return 0;

@@ -133,8 +133,11 @@ int read_stored(struct stored_reading *reading, const char *file, struct refusal
 	struct place_in_stream at = {.file = file ? file : "stdin", .seq = -1};
 	struct piped piped = {.fd = STDIN_FILENO};
 	struct stat stat;
-	int err = file ? piped_open(&piped, file, &stat) : 0, failed;
+	int err, failed;
 
+	if (file && !strcmp(file, "-")) /* as other programs have it */
+		at.file = "stdin", file = NULL;
+	err = file ? piped_open(&piped, file, &stat) : 0;
 	if (err) {
 		refuse(refusal, STATUS_USAGE, "file '%.200s'", file);
 		refusal->error = err;

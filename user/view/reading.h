@@ -17,10 +17,10 @@ struct stored_reading {
 };
 
 /*
- * Reads all records of a file (NULL: stdin), and shows progress. Refuses what would be shown wrongly: lines
- * that are no records, records of a later schema, and records that are not in the order in which they were
- * written. Blank lines are nothing. A last line without a newline may be cut anywhere. Returns 0, or -1 with
- * the refusal.
+ * Reads all records of a file (NULL or "-": stdin), and shows progress. Refuses what would be shown wrongly:
+ * lines that are no records, records of a later schema, and records that are not in the order in which they
+ * were written. Blank lines are nothing. A last line without a newline may be cut anywhere. Returns 0, or -1
+ * with the refusal.
  */
 int read_stored(struct stored_reading *reading, const char *file, struct refusal *refusal);
 

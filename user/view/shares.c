@@ -511,6 +511,7 @@ static void take_entry_of_record(struct share_tables *shares, const json_t *reco
 	}
 	if (shares->depth)
 		cells.call = &shares->stack[shares->depth - 1];
+	cell_keys(&cells, shares->keys);
 	if (row_filter_takes(shares->wanted.filter, &cells))
 		take_ways(shares, table, &weight);
 }
@@ -640,7 +641,8 @@ static int check_function(const struct share_tables *shares, struct refusal *ref
 	nearest_begin(&nearest, wanted, 3);
 	json_object_foreach(shares->functions, name, value)
 		nearest_offer(&nearest, name);
-	because(refusal, "no stack has a function of this name");
+	because(refusal, "no stack %shas a function of this name",
+		shares->wanted.filter->nr ? "that passes the filter " : "");
 	if (nearest_print(&nearest, names, sizeof(names)))
 		return instead(refusal, "similar ones: %s", names);
 	return instead(refusal, "nhmtap show --by symbol --children lists them");
@@ -678,7 +680,7 @@ int shares_check(const struct share_tables *shares, struct refusal *refusal)
 		because(refusal, "there are no stacks in these records");
 		return instead(refusal, "record them with nhmtap profile -g");
 	}
-	if (!ways && json_object_size(shares->keys) && check_keys(shares, refusal))
+	if (json_object_size(shares->keys) && check_keys(shares, refusal))
 		return -1;
 	if (check_order(shares, refusal))
 		return -1;
