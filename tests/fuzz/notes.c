@@ -49,7 +49,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 					     time > 2 ? time - 2 : 0);
 			if (spot.file && !spot.file->path)
 				abort();
-			mappings_jit(mappings, note.pid, note.parent & 7, &owner, text, sizeof(text));
+			mappings_jit(mappings, note.pid, note.begin, note.parent & 7, &owner, text,
+				     sizeof(text));
+			mappings_jitdump(mappings, note.pid, note.begin, note.parent & 7, &owner, text,
+					 sizeof(text));
 			mappings_program(mappings, note.pid);
 		} else if (data[0] < 224) {
 			mappings_forget(mappings, time - data[1] % 4);

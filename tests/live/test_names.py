@@ -437,6 +437,61 @@ def test_a_jitdump_that_is_wrong_names_nothing(nhmtap, tmp_path, wrong):
     assert dumped(nhmtap, tmp_path, wrong) == {None: 300}
 
 
+# A child inherits code at two pages, runs it, and then makes a dump of its own for a third page, or executes something.
+INHERITED = """
+import ctypes, os, sys
+sys.path.insert(0, sys.argv[1])
+import jitdump
+folder, names, then = sys.argv[2:5]
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+code = libc.mmap(None, 3 * jitdump.PAGE, 7, 0x22, -1, 0)
+kept = []
+
+def run(page, times):
+    pages = libc.mmap(None, times * jitdump.PAGE, 3, 0x22, -1, 0)
+    libc.madvise(ctypes.c_void_p(pages), times * jitdump.PAGE, 15)  # MADV_NOHUGEPAGE
+    for i in range(times):
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code + page * jitdump.PAGE)(pages + i * jitdump.PAGE)
+
+def dump(*loads):
+    path = os.path.join(folder, f"jit-{os.getpid()}.dump")
+    with open(path, "wb") as file:
+        file.write(b"".join([jitdump.header(), *loads]))
+    kept.append(open(path))
+    libc.mmap(None, jitdump.PAGE, 5, 2, kept[-1].fileno(), 0)
+
+for page in range(3):
+    ctypes.memmove(code + page * jitdump.PAGE, jitdump.TOUCH, len(jitdump.TOUCH))
+if names == "dump":
+    dump(*(jitdump.load(code + page * jitdump.PAGE, page, f"of_parent{page}") for page in range(2)))
+else:
+    with open(f"/tmp/perf-{os.getpid()}.map", "w") as file:
+        file.writelines(f"{code + page * jitdump.PAGE:x} 4 of_parent{page}\\n" for page in range(2))
+print(os.getpid(), flush=True)
+run(0, 100)
+if os.fork():
+    sys.exit(os.wait()[1])
+run(1, 50)
+if then == "dump":
+    dump(jitdump.load(code + 2 * jitdump.PAGE, 0, "of_child"))
+    run(2, 20)
+    run(1, 30)
+else:
+    run(1, 30)
+    os.execvp("true", ["true"])
+"""
+
+
+@pytest.mark.parametrize("names, then", [("dump", "dump"), ("dump", "exec"), ("map", "dump"), ("map", "exec")])
+def test_inherited_code_has_its_names_whatever_the_child_does_afterwards(nhmtap, tmp_path, names, then):
+    result = by_symbol(nhmtap, tmp_path, sys.executable, "-c", INHERITED, os.path.dirname(jitdump.__file__), tmp_path, names, then)
+    if names == "map":
+        os.unlink(f"/tmp/perf-{result.said.split()[0]}.map")
+    found = {symbol: samples for (symbol, module), samples in code(result).items() if module == "[anon]"}
+    assert found == {"of_parent0": 100, "of_parent1": 80, **({"of_child": 20} if then == "dump" else {})}
+
+
 def test_inherited_code_goes_by_the_map_of_the_process_that_made_it(nhmtap, tmp_path):
     """The child and its child write no map, as the workers of a server that forks."""
     result = by_symbol(nhmtap, tmp_path, NAMES, "jit=50", "heir=200")

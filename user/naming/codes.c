@@ -181,8 +181,8 @@ static bool find_place(struct codes *codes, const struct question *question, con
 	}
 	if (spot->file->kind == FILE_ANONYMOUS) {
 		at->kind = NAME_OF_JIT;
-		at->path = mappings_jit(codes->mappings, question->pid, generation, &at->owner, at->text,
-					sizeof(at->text));
+		at->path = mappings_jit(codes->mappings, question->pid, question->address, generation,
+					&at->owner, at->text, sizeof(at->text));
 		return at->path;
 	}
 	at->kind = NAME_OF_FILE;
@@ -236,18 +236,21 @@ static const struct name *look_in_place(struct codes *codes, const struct place_
 			       codes->waiting);
 }
 
-/* The place is the dump of the code that the process has made at run time. Returns false if there is none. */
-static bool find_dump(struct codes *codes, const struct question *question, struct place_asked *at)
+/* The place is a dump of code that the process has made at run time. Returns false if there is none with this
+ * number. */
+static bool find_dump(struct codes *codes, const struct question *question, unsigned int number,
+		      struct place_asked *at)
 {
-	const char *path =
-		mappings_jitdump(codes->mappings, question->pid, &at->owner, at->text, sizeof(at->text));
+	const char *path = mappings_jitdump(codes->mappings, question->pid, question->address, number,
+					    &at->owner, at->text, sizeof(at->text));
 
 	at->path = path ? path : at->path;
 	return path;
 }
 
 /* Looks up the name at this place. Code that was made at run time may be an ancestor's; the process's own map
- * comes first, because its code is newer. What is in no map may be in a dump. */
+ * comes first, because its code is newer. What is in no map may be in a dump, of which
+ * a process may have its own besides an inherited one. */
 static const struct name *look_in(struct codes *codes, const struct question *question,
 				  const struct spot *spot, struct place_asked *at)
 {
@@ -261,7 +264,8 @@ static const struct name *look_in(struct codes *codes, const struct question *qu
 		name = look_in_place(codes, at, back);
 	while (at->kind == NAME_OF_JIT && is_nameless(name) &&
 	       find_place(codes, question, spot, ++generation, at));
-	if (at->kind == NAME_OF_JIT && is_nameless(name) && find_dump(codes, question, at))
+	for (unsigned int number = 0;
+	     at->kind == NAME_OF_JIT && is_nameless(name) && find_dump(codes, question, number, at); number++)
 		name = look_in_place(codes, at, back);
 	return name;
 }

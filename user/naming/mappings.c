@@ -1060,19 +1060,43 @@ static const char *jit_path(pid_t own_pid, const struct root *root, char *text, 
 	return root_path(root, path, text, size);
 }
 
-const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int generation, uid_t *owner,
-			 char *text, size_t size)
+static bool has_own_code(const struct mapping *mapping, __u64 address)
+{
+	return mapping->file->kind == FILE_ANONYMOUS && address >= mapping->begin && address < mapping->end;
+}
+
+/* The newest life that has, or had, code that was made at run time at this address; otherwise the current
+ * one. */
+static const struct life *life_of_code(const struct process *process, __u64 address)
+{
+	for (const struct life *life = process->life; life; life = life->before) {
+		const struct space *space = life->space;
+		size_t i = first_after(space, address);
+
+		if (i < space->nr && has_own_code(current(space, i), address))
+			return life;
+		for (size_t n = 0; n < space->nr_ended; n++)
+			if (has_own_code(&space->ended[n], address))
+				return life;
+	}
+	return process->life;
+}
+
+const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 address, unsigned int generation,
+			 uid_t *owner, char *text, size_t size)
 {
 	struct process *process = find(mappings, pid);
 	const struct ancestor *ancestor;
+	const struct life *life;
 
 	if (!process || !process->life)
 		return NULL;
 	look_for_jit(mappings, process);
-	ancestor = process->life->ancestor;
-	*owner = process->life->owner;
-	if (!generation)
-		return jit_path(process->life->own_pid, process->life->root, text, size);
+	life = life_of_code(process, address);
+	ancestor = life->ancestor;
+	*owner = life->owner;
+	if (!generation) /* an exec does not change the number */
+		return jit_path(process->life->own_pid, life->root, text, size);
 	while (ancestor && --generation)
 		ancestor = ancestor->before;
 	if (!ancestor)
@@ -1081,29 +1105,46 @@ const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int gene
 	return jit_path(ancestor->own_pid, ancestor->root, text, size);
 }
 
-/* Programs map the file that they dump their code into, with the right to execute it, so that others notice
- * it. */
-static const struct mapped_file *dump_of(const struct space *space)
+static bool is_older(const struct mapping *mapping, const struct mapping *than)
 {
-	for (size_t i = 0; i < space->nr; i++)
-		if (jitdump_is_named(current(space, i)->file->path))
-			return current(space, i)->file;
-	for (size_t i = 0; i < space->nr_ended; i++)
-		if (jitdump_is_named(space->ended[i].file->path))
-			return space->ended[i].file;
-	return NULL;
+	return !than || mapping->since < than->since ||
+	       (mapping->since == than->since && mapping->begin < than->begin);
 }
 
-const char *mappings_jitdump(struct mappings *mappings, pid_t pid, uid_t *owner, char *text, size_t size)
+/* The newest of the dumps that are older than this one; NULL: of all. Programs map the file that they dump
+ * their code into, with the right to execute it, so that others notice it. */
+static const struct mapping *older_dump(const struct space *space, const struct mapping *than)
+{
+	const struct mapping *found = NULL;
+
+	for (size_t i = 0; i < space->nr + space->nr_ended; i++) {
+		const struct mapping *mapping =
+			i < space->nr ? current(space, i) : &space->ended[i - space->nr];
+
+		if (jitdump_is_named(mapping->file->path) && is_older(mapping, than) &&
+		    (!found || is_older(found, mapping)))
+			found = mapping;
+	}
+	return found;
+}
+
+/* Anybody may map any number of files that are called so. */
+#define DUMPS_MOST 4
+
+const char *mappings_jitdump(struct mappings *mappings, pid_t pid, __u64 address, unsigned int number,
+			     uid_t *owner, char *text, size_t size)
 {
 	struct process *process = find(mappings, pid);
-	const struct mapped_file *dump = process && process->life ? dump_of(process->life->space) : NULL;
+	const struct life *life = process && process->life ? life_of_code(process, address) : NULL;
+	const struct mapping *dump = life ? older_dump(life->space, NULL) : NULL;
 
-	if (!dump)
+	for (unsigned int i = 0; dump && i < number; i++)
+		dump = older_dump(life->space, dump);
+	if (!dump || number >= DUMPS_MOST)
 		return NULL;
 	look_for_jit(mappings, process);
-	*owner = process->life->owner;
-	return root_path(process->life->root, dump->path, text, size);
+	*owner = life->owner;
+	return root_path(life->root, dump->file->path, text, size);
 }
 
 bool mappings_replaced(struct mappings *mappings)

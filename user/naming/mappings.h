@@ -105,17 +105,18 @@ const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
 
 /*
  * Writes the path by which this process can open a process's perf-PID.map, where a JIT writes the names of
- * the code that it compiles (/tmp/perf-PID.map in the process's own namespaces). `generation` is 0 for the
- * process's own; 1 and more are those of its parent and older ancestors, whose code it has inherited by
- * fork(). NULL if not known, or if there is no such generation. Sets *owner to the user that the file must
- * belong to.
+ * the code that it compiles (/tmp/perf-PID.map in the process's own namespaces). The process may have
+ * executed another program since it had the code at this address. `generation` is 0 for the process's own; 1
+ * and more are those of its parent and older ancestors, whose code it has inherited by fork(). NULL if not
+ * known, or if there is no such generation. Sets *owner to the user that the file must belong to.
  */
-const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int generation, uid_t *owner,
-			 char *text, size_t size);
+const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 address, unsigned int generation,
+			 uid_t *owner, char *text, size_t size);
 
-/* The same for the jitdump file that a process, or the one that it inherited its code from, has mapped. NULL:
- * there is none. */
-const char *mappings_jitdump(struct mappings *mappings, pid_t pid, uid_t *owner, char *text, size_t size);
+/* The same for the jitdump files that a process, or the one that it inherited its code from, has mapped: the
+ * newest is number 0. NULL: there are not so many. */
+const char *mappings_jitdump(struct mappings *mappings, pid_t pid, __u64 address, unsigned int number,
+			     uid_t *owner, char *text, size_t size);
 
 /* Memory for processes, their mappings and the mapped files. */
 size_t mappings_bytes(const struct mappings *mappings);
