@@ -181,9 +181,11 @@ def test_files_are_read_again_on_hup(nhmtap, tmp_path, puppet, ca, pair):
 
 
 def bad(folder):
-    files = {"empty name": ": x\n", "no colon": "Authorization\n", "control": "X-A: a\x01b\n", "space": "X A: b\n"}
+    files = {"empty name": ": x\n", "no colon": "Authorization\n", "control": "X-A: a\x01b\n", "space": "X A: b\n", "carriage return": "X-A: a\rX-B: b\n",
+             "no value": "X-A:\n", "of the body": "content-length: 3\n"}
     for name, text in files.items():
         (folder / name).write_text(text)
+    (folder / "zero").write_bytes(b"X-A: a\0\nX-B: b\n")
     os.mkfifo(folder / "fifo")
     whole = (Authority(folder, "own").path).read_text()
     wrong = {"empty": "", "text": "no certificate\n", "key": (folder / "own.key").read_text(), "half": whole[:len(whole) // 2],
@@ -193,6 +195,7 @@ def bad(folder):
         (folder / f"{name}.pem").write_text(text)
     return {
         "no such file": (["--headers-file", folder / "none"], "No such file"),
+        "a byte of zero": (["--headers-file", folder / "zero"], "it has a byte of zero"),
         "a FIFO": (["--headers-file", folder / "fifo"], "no regular file"),
         "a folder": (["--tls-ca-file", folder], "no regular file"),
         **{name: (["--headers-file", folder / name], "line 1 has") for name in files},
@@ -206,6 +209,7 @@ def bad(folder):
 
 
 @pytest.mark.parametrize("which", ["no such file", "a FIFO", "a folder", "empty name", "no colon", "control", "space",
+                                   "carriage return", "no value", "of the body", "a byte of zero",
                                    "no key", "no certificate", "ca of empty", "ca of text", "ca of key", "ca of half", "ca of garbage",
                                    "ca of a piece missing", "cert of key", "key of half"])
 def test_what_can_not_be_used_is_refused_at_the_start(nhmtap, tmp_path, which):

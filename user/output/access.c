@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -189,6 +190,19 @@ static bool is_name(const char *text, size_t length)
 	return length;
 }
 
+/* Whether a header says how the body is to be read: another value would have the server take it for something
+ * else, and the rest of it for the next request. */
+static bool is_of_body(const char *name)
+{
+	static const char *const names[] = {"Content-Length", "Content-Type", "Content-Encoding",
+					    "Transfer-Encoding"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcasecmp(name, names[i]))
+			return true;
+	return false;
+}
+
 /* Adds a header. Returns what is wrong with it, without its value, which may be secret; NULL: nothing. */
 static const char *add_header_of(void *headers, const char *name, const char *value)
 {
@@ -197,6 +211,10 @@ static const char *add_header_of(void *headers, const char *name, const char *va
 
 	if (!is_name(name, strlen(name)))
 		return "has a name with characters that headers can't have";
+	if (is_of_body(name))
+		return "has a header that belongs to the body, which nhmtap makes";
+	if (!*value)
+		return "has no value";
 	for (const char *at = value; *at; at++)
 		if (iscntrl((unsigned char)*at) && *at != '\t')
 			return "has a control character";
@@ -210,10 +228,11 @@ static const char *add_header_of(void *headers, const char *name, const char *va
 /* Takes a line "Name: value". */
 static const char *take_line(json_t *headers, char *line)
 {
-	size_t length = strcspn(line, ":");
+	size_t length = strcspn(line, ":"), size = strlen(line);
 	char *value = line + length;
 
-	line[strcspn(line, "\r")] = '\0';
+	if (size && line[size - 1] == '\r')
+		line[size - 1] = '\0';
 	if (!*line || *line == '#')
 		return NULL;
 	if (!*value)
@@ -267,7 +286,9 @@ static int take_file(struct credentials *credentials, enum access_file which, co
 
 	if (!text)
 		return refuse_file(refusal, which, path, guarded_why(errno));
-	if (which == ACCESS_HEADERS) {
+	if (which == ACCESS_HEADERS && memchr(text, '\0', size)) {
+		err = refuse_file(refusal, which, path, "it has a byte of zero");
+	} else if (which == ACCESS_HEADERS) {
 		err = read_headers(credentials, text, path, refusal);
 	} else if (!holds_what_it_should(which, text)) {
 		snprintf(why, sizeof(why), "it holds no %s", in_pem[which].holds);
