@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Outputs over TLS: whom they trust, what they show of themselves, and that no secret gets into records."""
+import json
 import os
 import ssl
 import warnings
@@ -223,3 +224,15 @@ def test_tls_needs_https_and_a_url_has_no_password(nhmtap, ca):
     assert plain.status == 1 and "not https://" in plain.err
     secret = nhmtap("stat", "-o", "otlp=https://me:6f1e0c@127.0.0.1:1/v1/metrics", "--", "true")
     assert secret.status == 1 and "--headers-file" in secret.err and "6f1e0c" not in secret.err
+
+
+@pytest.mark.parametrize("url, tls, why", [("http", {"ca_file": "/ca"}, "the URL of the output is not https://"),
+                                           ("https", {"cert_file": "/cert"}, "its private key, --tls-key-file, is missing"),
+                                           ("https", {"key_file": "/key"}, "that it belongs to, --tls-cert-file, is missing"),
+                                           ("https", {"ca_file": "/ca", "cert_file": "/cert", "key_file": "/key"}, None)])
+def test_a_check_of_config_refuses_what_a_run_would_without_a_look_at_the_files(nhmtap, tmp_path, url, tls, why):
+    (tmp_path / "config").write_text(json.dumps({
+        "activities": [faults("counts", "stat", all_cpus=True)],
+        "outputs": [{"path": f"{url}://127.0.0.1:1/v1/metrics", "format": "otlp", "tls": tls}]}))
+    result = nhmtap("run", "--check", tmp_path / "config")
+    assert result.status == (1 if why else 0) and (why or "") in result.err

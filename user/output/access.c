@@ -303,7 +303,7 @@ static int take_file(struct credentials *credentials, enum access_file which, co
 	return err;
 }
 
-static int check(const struct push_access *access, const char *url, struct refusal *refusal)
+int access_check(const struct push_access *access, const char *url, struct refusal *refusal)
 {
 	bool tls = !strncmp(url, "https:", 6);
 
@@ -327,7 +327,7 @@ int credentials_read(struct credentials *credentials, const struct push_access *
 	int err;
 
 	*credentials = (struct credentials){.fds = {-1, -1, -1}, .headers = json_array()};
-	err = check(&access, url, refusal);
+	err = access_check(&access, url, refusal);
 	/* Variables are for all outputs of OpenTelemetry, of which some may do without TLS. */
 	if (otlp)
 		complete(&access);

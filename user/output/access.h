@@ -28,6 +28,10 @@ struct credentials {
 
 bool access_is_same(const struct push_access *one, const struct push_access *other);
 
+/* Refuses files that the URL has no use for, or of which one needs another. None is looked at. Returns 0, or
+ * -1 with the refusal. */
+int access_check(const struct push_access *access, const char *url, struct refusal *refusal);
+
 /*
  * Reads the files, with the calling thread's rights. For formats of OpenTelemetry (`otlp`) the environment's
  * OTEL_EXPORTER_OTLP_HEADERS, _CERTIFICATE, _CLIENT_CERTIFICATE and _CLIENT_KEY take the place of what is not

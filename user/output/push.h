@@ -29,9 +29,10 @@ struct push_rejected {
 /* Where documents are sent by. A program that was built without libcurl has only check() and open(), which
  * refuse. */
 extern const struct pusher {
-	/* Refuses what open() would, as far as the URL and the format alone tell. Returns 0, or -1 with the
+	/* Refuses what open() would, as far as that is known without the files. Returns 0, or -1 with the
 	 * refusal. */
-	int (*check)(const char *url, struct document_kind kind, struct refusal *refusal);
+	int (*check)(const char *url, struct document_kind kind, const struct push_access *access,
+		     struct refusal *refusal);
 
 	/* `kind` is of static texts. The URL is borrowed and must outlive it. Returns NULL with the refusal
 	 * on failure; the caller calls close(). */
