@@ -10,7 +10,7 @@ from compiled import SANITIZED, USER, once, part
 from records import HERE
 
 ENGINE = ("base/memory", "base/guarded", "base/apart", "base/local", "base/packet", "base/late", "base/piped", "base/zstd",
-          "base/refusal", "base/visible", "base/interned", "base/map", "naming/foreign", "unwind/table",
+          "base/refusal", "base/visible", "base/interned", "base/map", "naming/foreign", "host/processes", "unwind/table",
           *(f"confined/{name}" for name in (
               "dwarf_image", "split_unit", "lines", "jit_lines", "types", "access", "scope", "locals", "symbol_index", "read_file", "served",
               "disassemble_without",
