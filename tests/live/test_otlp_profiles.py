@@ -9,7 +9,7 @@ import cgroups
 import otlp_profiles
 import pytest
 from otlp import Receiver
-from puppet import command
+from puppet import Puppet, command
 from records import Result, program
 from sessions import Session, faults
 
@@ -55,6 +55,30 @@ def test_a_cgroup_that_was_made_again_has_its_samples_in_one(nhmtap, tmp_path, c
     assert [e["cgroup"] for e in touched] == [f"{path}/again"] * 2
     message = otlp_profiles.read(out.read_text().splitlines()[0])
     assert max(sample.values[0] for sample in message.of("page-faults", "samples").samples) >= 200
+
+
+POD, CONTAINER = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", "0123456789abcdef" * 4
+
+
+def test_each_sample_says_of_which_container_and_pod_it_is(nhmtap, tmp_path, cgroup):
+    path, folder = cgroup
+    inside = f"kubepods-burstable-pod{POD.replace('-', '_')}.slice/cri-containerd-{CONTAINER}.scope"
+    os.makedirs(f"{folder}/{inside}")
+    nested, text = tmp_path / "nested", tmp_path / "x.json"
+    with Puppet(before=cgroups.inside(f"{folder}/{inside}")) as puppet:
+        process = nhmtap.attach("profile", *EVERY_FAULT, "--by", "cgroup,stack", "-o", nested, "-o",
+                                f"otlp-profiles-json={text}", "-o", "-", "-G", f"{path}/{inside}")
+        puppet.do("faults=300")
+        result = nhmtap.interrupt(process)
+    assert result.status == 0, result.err
+    found = Result(0, nested.read_text(), "")
+    message = otlp_profiles.read(text.read_text())
+    sums = collections.Counter()
+    for sample in message.of("page-faults", "samples").samples:
+        named = message.attributes(sample)
+        sums[named["nhmtap.cgroup"], named["container.id"], named["k8s.pod.uid"], named["container.runtime"]] += sample.values[0]
+    own = f"{path}/{inside}", CONTAINER, POD, "containerd"
+    assert sums == {own: sum(entry["samples"] for entry in found.entries())} and sums[own] >= 300
 
 
 def test_protobuf_and_json_say_the_same(nhmtap, tmp_path):
