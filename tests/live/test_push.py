@@ -548,6 +548,19 @@ def test_each_record_that_a_server_refuses_is_told_once(nhmtap, tmp_path, puppet
         assert session.end().status == 0
 
 
+def test_a_warning_alone_is_told_as_one_and_keeps_no_rejection_from_being_told(nhmtap, tmp_path, puppet):
+    """opentelemetry-proto: with no rejected points, error_message is a warning. A number below 0 is none."""
+    answers = [in_json(0, "be careful"), in_protobuf(-1, "odd"), in_json(7, "too old")]
+    with Receiver(*((200, *answer) for answer in answers)) as receiver:
+        with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": receiver.url()}) as session:
+            for number in (1, 2, 3):
+                snapshots(session, puppet, 10)
+                session.until(lambda records, number=number: [r["type"] for r in records].count("warning") == number)
+            said = session.end().err
+    assert "takes what it is sent, with a warning: be careful" in said and "7 data points are rejected: too old" in said
+    assert said.count("rejected") == 1 and "odd" not in said
+
+
 EARLY = ["strace", "-f", "-o", os.devnull, "-e", "trace=sendto", "-e", "inject=sendto:delay_exit=300000"]
 
 

@@ -103,7 +103,7 @@ struct push {
 	bool ages;	       /* the server asks for a pause of more than 10^9 s */
 	struct push_rejected rejected, refusals;
 	unsigned long long refusals_ns; /* when refusals may be taken next */
-	bool told;			/* what was rejected was told on stderr */
+	bool told, warned;		/* what was rejected, and a mere warning, were told on stderr */
 	bool halves;			/* that requests are sent in parts was told */
 	long refused;			/* the HTTP status that was reported last */
 };
@@ -664,11 +664,15 @@ static void note_rejected(struct push *push, const struct document *document, lo
 	if (points <= 0 && !length)
 		return;
 	add_rejected(&push->rejected, document, points, message, length);
-	if (!push->told)
+	if (points > 0 && !push->told)
 		say("nhmtap: %s takes only a part of what it is sent: %lld %s are rejected: %s", push->url,
 		    points, of_profiles(push) ? "profiles" : "data points",
 		    length ? push->rejected.message : "it does not say why");
-	push->told = true;
+	else if (points <= 0 && !push->warned)
+		say("nhmtap: %s takes what it is sent, with a warning: %s", push->url,
+		    push->rejected.message);
+	push->told = push->told || points > 0;
+	push->warned = push->warned || points <= 0;
 }
 
 static const json_t *either(const json_t *object, const char *name, const char *other)
