@@ -6,7 +6,7 @@ import pytest
 from compiled import compiled
 
 MOST = 10
-SOURCES = ("output/meters.c", "output/flatten.c", "output/calls.c", "output/text.c", "record/record.c", "record/compact.c", "record/fields.c",
+SOURCES = ("output/meters.c", "output/flatten.c", "output/calls.c", "output/text.c", "record/record.c", "record/rows.c", "record/compact.c", "record/fields.c",
            "base/memory.c", "base/refusal.c", "base/visible.c")
 
 
