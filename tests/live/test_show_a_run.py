@@ -70,3 +70,9 @@ def test_everything_fits_any_terminal(recorded, options):
 def test_without_utf8_a_terminal_gets_none(recorded):
     with Terminal(NHMTAP, "show", recorded, PAGER="cat", LC_ALL="C") as seen:
         assert seen.end().isascii()
+
+
+def test_without_the_pager_that_is_asked_for_the_table_is_shown_at_once(recorded):
+    with Terminal(NHMTAP, "show", recorded, PAGER="nosuch") as seen:
+        screen = seen.end()
+        assert "nosuch" in screen and "samples" in screen

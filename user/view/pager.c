@@ -69,6 +69,9 @@ static int page(const struct text *text, struct refusal *refusal)
 	close(ends[1]);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	/* The shell has said why there is no such pager. */
+	if (WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127))
+		write_all(STDOUT_FILENO, text);
 	return 0;
 }
 
