@@ -82,6 +82,12 @@ def test_sandy_bridges_slots_add_up(machines):
     assert sum(shares.values()) == pytest.approx(1, abs=0.01) and min(shares.values()) > 0.02
 
 
+def test_what_holds_up_a_sandy_bridges_back_end_is_named(machines):
+    """Its places are those of all cycles, so the load has most of them, not nearly all."""
+    parts = sampled(merged(analyze(machines(model="sandybridge"), "chase memory", where="--where 1")), "backend_bound")
+    assert max(parts, key=parts.get) == "chase_site" and parts["chase_site"] > 0.5
+
+
 def test_westmeres_walks_are_counted_in_cycles(machines):
     shares = merged(analyze(machines(model="westmere"), "stride"))["shares"]
     assert shares["dtlb_walk"]["events"] == ["DTLB_LOAD_MISSES.WALK_CYCLES"] and shares["dtlb_walk"]["share"] > 0

@@ -229,6 +229,7 @@ def test_what_is_beside_the_shares_is_explained_if_it_is_surely_more_than_half(n
 @pytest.mark.parametrize("by, said", [
     ("profile -e MEM_LOAD_RETIRED.L2_HIT:pp --by line -c 9", None), ("branch --sort mispredicted --by line", None),
     ("profile -e ARITH.CYCLES_DIV_BUSY --by line -c 9", "the event is not precise: what it is of comes just before these places"),
+    ("profile -e cycles:pp --by line -c 9", "no event tells the code of this share: these places have the cycles"),
     ("profile -e cycles --by line -c 9", "no event tells the code of this share: these places have the cycles")])
 def test_places_that_are_not_those_of_the_share_itself_are_said_to_be_others(nhmtap, tmp_path, by, said):
     screen = screen_of(nhmtap, tmp_path, {"name": "divider", "description": "Divisions", "parent": "cycles", "share": 0.8, "low": 0.8, "high": 0.9,

@@ -311,7 +311,7 @@ static void add_distance(struct text *text, const char *by)
 		return;
 	event += strlen("profile -e ");
 	length = strcspn(event, " ");
-	if (!strncmp(event, "cycles ", strlen("cycles ")))
+	if (!strncmp(event, "cycles", strlen("cycles")) && strchr(" :", event[strlen("cycles")]))
 		text_add(text, "  no event tells the code of this share: these places have the cycles\n");
 	else if (!memmem(event, length, ":p", strlen(":p")))
 		text_add(text, "  the event is not precise: what it is of comes just before these places\n");
