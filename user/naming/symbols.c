@@ -163,7 +163,8 @@ void symbols_finish(struct symbols *symbols,
 		    __u64 (*end_of)(const void *of, const struct found_symbol *symbol), const void *of)
 {
 	order_by_address(symbols->found, symbols->nr_found, sizeof(*symbols->found));
-	keep_one_each(symbols, &(struct code_end){end_of, of});
+	if (symbols->nr_found) /* else there is no list */
+		keep_one_each(symbols, &(struct code_end){end_of, of});
 	spans_of_ordered(&symbols->spans, symbols->nr, span_at, symbols->found);
 	symbols->list = xmalloc((symbols->nr + 1) * sizeof(*symbols->list));
 	for (size_t i = 0; i < symbols->nr; i++)
