@@ -46,6 +46,12 @@ def test_requests_are_in_their_cell_and_in_no_other(guest, command, request_type
                 assert cell["value"] <= SLACK, (row, column)
 
 
+def test_what_is_asked_for_twice_or_by_two_names_is_one_line_of_the_matrix(guest):
+    record, cells = matrix(guest, "offcore rfo", ["DEMAND_RFO", "DMND_RFO", "demand_rfo"], ["LOCAL_DRAM", "LOCAL_DRAM"], "-r", "auto")
+    assert [(c["request"], c["response"]) for c in record["cells"]] == [("DEMAND_RFO", "LOCAL_DRAM")] == list(cells)
+    assert cells["DEMAND_RFO", "LOCAL_DRAM"]["value"] >= known.numbers("offcore")["rfo.requests"]
+
+
 def in_formats(guest, tmp_path, options):
     """{(request, response): its cell}, and {format: {(request, response): what it has}}, of a run on two requests and responses."""
     forms = ("json", "flat", "clickhouse", "openmetrics", "otlp")

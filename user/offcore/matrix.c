@@ -71,6 +71,15 @@ static int add_part(struct matrix_part *part, const struct axis *axis, const cha
 	return 0;
 }
 
+static bool has_bits(const struct matrix_part *parts, int nr, __u64 bits)
+{
+	for (int i = 0; i < nr; i++)
+		if (parts[i].bits == bits)
+			return true;
+	return false;
+}
+
+/* What is named twice, also by two names, is one line: its cells would be counted twice. */
 static int add_parts(struct matrix_part *parts, int *nr, const struct axis *axis, const char *text,
 		     const struct host *host, struct refusal *refusal)
 {
@@ -81,7 +90,7 @@ static int add_parts(struct matrix_part *parts, int *nr, const struct axis *axis
 			return refuse_parts(axis, text, refusal);
 		if (add_part(&parts[*nr], axis, at, length, host, refusal))
 			return -1;
-		++*nr;
+		*nr += !has_bits(parts, *nr, parts[*nr].bits);
 	}
 	return 0;
 }
