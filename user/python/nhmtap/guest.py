@@ -18,7 +18,9 @@ import struct
 import sys
 import termios
 import time
-from typing import Any, Dict, List, Tuple
+from pathlib import Path
+from types import CodeType
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import pytest
 from _pytest.assertion import rewrite
@@ -184,9 +186,11 @@ def take_compiled(compiled: Dict[str, bytes]) -> None:
     """Has pytest take the code of these files from here, as if a file had it. To compile one takes seconds in the guest."""
     read = rewrite._read_pyc
 
-    def read_or_take(source: Any, *rest: Any) -> Any:
-        code = compiled.get(str(source))
-        return read(source, *rest) if code is None else marshal.loads(code)
+    def read_or_take(source: Path, pyc: Path, trace: Callable[[str], None] = lambda _: None) -> Optional[CodeType]:
+        if str(source) not in compiled:
+            return read(source, pyc, trace)
+        code: CodeType = marshal.loads(compiled[str(source)])
+        return code
 
     if compiled:
         rewrite._read_pyc = read_or_take
