@@ -76,6 +76,11 @@ def test_what_is_less_than_the_rest_has_to_share_is_not_the_largest(accounts):
     assert verdict == ["divisions", "unexplained"]
 
 
+def test_where_nothing_retires_one_cause_may_be_all(accounts):
+    shares, verdict = one(accounts, 1.0, {"far": 0.005})
+    assert shares["far"][1:3] == pytest.approx((0.7, 1)) and verdict == ["far"]
+
+
 def test_overlap_is_told_as_negative_and_takes_nothing_from_the_only_cause(accounts):
     shares, verdict = one(accounts, 0.6, {"far": 0.015})
     share, low, high, serial = shares["far"]
