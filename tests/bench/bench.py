@@ -55,7 +55,7 @@ REPORTED_BYTES = 100_000_000
 # --- running things ------------------------------------------------------------------------------
 
 class Run:
-    """Runs a command to its end: seconds of wall clock, and of CPU (including children); its largest resident set in KiB."""
+    """Runs a command to its end: seconds of wall clock, and of CPU (including children)."""
 
     def __init__(self, command, stdout=os.devnull, both=False):
         """both: stderr goes to the same file as stdout."""
@@ -68,7 +68,6 @@ class Run:
         _, status, usage = os.wait4(pid, 0)
         self.wall = time.monotonic() - began
         self.cpu = usage.ru_utime + usage.ru_stime
-        self.peak = usage.ru_maxrss  # KiB
         os.close(out)
         os.close(null)
         if status:
@@ -1246,9 +1245,9 @@ def measure_report(figures, folder, options):
     page.write_stream(stream, REPORTED_BYTES)
     with chromium(os.path.join(folder, "chromium.log")) as driver:
         for _ in range(options.rounds):
-            run = Run(nhmtap("report", "-o", made, stream))
-            figures.add("report of 100 MB of records: CPU time", run.cpu, unit="s")
-            figures.add("its peak resident set", run.peak / 1024, 64, unit="MiB")
+            cpu, peak = cost(nhmtap("report", "-o", made, stream))
+            figures.add("report of 100 MB of records: CPU time", cpu, unit="s")
+            figures.add("its peak resident set", peak / 2**20, 64, unit="MiB")
             figures.add("its page", os.path.getsize(made) / 1e6, 5, unit="MB")
             ready, frames = page.read_page(driver, made)
             figures.add("until the page is ready in Chromium", ready, 1, unit="s")
