@@ -74,6 +74,16 @@ class Terminal:
                 deadline = min(deadline, time.monotonic() + 10)
             time.sleep(0.02)
 
+    def still(self, seen):
+        """As until(), for a screen that is the same twice: a single look may be at one that is half drawn."""
+        before = ""
+
+        def same(shown):
+            nonlocal before
+            before, last = shown, before
+            return shown == last and seen(shown)
+        return self.until(same)
+
     def ended(self):
         return os.path.exists(self.status) and os.path.getsize(self.status)
 

@@ -182,7 +182,7 @@ def show_pairs(path):
 def top_pairs(path):
     with Terminal(NHMTAP, "top", path, columns=120) as seen:
         seen.type(">>>>>>")
-        screen = seen.until(lambda shown: " END " in shown and rows(shown))
+        screen = seen.still(lambda shown: " END " in shown and rows(shown))
         seen.type("q")
     return rows(screen)
 

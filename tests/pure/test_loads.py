@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What nhmtap mem and nhmtap offcore refuse before anything is opened, on machines that exist only as files."""
+import itertools
+
 import pytest
 from hosts import EVENT_SOURCE, NEHALEM, OTHER_PMU, WITHOUT_PMU, cpuinfo
 
@@ -87,6 +89,9 @@ def test_two_thresholds_are_refused_on_siblings(nhmtap, host):
     assert "load-latency threshold" in error["why"]
 
 
+REQUESTS = ("DEMAND_DATA_RD", "DEMAND_RFO", "DEMAND_IFETCH", "COREWB", "PF_DATA_RD", "PF_RFO", "PF_IFETCH")
+
+
 @pytest.mark.parametrize("arguments, why", [
     # Table 12: bit 11 is not supported; without a response bit nothing is counted.
     (("--request", "DEMAND_DATA_RD", "--response", "REMOTE_CACHE_HITM"), "reserved"),
@@ -94,7 +99,7 @@ def test_two_thresholds_are_refused_on_siblings(nhmtap, host):
     (("--response", "L4"), "no response"),
     (("--response", ""), "response is missing"),
     (("--request", "DEMAND_RFO:LOCAL_DRAM"), "no name"),
-    (("--request", ",".join(["DEMAND_RFO"] * 17)), "more than 16"),
+    (("--request", ",".join(map("|".join, itertools.islice(itertools.combinations(REQUESTS, 2), 17)))), "more than 16"),
     (("--preset", "everything"), "no such preset"),
 ])
 def test_cells_that_there_are_not(nhmtap, host, arguments, why):
