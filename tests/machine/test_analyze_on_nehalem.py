@@ -207,7 +207,8 @@ def test_code_whose_samples_come_too_densely_for_the_kernel_has_its_part(nhmtap)
     """Of the loads from memory, in_memory has 40,000, one after the other, and in_last_level one for each of the 16,384
     lines that the larger list displaced. A thousand samples of these come faster than the kernel takes samples. The divider,
     which is busy while the lists are made, and what retires come first."""
-    result = nhmtap("analyze", "--machine", "-q", "-r", "2", "--where", "3", "--", os.path.abspath(f"{PROGRAMS}/levels"))
+    result = nhmtap("analyze", "--machine", "-q", "-r", "2", "--where", "3", "--", os.path.abspath(f"{PROGRAMS}/levels"),
+                    timeout=570)  # 14 runs
     share = merged(result.records)["shares"]["dram_bound"]
     part = {place["symbol"]: place["share"] for place in share["where"]}
     assert 1.8 < part["in_memory"] / part["in_last_level"] < 3.2

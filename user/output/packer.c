@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,6 +24,7 @@
 struct packer {
 	pthread_t thread;
 	int in, file, end; /* the pipe; the file; an eventfd: nothing more is written into the pipe */
+	int over;	   /* an eventfd: the thread has ended */
 	bool append, ending;
 	char *text; /* records that are not written yet; the last may be incomplete */
 	size_t used, room;
@@ -36,10 +36,12 @@ struct packer {
 static void wait_for(struct packer *packer, int timeout_ms)
 {
 	struct pollfd fds[] = {{packer->in, POLLIN, 0}, {packer->end, POLLIN, 0}};
+	__u64 one;
 
 	/* While a write is tried again, the pipe is left alone. */
 	poll(timeout_ms == RETRY_MS ? fds + 1 : fds, timeout_ms == RETRY_MS ? 1 : 2, timeout_ms);
-	packer->ending = packer->ending || fds[1].revents;
+	if (fds[1].revents && read(packer->end, &one, sizeof(one)) > 0)
+		packer->ending = true;
 }
 
 static int write_once(int file, const char *bytes, size_t size)
@@ -115,10 +117,16 @@ static int remaining_ms(const struct packer *packer)
 	return now < due ? (due - now) / 1000000 + 1 : 0;
 }
 
+static void set_error(struct packer *packer, int err)
+{
+	__atomic_store_n(&packer->error, err, __ATOMIC_RELEASE);
+}
+
 static void *work(void *argument)
 {
 	struct packer *packer = argument;
 	ssize_t got = 0;
+	__u64 one = 1;
 	int err = 0;
 
 	while (!err && got >= 0) {
@@ -131,15 +139,21 @@ static void *work(void *argument)
 			wait_for(packer, remaining_ms(packer));
 	}
 	close(packer->in);
+	packer->in = -1;
+	set_error(packer, err);
+	while (!packer->ending) /* packer_file() is asked for until then */
+		wait_for(packer, -1);
 	if (close(packer->file) && !err)
-		err = errno;
-	__atomic_store_n(&packer->error, err, __ATOMIC_RELEASE);
+		set_error(packer, errno);
+	if (write(packer->over, &one, sizeof(one)) < 0)
+		abort(); /* an eventfd takes a first 1 */
 	return NULL;
 }
 
 static void release(struct packer *packer)
 {
 	close(packer->end);
+	close(packer->over);
 	free(packer->text);
 	free(packer);
 }
@@ -149,8 +163,11 @@ int packer_start(struct packer **result, int file, bool append)
 	struct packer *packer = xcalloc(1, sizeof(*packer));
 	int ends[2];
 
-	*packer = (struct packer){.file = file, .append = append, .end = eventfd(0, EFD_CLOEXEC)};
-	if (packer->end < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
+	*packer = (struct packer){.file = file,
+				  .append = append,
+				  .end = eventfd(0, EFD_CLOEXEC),
+				  .over = eventfd(0, EFD_CLOEXEC)};
+	if (packer->end < 0 || packer->over < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
 		release(packer);
 		return -1;
 	}
@@ -183,9 +200,19 @@ int packer_error(const struct packer *packer)
 	return __atomic_load_n(&packer->error, __ATOMIC_ACQUIRE);
 }
 
+static bool is_over(const struct packer *packer)
+{
+	struct pollfd over = {packer->over, POLLIN, 0};
+	__u64 now = clock_ns(CLOCK_MONOTONIC), until = now + END_S * 1000000000ULL;
+
+	for (; now < until; now = clock_ns(CLOCK_MONOTONIC))
+		if (poll(&over, 1, (until - now) / 1000000 + 1) > 0)
+			return true;
+	return false;
+}
+
 int packer_end(struct packer *packer)
 {
-	struct timespec until;
 	__u64 one = 1;
 	int err;
 
@@ -193,10 +220,9 @@ int packer_end(struct packer *packer)
 		return 0;
 	if (write(packer->end, &one, sizeof(one)) < 0)
 		return errno;
-	clock_gettime(CLOCK_MONOTONIC, &until); /* the other clock may be set meanwhile */
-	until.tv_sec += END_S;
-	if (pthread_clockjoin_np(packer->thread, NULL, CLOCK_MONOTONIC, &until))
+	if (!is_over(packer))
 		return ETIMEDOUT; /* the thread may still use it */
+	pthread_join(packer->thread, NULL);
 	err = packer->error;
 	release(packer);
 	return err;
