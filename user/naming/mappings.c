@@ -862,15 +862,14 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 	struct process *process;
 	char *line = NULL;
 	size_t size = 0;
-	__u64 time = 0;
+	__u64 before = clock_ns(CLOCK_MONOTONIC), time; /* what changes while it is read has its own notes */
 	FILE *file = open_maps(mappings, pid);
 
 	if (!file)
 		return;
 	process = find_or_make(mappings, pid);
-	if (process->life)
-		time = clock_ns(CLOCK_MONOTONIC);
-	else
+	time = process->life ? before : 0;
+	if (!process->life)
 		begin_unheard(mappings, process);
 	while (getline(&line, &size, file) > 0)
 		add_line(mappings, process, line, time);
