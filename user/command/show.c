@@ -51,7 +51,7 @@ static void keep_entries(struct showing *showing, const json_t *record)
 	size_t i;
 
 	key = xasprintf("%s\n%s\n%s", string(record, "type"), event,
-			activity_for(&showing->activities, event, record));
+			measurement_in(&showing->activities, event, record)->activity);
 	json_array_foreach(json_object_get(record, "entries"), i, entry) {
 		if (!has_place(entry))
 			continue;
@@ -155,7 +155,7 @@ static int print(const struct showing *showing, const struct options *options, s
 
 /* The code of a function by the samples that are stored. Programs and sources are read where the records say.
  */
-static int print_code(const struct showing *showing, const struct options *options, struct refusal *refusal)
+static int print_code(struct showing *showing, const struct options *options, struct refusal *refusal)
 {
 	struct annotator *annotator = annotator_new();
 	json_t *record, *annotations, *one;
@@ -165,8 +165,9 @@ static int print_code(const struct showing *showing, const struct options *optio
 	int err;
 
 	json_object_foreach(showing->sampled, key, record) {
-		char *title = activity_title(&showing->activities, string(record, "event"),
-					     string(record, "activity"));
+		char *title = measurement_title(
+			&showing->activities,
+			measurement_in(&showing->activities, string(record, "event"), record));
 
 		json_object_set_new(record, "event", json_string(title));
 		free(title);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/activities.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -8,12 +9,18 @@
 
 void activities_begin(struct activities *activities)
 {
-	*activities = (struct activities){.measured = json_object(), .second = json_object()};
+	*activities = (struct activities){.places = json_object(), .second = json_object()};
 }
 
 void activities_release(struct activities *activities)
 {
-	json_decref(activities->measured);
+	for (size_t i = 0; i < activities->nr; i++) {
+		free(activities->list[i]->what);
+		free(activities->list[i]->activity);
+		free(activities->list[i]);
+	}
+	free(activities->list);
+	json_decref(activities->places);
 	json_decref(activities->second);
 }
 
@@ -28,39 +35,57 @@ void activities_start(struct activities *activities, const json_t *record)
 		json_object_set_new(activities->second, string(record, "activity"), json_true());
 }
 
-/* The only activity of the first stream that has measured it, if the second stream has none of its name. */
-static const char *sole(const struct activities *activities, json_t *known)
+/* The place of the only activity of the first stream that has measured it, if the second stream has none of
+ * its name; NULL otherwise. */
+static json_t *sole(const struct activities *activities, json_t *known)
 {
-	const char *first = json_object_iter_key(json_object_iter(known));
+	void *first = json_object_iter(known);
 
-	return json_object_size(known) == 1 && !json_object_get(activities->second, first) ? first : NULL;
+	return json_object_size(known) == 1 &&
+			       !json_object_get(activities->second, json_object_iter_key(first))
+		       ? json_incref(json_object_iter_value(first))
+		       : NULL;
 }
 
-const char *activity_for(struct activities *activities, const char *what, const json_t *record)
+static json_t *add(struct activities *activities, const char *what, const char *activity)
 {
-	const char *activity = string(record, "activity"), *other = NULL;
-	json_t *known = json_object_get(activities->measured, what);
+	struct measurement *measured = xmalloc(sizeof(*measured));
+
+	*measured = (struct measurement){xstrdup(what), xstrdup(activity), activities->nr};
+	activities->list =
+		xroom(activities->list, activities->nr, &activities->room, sizeof(*activities->list));
+	activities->list[activities->nr] = measured;
+	return json_integer(activities->nr++);
+}
+
+const struct measurement *measurement_in(struct activities *activities, const char *what,
+					 const json_t *record)
+{
+	const char *activity = string(record, "activity");
+	json_t *known = json_object_get(activities->places, what), *place;
 
 	if (!known) {
 		known = json_object();
-		json_object_set_new_nocheck(activities->measured, what, known);
+		json_object_set_new_nocheck(activities->places, what, known);
 	}
 	activities_start(activities, record);
-	if (!json_object_get(known, activity)) {
-		if (activities->comparing)
-			other = sole(activities, known);
-		json_object_set_new_nocheck(known, activity, json_string_nocheck(other ?: activity));
+	place = json_object_get(known, activity);
+	if (!place) {
+		place = (activities->comparing ? sole(activities, known) : NULL)
+				?: add(activities, what, activity);
+		json_object_set_new_nocheck(known, activity, place);
 	}
-	return string(known, activity);
+	return activities->list[json_integer_value(place)];
 }
 
-char *activity_title(const struct activities *activities, const char *what, const char *activity)
+char *measurement_title(const struct activities *activities, const struct measurement *measured)
 {
-	json_t *known = json_object_get(activities->measured, what), *with;
+	json_t *known = json_object_get(activities->places, measured->what), *place;
 	size_t different = 0;
 	const char *name;
 
-	json_object_foreach(known, name, with)
-		different += !strcmp(name, json_string_value(with));
-	return different > 1 ? xasprintf("%s, activity %s", what, activity) : xstrdup(what);
+	json_object_foreach(known, name, place)
+		different += !strcmp(name, activities->list[json_integer_value(place)]->activity);
+	return different > 1 ? xasprintf("%s, activity %s", measured->what, measured->activity)
+			     : xstrdup(measured->what);
 }

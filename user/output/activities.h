@@ -4,12 +4,22 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <jansson.h>
+
+/* Something that an activity has measured, and that numbers are kept of. */
+struct measurement {
+	char *what; /* such as the title of an event */
+	char *activity;
+	size_t place; /* in the list */
+};
 
 /* Starts by activities_begin(). */
 struct activities {
-	json_t *measured; /* {what: {activity: the one that its numbers are kept with}} */
-	json_t *second;	  /* {activity: true}: those of a second stream, which is compared */
+	struct measurement **list;
+	size_t nr, room;
+	json_t *places; /* {what: {activity: the place in the list of what its numbers are kept with}} */
+	json_t *second; /* {activity: true}: those of a second stream, which is compared */
 	bool comparing;
 };
 
@@ -23,11 +33,12 @@ void activities_second(struct activities *activities);
 void activities_start(struct activities *activities, const json_t *record);
 
 /*
- * The activity that the numbers of a record about `what` are kept with: its own, or in a second stream that
- * of the first one which it is compared with. That has the same name, unless only one measured this. The text
- * is borrowed, until the release.
+ * What the numbers of a record about `what` are kept with: the same pointer for the same text and activity,
+ * and in a second stream that of the first one which it is compared with. That activity has the same name,
+ * unless only one measured this. Borrowed, until the release.
  */
-const char *activity_for(struct activities *activities, const char *what, const json_t *record);
+const struct measurement *measurement_in(struct activities *activities, const char *what,
+					 const json_t *record);
 
 /* "cpu-clock", or "cpu-clock, activity hot" if several activities have measured it. The caller frees it. */
-char *activity_title(const struct activities *activities, const char *what, const char *activity);
+char *measurement_title(const struct activities *activities, const struct measurement *measured);

@@ -45,8 +45,7 @@ struct drawn_key {
 };
 
 struct graph {
-	char *name;
-	const char *activity;
+	const struct measurement *measured;
 	char unit[96];	      /* of the nodes' weights */
 	struct interned keys; /* of the nodes, by number; a parent's number is the lower one */
 	struct node *nodes;
@@ -91,7 +90,6 @@ void flamegraph_release(struct flamegraph *flamegraph)
 	for (size_t i = 0; i < flamegraph->nr; i++) {
 		interned_release(&flamegraph->graphs[i].keys);
 		free(flamegraph->graphs[i].nodes);
-		free(flamegraph->graphs[i].name);
 	}
 	free(flamegraph->graphs);
 	calls_release(&flamegraph->calls);
@@ -191,8 +189,8 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const json_t *recor
 {
 	const char *type = string(record, "type");
 	bool others = strcmp(type, "profile");
+	const struct measurement *measured;
 	char number[24] = "", *name;
-	const char *activity;
 	struct graph *graph;
 
 	if (integer(record, "nth"))
@@ -200,15 +198,13 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const json_t *recor
 	name = xasprintf("%s%s%s%s%s%s", string(record, "event"), others ? " (" : "", others ? type : "",
 			 others ? ")" : "", strcmp(calls_kind(record), "range") ? "" : ", kind range",
 			 number);
-	activity = activity_for(&flamegraph->activities, name, record);
+	measured = measurement_in(&flamegraph->activities, name, record);
+	free(name);
 	for (size_t i = 0; i < flamegraph->nr; i++)
-		if (!strcmp(flamegraph->graphs[i].name, name) &&
-		    !strcmp(flamegraph->graphs[i].activity, activity)) {
-			free(name);
+		if (flamegraph->graphs[i].measured == measured)
 			return &flamegraph->graphs[i];
-		}
 	graph = xappend(flamegraph->graphs, flamegraph->nr);
-	*graph = (struct graph){.name = name, .activity = activity};
+	*graph = (struct graph){.measured = measured};
 	set_unit(graph, record);
 	interned_init(&graph->keys, sizeof(struct node_key));
 	return graph;
@@ -565,7 +561,7 @@ static void add_graph(struct text *page, const struct flamegraph *flamegraph, co
 	size_t size = graph->keys.nr * sizeof(__u32);
 	struct order order = {flamegraph, graph, xmalloc(size), xmalloc(size)};
 	__u32 *numbers = xmalloc(size), *depths = xmalloc(size);
-	char *title = activity_title(&flamegraph->activities, graph->name, graph->activity);
+	char *title = measurement_title(&flamegraph->activities, graph->measured);
 	bool both = flamegraph->stream;
 
 	put_in_order(&order, numbers, depths);

@@ -15,8 +15,8 @@ struct sampled_code {
 	char *function;
 	struct calls calls;
 	struct activities activities;
-	json_t *events; /* {event and activity: {"name", "activity", "branches", "period": of all entries,
-			   "functions": {symbol: {place: entry}}}} */
+	json_t *events;	     /* by their places in `activities`: [{"branches", "period": of all entries,
+				"functions": {symbol: {place: entry}}}] */
 	json_t *annotations; /* of what was taken in so far; NULL: to be made */
 };
 
@@ -24,7 +24,7 @@ struct sampled_code *code_new(const char *function)
 {
 	struct sampled_code *code = xcalloc(1, sizeof(*code));
 
-	*code = (struct sampled_code){.function = xstrdup(function), .events = json_object()};
+	*code = (struct sampled_code){.function = xstrdup(function), .events = json_array()};
 	activities_begin(&code->activities);
 	return code;
 }
@@ -97,8 +97,8 @@ static void take_part(void *context, const json_t *record)
 {
 	struct sampled_code *code = context;
 	json_t *entries = json_object_get(record, "entries"), *event, *entry;
-	char *title, *name, *key;
-	const char *activity;
+	const struct measurement *measured;
+	char *title, *name;
 	size_t i;
 
 	if (!json_array_size(entries))
@@ -106,13 +106,11 @@ static void take_part(void *context, const json_t *record)
 	title = row_title(record, string(record, "event"));
 	name = xasprintf("%s%s", title, strcmp(calls_kind(record), "range") ? "" : ", kind range");
 	free(title);
-	activity = activity_for(&code->activities, name, record);
-	key = xasprintf("%s\n%s", name, activity);
-	event = object_at(code->events, key);
-	json_object_set_new(event, "name", json_string(name));
-	json_object_set_new(event, "activity", json_string(activity));
-	free(key);
+	measured = measurement_in(&code->activities, name, record);
 	free(name);
+	if (measured->place == json_array_size(code->events))
+		json_array_append_new(code->events, json_object());
+	event = json_array_get(code->events, measured->place);
 	if (!strcmp(string(record, "type"), "branch"))
 		json_object_set_new(event, "branches", json_true());
 	add_number(event, json_object_get(record, "rest"), "period");
@@ -156,11 +154,11 @@ static json_t *record_of(const char *name, const json_t *event, const json_t *pl
 static json_t *annotate_all(const struct sampled_code *code, struct annotator *annotator)
 {
 	json_t *annotations = json_array(), *event, *places;
-	const char *key, *function;
+	const char *function;
+	size_t place;
 
-	json_object_foreach(code->events, key, event) {
-		char *name =
-			activity_title(&code->activities, string(event, "name"), string(event, "activity"));
+	json_array_foreach(code->events, place, event) {
+		char *name = measurement_title(&code->activities, code->activities.list[place]);
 
 		json_object_foreach(json_object_get(event, "functions"), function, places) {
 			json_t *record = record_of(name, event, places);

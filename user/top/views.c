@@ -67,8 +67,7 @@ const char *view_order(enum top_view view, size_t i)
 
 /* The account of an event: what was expected, and where it is. */
 struct health_account {
-	char *name;
-	const char *activity;
+	const struct measurement *measured;
 	double expected, aggregated, lost, throttled, enabled, running;
 };
 
@@ -145,8 +144,6 @@ void view_release(struct view_tables *tables)
 	for (size_t i = 0; i < SHARES_MOST; i++)
 		if (tables->shares[i])
 			shares_release(tables->shares[i]);
-	for (size_t i = 0; i < tables->nr_accounts; i++)
-		free(tables->accounts[i].name);
 	code_release(tables->code);
 	figures_release(tables->figures);
 	heading_release(&tables->heading);
@@ -158,20 +155,16 @@ void view_release(struct view_tables *tables)
 
 static struct health_account *account_of(struct view_tables *tables, const json_t *record)
 {
-	char *name = row_title(record, string(record, "event"));
-	const char *activity = activity_for(&tables->activities, name, record);
-	struct health_account *account = NULL;
+	char *title = row_title(record, string(record, "event"));
+	const struct measurement *measured = measurement_in(&tables->activities, title, record);
+	struct health_account *account;
 
-	for (size_t i = 0; i < tables->nr_accounts && !account; i++)
-		if (!strcmp(tables->accounts[i].name, name) &&
-		    !strcmp(tables->accounts[i].activity, activity))
-			account = &tables->accounts[i];
-	if (account) {
-		free(name);
-		return account;
-	}
+	free(title);
+	for (size_t i = 0; i < tables->nr_accounts; i++)
+		if (tables->accounts[i].measured == measured)
+			return &tables->accounts[i];
 	account = xappend(tables->accounts, tables->nr_accounts);
-	*account = (struct health_account){.name = name, .activity = activity};
+	*account = (struct health_account){.measured = measured};
 	return account;
 }
 
@@ -347,7 +340,7 @@ static void add_accounts(const struct view_tables *tables, struct screen_lines *
 	sheet_column(&sheet, "event", false);
 	for (size_t i = 0; i < tables->nr_accounts; i++) {
 		const struct health_account *account = &tables->accounts[i];
-		char *title = activity_title(&tables->activities, account->name, account->activity);
+		char *title = measurement_title(&tables->activities, account->measured);
 
 		number_of_samples(&sheet, account->expected);
 		number_of_samples(&sheet, account->aggregated);

@@ -54,8 +54,8 @@ static void halve_line(struct digest_line *line)
 
 /* A number over time: of one that is averaged, each value times its duration. */
 struct digest_figure {
-	char *section, *name, *unit;
-	const char *activity;
+	const struct measurement *measured;
+	char *section, *unit;
 	bool averaged;
 	double value, low, high, weight;
 	int depth;
@@ -77,8 +77,8 @@ struct digest_node {
 };
 
 struct digest_event {
-	char *name, *unit;
-	const char *activity;
+	const struct measurement *measured;
+	char *unit;
 	bool stacks;
 	struct interned keys;
 	struct digest_node *nodes;
@@ -98,8 +98,8 @@ struct digest_file {
 /* Loads by source, and by the power of two that their latency is at least. */
 #define LATENCIES 24
 struct digest_source {
-	char *event, *name;
-	const char *activity;
+	const struct measurement *event;
+	char *name;
 	double period, latency, longest;
 	json_int_t samples;
 	struct digest_line of[LATENCIES];
@@ -153,14 +153,12 @@ struct digest *digest_new(void)
 static void release_figure(struct digest_figure *figure)
 {
 	free(figure->section);
-	free(figure->name);
 	free(figure->unit);
 	free(figure->about);
 }
 
 static void release_event(struct digest_event *event)
 {
-	free(event->name);
 	free(event->unit);
 	free(event->nodes);
 	interned_release(&event->keys);
@@ -173,10 +171,8 @@ void digest_release(struct digest *digest)
 		release_figure(&digest->figures[i]);
 	for (size_t i = 0; i < digest->nr_events; i++)
 		release_event(&digest->events[i]);
-	for (size_t i = 0; i < digest->nr_sources; i++) {
-		free(digest->sources[i].event);
+	for (size_t i = 0; i < digest->nr_sources; i++)
 		free(digest->sources[i].name);
-	}
 	free(digest->figures);
 	free(digest->events);
 	free(digest->sources);
@@ -238,8 +234,8 @@ static size_t bucket_of(struct digest *digest, const json_t *record)
 static struct digest_figure *digest_figure(struct digest *digest, const char *section, const json_t *record,
 					   const char *name, const char *unit, bool averaged)
 {
-	const char *activity = activity_for(&digest->activities, name, record);
-	char *key = xasprintf("%s\n%s\n%s", section, name, activity);
+	const struct measurement *measured = measurement_in(&digest->activities, name, record);
+	char *key = xasprintf("%s\n%s\n%s", section, measured->what, measured->activity);
 	json_t *known = json_object_get(digest->known_figures, key);
 
 	if (!known) {
@@ -249,8 +245,7 @@ static struct digest_figure *digest_figure(struct digest *digest, const char *se
 					sizeof(*digest->figures));
 		digest->figures[digest->nr_figures++] = (struct digest_figure){
 			.section = xstrdup(section),
-			.name = xstrdup(name),
-			.activity = activity,
+			.measured = measured,
 			.unit = xstrdup(unit),
 			.averaged = averaged,
 		};
@@ -380,22 +375,17 @@ static struct digest_event *digest_event(struct digest *digest, const json_t *re
 	char *name = xasprintf("%s%s%s%s%s", title, strcmp(type, "profile") ? " (" : "",
 			       strcmp(type, "profile") ? type : "", strcmp(type, "profile") ? ")" : "",
 			       strcmp(calls_kind(record), "range") ? "" : ", kind range");
-	const char *activity = activity_for(&digest->activities, name, record);
-	struct digest_event *found = NULL;
+	const struct measurement *measured = measurement_in(&digest->activities, name, record);
+	struct digest_event *found;
 
 	free(title);
-	for (size_t i = 0; i < digest->nr_events && !found; i++)
-		if (!strcmp(digest->events[i].name, name) && !strcmp(digest->events[i].activity, activity))
-			found = &digest->events[i];
-	if (found) {
-		free(name);
-		return found;
-	}
+	free(name);
+	for (size_t i = 0; i < digest->nr_events; i++)
+		if (digest->events[i].measured == measured)
+			return &digest->events[i];
 	found = xappend(digest->events, digest->nr_events);
-	*found = (struct digest_event){.name = name,
-				       .activity = activity,
-				       .unit = xstrdup(clock ? "ns" : event),
-				       .lost = json_object()};
+	*found = (struct digest_event){
+		.measured = measured, .unit = xstrdup(clock ? "ns" : event), .lost = json_object()};
 	interned_init(&found->keys, sizeof(struct digest_node_key));
 	return found;
 }
@@ -695,20 +685,16 @@ static void digest_samples(struct digest *digest, const json_t *record)
 
 static struct digest_source *digest_source(struct digest *digest, const json_t *record, const char *name)
 {
-	char *event = row_title(record, string(record, "event"));
-	const char *activity = activity_for(&digest->activities, event, record);
-	struct digest_source *source = NULL;
+	char *title = row_title(record, string(record, "event"));
+	const struct measurement *event = measurement_in(&digest->activities, title, record);
+	struct digest_source *source;
 
-	for (size_t i = 0; i < digest->nr_sources && !source; i++)
-		if (!strcmp(digest->sources[i].event, event) && !strcmp(digest->sources[i].name, name) &&
-		    !strcmp(digest->sources[i].activity, activity))
-			source = &digest->sources[i];
-	if (source) {
-		free(event);
-		return source;
-	}
+	free(title);
+	for (size_t i = 0; i < digest->nr_sources; i++)
+		if (digest->sources[i].event == event && !strcmp(digest->sources[i].name, name))
+			return &digest->sources[i];
 	source = xappend(digest->sources, digest->nr_sources);
-	*source = (struct digest_source){.event = event, .name = xstrdup(name), .activity = activity};
+	*source = (struct digest_source){.event = event, .name = xstrdup(name)};
 	return source;
 }
 
@@ -948,9 +934,9 @@ static json_t *shown_value(const char *text)
 }
 
 /* The name of what was measured. */
-static json_t *title_value(const struct digest *digest, const char *what, const char *activity)
+static json_t *title_value(const struct digest *digest, const struct measurement *measured)
 {
-	char *title = activity_title(&digest->activities, what, activity);
+	char *title = measurement_title(&digest->activities, measured);
 	json_t *value = shown_value(title);
 
 	free(title);
@@ -960,11 +946,11 @@ static json_t *title_value(const struct digest *digest, const char *what, const 
 static json_t *figure_value(const struct digest *digest, const struct digest_figure *figure, bool lines)
 {
 	double by = figure->averaged && figure->weight ? figure->weight : 1;
-	json_t *value = json_pack("{so so so so so so sb si}", "section", value_text(figure->section, 40),
-				  "name", title_value(digest, figure->name, figure->activity), "unit",
-				  shown_value(figure->unit), "value", rounded(figure->value / by), "low",
-				  rounded(figure->low / by), "high", rounded(figure->high / by), "averaged",
-				  figure->averaged, "depth", figure->depth);
+	json_t *value =
+		json_pack("{so so so so so so sb si}", "section", value_text(figure->section, 40), "name",
+			  title_value(digest, figure->measured), "unit", shown_value(figure->unit), "value",
+			  rounded(figure->value / by), "low", rounded(figure->low / by), "high",
+			  rounded(figure->high / by), "averaged", figure->averaged, "depth", figure->depth);
 
 	if (figure->about)
 		json_object_set_new(value, "about", shown_value(figure->about));
@@ -999,8 +985,7 @@ static json_t *source_value(const struct digest *digest, const struct digest_sou
 			json_array_append_new(
 				cells, json_pack("[i i o]", (int)l, (int)i, rounded(source->of[l].v[i])));
 		}
-	return json_pack("{so so sI so so so so}", "event",
-			 title_value(digest, source->event, source->activity), "name",
+	return json_pack("{so so sI so so so so}", "event", title_value(digest, source->event), "name",
 			 shown_value(source->name), "samples", source->samples, "period",
 			 rounded(source->period), "mean", rounded(measured ? source->latency / measured : 0),
 			 "max", rounded(source->longest), "cells", cells);
@@ -1125,13 +1110,12 @@ static json_t *sampled_value(const struct digest *digest, struct digest_event *e
 	}
 	free(places);
 	return json_pack("{so so sb so sb so so so so sO so so so so so so}", "name",
-			 title_value(digest, event->name, event->activity), "unit", shown_value(event->unit),
-			 "stacks", event->stacks, "throttled", rounded(event->throttled), "at_least",
-			 event->at_least, "expected", rounded(event->expected), "aggregated",
-			 rounded(event->aggregated), "enabled", rounded(event->enabled), "running",
-			 rounded(event->running), "lost", event->lost, "least", rounded(event->least),
-			 "total", rounded(event->nodes[0].all), "parents", parents, "names", names, "sizes",
-			 sizes, "lines", lines);
+			 title_value(digest, event->measured), "unit", shown_value(event->unit), "stacks",
+			 event->stacks, "throttled", rounded(event->throttled), "at_least", event->at_least,
+			 "expected", rounded(event->expected), "aggregated", rounded(event->aggregated),
+			 "enabled", rounded(event->enabled), "running", rounded(event->running), "lost",
+			 event->lost, "least", rounded(event->least), "total", rounded(event->nodes[0].all),
+			 "parents", parents, "names", names, "sizes", sizes, "lines", lines);
 }
 
 static json_t *events_value(const struct digest *digest, size_t bytes)

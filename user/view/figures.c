@@ -30,8 +30,8 @@ struct figure_of {
 };
 
 struct figure {
-	char *section, *name, *unit;
-	const char *activity;
+	const struct measurement *measured;
+	char *section, *unit;
 	enum joined joined;
 	double factor; /* of the number that is shown: 100 for a share */
 	struct figure_of of[2];
@@ -62,7 +62,6 @@ void figures_release(struct figures *figures)
 {
 	for (size_t i = 0; i < figures->nr; i++) {
 		free(figures->list[i].section);
-		free(figures->list[i].name);
 		free(figures->list[i].unit);
 	}
 	free(figures->list);
@@ -86,8 +85,8 @@ size_t figures_number(const struct figures *figures)
 static struct figure *figure_at(struct figures *figures, const char *section, const json_t *record,
 				const char *name, const char *unit, enum joined joined, double factor)
 {
-	const char *activity = activity_for(&figures->activities, name, record);
-	char *key = xasprintf("%s\n%s\n%s", section, name, activity);
+	const struct measurement *measured = measurement_in(&figures->activities, name, record);
+	char *key = xasprintf("%s\n%s\n%s", section, measured->what, measured->activity);
 	json_t *known = json_object_get(figures->known, key);
 
 	if (!known) {
@@ -96,8 +95,7 @@ static struct figure *figure_at(struct figures *figures, const char *section, co
 		figures->list = xroom(figures->list, figures->nr, &figures->room, sizeof(*figures->list));
 		figures->list[figures->nr++] = (struct figure){
 			.section = xstrdup(section),
-			.name = xstrdup(name),
-			.activity = activity,
+			.measured = measured,
 			.unit = xstrdup(unit),
 			.joined = joined,
 			.factor = factor,
@@ -291,7 +289,7 @@ static void number_cell(struct sheet *sheet, const struct figure *figure, double
 
 static void name_cells(const struct figures *figures, struct sheet *sheet, const struct figure *figure)
 {
-	char *title = activity_title(&figures->activities, figure->name, figure->activity);
+	char *title = measurement_title(&figures->activities, figure->measured);
 	size_t room = VISIBLE_MAX * strlen(title) + 1;
 	char *name = xmalloc(room);
 
@@ -438,7 +436,7 @@ void figures_matrix(const struct figures *figures, struct sheet *sheet)
 
 	for (i = 0; i < figures->nr; i++) {
 		const struct figure *figure = &figures->list[i];
-		char *title = activity_title(&figures->activities, figure->name, figure->activity);
+		char *title = measurement_title(&figures->activities, figure->measured);
 		const char *arrow = strstr(title, ARROW);
 
 		if (!strcmp(figure->section, FIGURES_OFFCORE) && arrow) {

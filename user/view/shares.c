@@ -49,8 +49,7 @@ struct share_file {
 
 /* The samples of an event. */
 struct share_table {
-	char *name;
-	const char *activity;
+	const struct measurement *measured;
 	char *keys[KEYS_MOST];
 	size_t nr_keys;
 	struct interned numbers; /* of the rows */
@@ -110,7 +109,6 @@ static void release_table(struct share_table *table)
 	free(table->files);
 	interned_release(&table->modules);
 	interned_release(&table->numbers);
-	free(table->name);
 }
 
 void shares_release(struct share_tables *shares)
@@ -269,16 +267,14 @@ static struct share_table *table_of(struct share_tables *shares, const json_t *r
 {
 	struct share_table *table;
 	char *name = name_of_table(record, kind);
-	const char *activity = activity_for(&shares->activities, name, record);
+	const struct measurement *measured = measurement_in(&shares->activities, name, record);
 
+	free(name);
 	for (size_t i = 0; i < shares->nr; i++)
-		if (!strcmp(shares->tables[i].name, name) && !strcmp(shares->tables[i].activity, activity)) {
-			free(name);
+		if (shares->tables[i].measured == measured)
 			return &shares->tables[i];
-		}
 	table = xappend(shares->tables, shares->nr);
-	*table = (struct share_table){.name = name,
-				      .activity = activity,
+	*table = (struct share_table){.measured = measured,
 				      .lost = json_object(),
 				      .branches = !strcmp(string(record, "type"), "branch")};
 	interned_init(&table->numbers, sizeof(struct row_key));
@@ -1053,7 +1049,7 @@ static void add_late(const struct printed_table *printed, struct text *text)
 static void add_heading(const struct printed_table *printed, struct text *text)
 {
 	const struct share_table *table = printed->table;
-	char *title = activity_title(&printed->shares->activities, table->name, table->activity);
+	char *title = measurement_title(&printed->shares->activities, table->measured);
 	char number[40], second[40];
 
 	text_add_shortened(text, title, HEADING_COLUMNS);
