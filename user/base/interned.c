@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 void interned_init(struct interned *interned, size_t size)
@@ -21,18 +22,6 @@ void interned_release(struct interned *interned)
 const void *interned_at(const struct interned *interned, __u32 number)
 {
 	return interned->list + number * interned->size;
-}
-
-static __u64 hash_of(const void *item, size_t size)
-{
-	__u64 hash = 0, word;
-
-	for (size_t i = 0; i < size; i += sizeof(word)) {
-		memcpy(&word, (const char *)item + i, sizeof(word));
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-		hash ^= hash >> 32;
-	}
-	return hash;
 }
 
 /* The first slot where an item with this hash may be. */
@@ -85,7 +74,7 @@ static void grow(struct interned *interned)
 
 __u32 interned_number(struct interned *interned, const void *item)
 {
-	__u32 hash = hash_of(item, interned->size);
+	__u32 hash = hash_bytes(item, interned->size);
 	struct interned_slot *slot;
 
 	grow(interned);

@@ -2,7 +2,6 @@
 #include "base/map.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 
@@ -13,22 +12,6 @@ __u64 map_key(const char *text, __u64 seed)
 	while (*text)
 		hash = (hash ^ (unsigned char)*text++) * 0x100000001b3; /* FNV-1a */
 	return hash;
-}
-
-__u64 map_key_of(const void *bytes, size_t size)
-{
-	const char *at = bytes;
-	__u64 hash = size, word;
-
-	for (; size >= sizeof(word); size -= sizeof(word), at += sizeof(word)) {
-		memcpy(&word, at, sizeof(word));
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-		hash ^= hash >> 32;
-	}
-	word = 0;
-	memcpy(&word, at, size);
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
 }
 
 /* Where a search for the key begins. */

@@ -16,8 +16,6 @@ struct map {
 /* A hash of a text, to be used as a key; other texts may have the same. `seed` is hashed as well, so that
  * equal texts can have different keys; else 0. */
 __u64 map_key(const char *text, __u64 seed);
-/* The same of any bytes, without a seed. It is faster for long ones. */
-__u64 map_key_of(const void *bytes, size_t size);
 /* Returns the value of a key; NULL if there is none. */
 void *map_find(const struct map *map, __u64 key);
 /* For a key that may have several values: returns the next one, NULL after the last. *at is 0 at first. */

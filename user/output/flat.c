@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "output/flatten.h"
@@ -40,7 +41,7 @@ struct total {
 
 /* The format's own state. */
 struct flat_own {
-	struct map totals; /* of each series, by map_key_of() */
+	struct map totals; /* of each series, by hash_bytes() */
 	struct flattened_run run;
 	struct code_text codes[CODE_TEXTS];
 };
@@ -139,7 +140,7 @@ static int end(struct stream *stream, struct flat *flat)
 /* The total of a series; NULL if there is no room for another one. */
 static struct total *total_of(struct flat_own *own, const struct compact *series)
 {
-	__u64 key = map_key_of(series->text, series->used);
+	__u64 key = hash_bytes(series->text, series->used);
 	struct total *total;
 	size_t at = 0;
 
