@@ -2,7 +2,6 @@
 #include "base/apart.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -12,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/packet.h"
+#include "base/readable.h"
 
 static struct {
 	pthread_mutex_t lock;
@@ -74,18 +74,9 @@ bool apart_start(struct apart *apart, const char *name, void (*serve)(int socket
 
 int apart_receive(const struct apart *apart, void *packet, size_t size, int *fd, __u64 deadline)
 {
-	struct pollfd ready = {.fd = apart->socket, .events = POLLIN};
-
 	*fd = -1;
-	for (;;) {
-		__u64 now = clock_ns(CLOCK_MONOTONIC);
-		int got = poll(&ready, 1, now < deadline ? (int)((deadline - now + 999999) / 1000000) : 0);
-
-		if (got > 0)
-			break;
-		if (now >= deadline || (got < 0 && errno != EINTR))
-			return ETIMEDOUT;
-	}
+	if (!readable_by(apart->socket, deadline))
+		return ETIMEDOUT;
 	return packet_receive(apart->socket, packet, size, fd) == size ? 0 : ECHILD;
 }
 

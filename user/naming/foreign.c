@@ -304,9 +304,11 @@ void foreign_hurry(bool hurry)
 }
 
 /* How long to wait before looking whether there is a hurry now. */
+#define SLICE_NS 50000000
+
 static int slice_ms(__u64 ns)
 {
-	return ns < 50000000 ? (int)((ns + 999999) / 1000000) : 50;
+	return ((ns < SLICE_NS ? ns : SLICE_NS) + 999999) / 1000000;
 }
 
 /* Whether a helper waits for nothing but a CPU, of which a busy machine may have none for long. */
@@ -340,7 +342,7 @@ static int receive(struct helper *helper, struct told *told, int *fd, __u64 dead
 		if (now >= deadline) {
 			if (!deadline || (hurried && hurried <= now) || !is_runnable(helper))
 				return ETIMEDOUT;
-			deadline = now + 50000000;
+			deadline = now + SLICE_NS;
 		}
 	}
 	return packet_receive(helper->process.socket, told, sizeof(*told), fd) == sizeof(*told) ? 0 : ECHILD;

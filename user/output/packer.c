@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/readable.h"
 #include "base/thread.h"
 #include "base/zstd.h"
 
@@ -200,17 +201,6 @@ int packer_error(const struct packer *packer)
 	return __atomic_load_n(&packer->error, __ATOMIC_ACQUIRE);
 }
 
-static bool is_over(const struct packer *packer)
-{
-	struct pollfd over = {packer->over, POLLIN, 0};
-	__u64 now = clock_ns(CLOCK_MONOTONIC), until = now + END_S * 1000000000ULL;
-
-	for (; now < until; now = clock_ns(CLOCK_MONOTONIC))
-		if (poll(&over, 1, (until - now) / 1000000 + 1) > 0)
-			return true;
-	return false;
-}
-
 int packer_end(struct packer *packer)
 {
 	__u64 one = 1;
@@ -220,7 +210,7 @@ int packer_end(struct packer *packer)
 		return 0;
 	if (write(packer->end, &one, sizeof(one)) < 0)
 		return errno;
-	if (!is_over(packer))
+	if (!readable_by(packer->over, clock_ns(CLOCK_MONOTONIC) + END_S * 1000000000ULL))
 		return ETIMEDOUT; /* the thread may still use it */
 	pthread_join(packer->thread, NULL);
 	err = packer->error;
