@@ -12,8 +12,6 @@
  */
 #define RATE_MOST 64
 
-#define NOWHERE ((size_t)-1)
-
 /* What the parts of an explained share take together. */
 struct causes {
 	size_t of;   /* the share */

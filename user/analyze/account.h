@@ -21,6 +21,12 @@
 
 #define UNEXPLAINED "unexplained"
 
+/* A place in a list of shares, of one that it does not have. */
+#define NOWHERE ((size_t)-1)
+
+/* No tree of shares is deeper; in records of others, a share may be a part of itself. */
+#define TREE_DEPTH_MOST 10
+
 /* What one occurrence costs, in cycles, as measured. */
 struct cost_range {
 	double samples;	  /* 0: it was not measured */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/account.h"
 #include "analyze/again.h"
 #include "analyze/measure.h"
 #include "output/rows.h"
@@ -14,9 +15,6 @@
 
 /* Shares that are at most this are left out, if they are parts of others. */
 #define SHOWN_LEAST 0.005
-
-/* No tree is deeper; in records of others, a share may be a part of itself. */
-#define DEPTH_MOST 10
 
 /* No more shares are named as one of the largest. */
 #define TOLD_MOST 5
@@ -130,15 +128,18 @@ static void add_unknown(struct text *text, const json_t *shares)
 
 static bool is_part(const json_t *share, const char *of, bool beside, int depth)
 {
-	return depth < DEPTH_MOST && !strcmp(string(share, "parent"), of) &&
+	return depth < TREE_DEPTH_MOST && !strcmp(string(share, "parent"), of) &&
 	       !!json_object_get(share, "beside") == beside;
 }
 
 static void add_left_out(struct text *text, size_t nr)
 {
+	char parts[40];
+
 	if (nr)
-		text_add(text, "%zu part%s of less than %.1f%% %s left out\n", nr, nr > 1 ? "s" : "",
-			 100 * SHOWN_LEAST, nr > 1 ? "are" : "is");
+		text_add(text, "%s of less than %.1f%% %s left out\n",
+			 row_counted(nr, "part", parts, sizeof(parts)), 100 * SHOWN_LEAST,
+			 nr > 1 ? "are" : "is");
 }
 
 /* Adds the parts of a share, and theirs. Returns how many were left out. */

@@ -17,8 +17,6 @@
 #include "record/record.h"
 #include "view/weights.h"
 
-#define NOWHERE ((size_t)-1)
-
 /* What was counted of an event. */
 struct stored_count {
 	const char *name; /* the start record's */
@@ -330,12 +328,9 @@ static double most_of(double *most, const size_t *parents, size_t i)
 	return all;
 }
 
-/* No tree is deeper; in records of others, a share may be within itself. */
-#define DEPTH_MOST 10
-
 static bool is_within(const size_t *parents, size_t i, size_t of)
 {
-	for (int depth = 0; depth < DEPTH_MOST && i != of && i != NOWHERE; depth++)
+	for (int depth = 0; depth < TREE_DEPTH_MOST && i != of && i != NOWHERE; depth++)
 		i = parents[i];
 	return i == of && of != NOWHERE;
 }
