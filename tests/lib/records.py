@@ -98,6 +98,19 @@ def form_of(line):
     return re.sub("0x[0-9a-f]+", "0x0", line).translate(DIGITS)
 
 
+def chosen(records, record_type, **members):
+    """Those of a type that have these members."""
+    return [r for r in records if r["type"] == record_type and all(r.get(name) == value for name, value in members.items())]
+
+
+def summed(pairs):
+    """{key: the sum of its numbers}"""
+    found = collections.Counter()
+    for key, number in pairs:
+        found[key] += number
+    return dict(found)
+
+
 def parse(text):
     """Returns the records of a stream, each checked against its schema. Of tens of thousands of a type, those after the
     first WHOLE are checked once for each form."""
@@ -258,8 +271,7 @@ class Result:
         """Returns the records of a type that have these members."""
         if "event" in members:
             members["event"] = callers.name_of(members["event"])
-        return [r for r in self.records if r["type"] == record_type
-                and all(r.get(name) == value for name, value in members.items())]
+        return chosen(self.records, record_type, **members)
 
     def one(self, record_type, **members):
         found = self.of(record_type, **members)

@@ -20,16 +20,9 @@ import records
 import speedscope
 from browser import chromium
 from prometheus_client.parser import text_string_to_metric_families
-from records import NHMTAP
+from records import NHMTAP, summed
 from selenium.webdriver.common.by import By
 from terminal import Terminal
-
-
-def summed(pairs):
-    found = collections.Counter()
-    for name, weight in pairs:
-        found[name] += weight
-    return found
 
 
 def text(path):
@@ -219,6 +212,7 @@ def shares(paths, thick, thin, commands=OF_COMMANDS, named=0.9):
     of the whole, at least."""
     found = {form: summed(pairs(form, path)) for form, path in paths.items()}
     found |= {name: summed(OF_COMMANDS[name](paths["json"])) for name in commands}
+    found = {name: collections.Counter(sums) for name, sums in found.items()}
     for name, weights in found.items():
         assert weights[thick] + weights[thin] > named * sum(weights.values()) > 0, (name, weights.most_common(9))
     return {name: weights[thick] / (weights[thick] + weights[thin]) for name, weights in found.items()}

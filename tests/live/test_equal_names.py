@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Events of one name, in any list: each count is a series of its own, with the number that its record has, in
 every format of numbers."""
-import collections
 import json
 import subprocess
 
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from puppet import command
-from records import NHMTAP, Result, parse
+from records import NHMTAP, Result, parse, summed
 
 import nhmtap as package
 
@@ -26,13 +25,6 @@ REPORTED = ("value", "scaled")
 def key(labels):
     """A series of counts, by its name and which of this name it is."""
     return labels["event"], int(labels.get("nth", 1))
-
-
-def sums(pairs):
-    found = collections.Counter()
-    for which, number in pairs:
-        found[which] += number
-    return dict(found)
 
 
 def points(line):
@@ -64,9 +56,9 @@ def test_each_count_is_a_series_of_its_own_in_every_format(tmp_path, events, met
     assert {key(record) for record in counts} == {(name, 1 + listed[:i].count(name)) for i, name in enumerate(listed)}
 
     # What isn't counted, as an ordinary user's context-switches, has no scaled value, and no series in a page.
-    records = {name: sums((key(record), record[name]) for record in counts if name in record) for name in REPORTED}
+    records = {name: summed((key(record), record[name]) for record in counts if name in record) for name in REPORTED}
     flat = [line for line in parse(text["flat"]) if "metric" not in line]
-    assert sums((key(line), line["value"]) for line in flat) == records["value"]
+    assert summed((key(line), line["value"]) for line in flat) == records["value"]
     assert {key(line): line["total"] for line in flat} == records["value"]
     for form in ("openmetrics", "prometheus"):
         page = text[form]
@@ -79,7 +71,7 @@ def test_each_count_is_a_series_of_its_own_in_every_format(tmp_path, events, met
         samples = [s for f in pages.families(page).values() for s in f.samples if s.name == "nhmtap_events_total"]
         assert len({json.dumps(s.labels, sort_keys=True) for s in samples}) == len(samples)
         assert {key(s.labels): s.value for s in samples} == records["scaled"]
-    assert sums(pair for line in text["otlp"].splitlines() for pair in points(line).items()) == {
+    assert summed(pair for line in text["otlp"].splitlines() for pair in points(line).items()) == {
         which: number for which, number in records["scaled"].items()}
 
 
@@ -93,10 +85,10 @@ def test_samples_of_one_event_twice_are_two_series(nhmtap, tmp_path, activity):
     samples = {key(record): record["samples"]["aggregated"] for record in records}
     assert set(samples) == {("page-faults", 1), ("page-faults", 2)}
     flat = parse((tmp_path / "flat").read_text())
-    assert sums((key(line), line.get("value", 0)) for line in flat) == samples
+    assert summed((key(line), line.get("value", 0)) for line in flat) == samples
     for name in ("nhmtap_samples_total", f"nhmtap_{activity}_entries_total"):
         families = pages.families((tmp_path / "page").read_text())
-        assert sums((key(s.labels), s.value) for f in families.values() for s in f.samples if s.name == name) == samples
+        assert summed((key(s.labels), s.value) for f in families.values() for s in f.samples if s.name == name) == samples
 
 
 def test_summaries_say_which_event_they_are_of(nhmtap):

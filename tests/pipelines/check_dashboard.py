@@ -12,7 +12,7 @@ import pytest
 from asked import free_port
 from otlp import Receiver
 from puppet import Puppet
-from records import NHMTAP, Tool, parse
+from records import NHMTAP, Tool, chosen, parse, summed
 from servers import Server, get
 from sessions import Session, faults, until
 from test_pipelines import dashboard
@@ -118,19 +118,8 @@ def answers(on_nehalem, in_trouble, tmp_path_factory):
                 "$instance", ".*").replace("$activity", ".*")) for panel in dashboard()["panels"] for target in panel.get("targets", ())}
 
 
-def of(found, kind, **members):
-    return [r for r in found if r["type"] == kind and all(r.get(name) == value for name, value in members.items())]
-
-
 def labelled(**labels):
     return frozenset((name, text) for name, text in labels.items() if text)
-
-
-def summed(pairs):
-    sums = collections.Counter()
-    for labels, value in pairs:
-        sums[labels] += value
-    return dict(sums)
 
 
 def a_second(sums):
@@ -138,7 +127,7 @@ def a_second(sums):
 
 
 def entries_of(found):
-    for record in of(found, "profile"):
+    for record in chosen(found, "profile"):
         rest = [{**record["rest"], "rest": True}] if "rest" in record else []
         for entry in [*record["entries"], *rest]:
             yield labelled(activity=record["activity"], event=record["event"], comm=entry.get("comm"),
@@ -148,7 +137,7 @@ def entries_of(found):
 def latencies(found):
     """{source: {first latency of a bucket: loads}}"""
     sums = collections.defaultdict(collections.Counter)
-    for record in of(found, "mem"):
+    for record in chosen(found, "mem"):
         for source in record.get("sources", ()):
             for first, loads in source["latency_histogram_period"].items():
                 sums[source["source"]][int(first)] += loads
@@ -176,14 +165,14 @@ def expected(nehalem, trouble):
     last = {(r["activity"], r["event"]): r for r in counted}
     ratios = {labelled(activity=a, event=e): r["running_ns"] / r["enabled_ns"] for (a, e), r in last.items() if r["running_ns"]}
     shares = {}
-    for record in of(nehalem, "analysis"):
+    for record in chosen(nehalem, "analysis"):
         shares.update({share["name"]: share for share in record["shares"]})
     by_source = latencies(nehalem)
     all_loads = sum(by_source.values(), collections.Counter())
-    rejected = [w for w in of(trouble, "warning") if w["cause"] == "rejected"]
+    rejected = [w for w in chosen(trouble, "warning") if w["cause"] == "rejected"]
     return {
         ("Samples lost", "A"): {labelled(): sum(sum(s["lost"].values()) for s in sampled) / sum(s["aggregated"] for s in sampled)},
-        ("Records missed", "A"): {labelled(): sum(gap["records"] for gap in of(trouble, "gap"))},
+        ("Records missed", "A"): {labelled(): sum(gap["records"] for gap in chosen(trouble, "gap"))},
         ("CONFIG as last asked for", "A"): {labelled(): 1},
         ("Events a second", "A"): a_second(summed((labelled(activity=r["activity"], event=r["event"]), r.get("scaled", 0)) for r in counted)),
         ("Time counted", "A"): ratios,
@@ -192,9 +181,9 @@ def expected(nehalem, trouble):
                                                 for bound in BOUNDS} | {labelled(le="+Inf"): all_loads.total()},
         ("Load latency by source, 95 % are faster", "A"): {labelled(source=name): quantile(buckets, 0.95) for name, buckets in by_source.items()},
         ("Off-core responses a second", "A"): a_second(summed((labelled(request=cell["request"], response=cell["response"]), cell.get("scaled", 0))
-                                                              for r in of(nehalem, "offcore") for cell in r["cells"])),
-        ("Warnings, failures and rejected points", "A"): summed((labelled(cause=w["cause"]), 1) for w in of(both, "warning")),
-        ("Warnings, failures and rejected points", "B"): {labelled(output=e["output"], errno=e["errno"]): 1 for e in of(trouble, "error")},
+                                                              for r in chosen(nehalem, "offcore") for cell in r["cells"])),
+        ("Warnings, failures and rejected points", "A"): summed((labelled(cause=w["cause"]), 1) for w in chosen(both, "warning")),
+        ("Warnings, failures and rejected points", "B"): {labelled(output=e["output"], errno=e["errno"]): 1 for e in chosen(trouble, "error")},
         ("Warnings, failures and rejected points", "C"): summed((labelled(output=w["output"]), w["rejected"]) for w in rejected),
         ("Warnings, failures and rejected points", "D"): summed((labelled(activity=r["activity"], event=r["event"]), r["samples"]["throttled"])
                                                                 for r in nehalem if r["type"] in ("profile", "mem") and "throttled" in r.get("samples", ())),
