@@ -9,7 +9,6 @@
 
 #include "itself.h"
 #include "sections.h"
-#include "confined/read_file.h"
 #include "naming/demangle.h"
 #include "naming/message.h"
 #include "naming/naming.h"
@@ -36,32 +35,21 @@ static void check(struct read_file *file, __u64 address)
 		abort();
 }
 
-#define MEMORY	 (64UL << 20)
 #define PLACES	 16 /* per segment */
 #define SEGMENTS 4
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	static const struct file_place place = {.path = "/nonexistent/file"};
-	static const struct debug_folders folders = {&place, {"/nonexistent", "/nonexistent"}, open_itself};
-	char *copy = malloc(size + 1);
 	struct read_file file;
-	struct image image;
 
-	begin_itself(data, size);
-	memcpy(copy, data, size);
-	if (image_from_memory(&image, copy, size))
+	if (!begin_itself(&file, data, size))
 		return 0;
-	read_file(&file, &image,
-		  &(struct read_what){.lines = true, .data = true, .types = true, .lines_most = MEMORY},
-		  MEMORY, &folders);
 	for (size_t i = 0; i < file.nr_segments && i < SEGMENTS; i++)
 		for (size_t at = 0; at < PLACES; at++)
 			check(&file, file.segments[i].address + file.segments[i].size / PLACES * at);
 	if (symbols_bytes(&file.symbols) + (file.lines ? lines_bytes(file.lines) : 0) > MEMORY)
 		abort();
-	read_file_release(&file);
-	end_itself();
+	end_itself(&file);
 	return 0;
 }
 

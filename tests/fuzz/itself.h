@@ -8,6 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "confined/read_file.h"
+
+#define MEMORY (64UL << 20)
+
 static struct input {
 	const unsigned char *data;
 	size_t size;
@@ -28,13 +32,27 @@ static int open_itself(bool ours, const char *path)
 	return dup(input.fd);
 }
 
-static void begin_itself(const unsigned char *data, size_t size)
+/* Reads the input with its lines, data and types. Where it is a file: true, to be ended by end_itself(). */
+static bool begin_itself(struct read_file *file, const unsigned char *data, size_t size)
 {
+	static const struct file_place place = {.path = "/nonexistent/file"};
+	static const struct debug_folders folders = {&place, {"/nonexistent", "/nonexistent"}, open_itself};
+	char *copy = malloc(size + 1);
+	struct image image;
+
 	input = (struct input){data, size, -1};
+	memcpy(copy, data, size);
+	if (image_from_memory(&image, copy, size))
+		return false;
+	read_file(file, &image,
+		  &(struct read_what){.lines = true, .data = true, .types = true, .lines_most = MEMORY},
+		  MEMORY, &folders);
+	return true;
 }
 
-static void end_itself(void)
+static void end_itself(struct read_file *file)
 {
+	read_file_release(file);
 	if (input.fd >= 0)
 		close(input.fd);
 }

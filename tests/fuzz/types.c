@@ -10,7 +10,6 @@
 #include "sections.h"
 #include "confined/access.h"
 #include "confined/disassemble.h"
-#include "confined/read_file.h"
 #include "confined/types.h"
 #include "naming/codes.h"
 #include "naming/message.h"
@@ -18,8 +17,6 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned int seed);
-
-#define MEMORY (64UL << 20)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -62,23 +59,13 @@ static void ask(const struct read_file *file)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	static const struct file_place place = {.path = "/nonexistent/file"};
-	static const struct debug_folders folders = {&place, {"/nonexistent", "/nonexistent"}, open_itself};
-	char *copy = malloc(size + 1);
 	struct read_file file;
-	struct image image;
 
-	begin_itself(data, size);
-	memcpy(copy, data, size);
-	if (image_from_memory(&image, copy, size))
+	if (!begin_itself(&file, data, size))
 		return 0;
-	read_file(&file, &image,
-		  &(struct read_what){.lines = true, .data = true, .types = true, .lines_most = MEMORY},
-		  MEMORY, &folders);
 	if (file.lines)
 		ask(&file);
-	read_file_release(&file);
-	end_itself();
+	end_itself(&file);
 	return 0;
 }
 
