@@ -115,8 +115,8 @@ MUTANTS = [
     ),
     Mutant(
         "generation-that-is-written",
-        "user/aggregation/table_reader.c", "take_generation(reader, cpu, !current(reader, cpu));",
-        "take_generation(reader, cpu, current(reader, cpu));",
+        "user/aggregation/table_reader.c", "take_generation(reader, cpu, !current_generation(reader, cpu));",
+        "take_generation(reader, cpu, current_generation(reader, cpu));",
         "live/test_accounting.py::test_intervals_add_up_to_the_whole",
     ),
     Mutant(
@@ -265,7 +265,7 @@ MUTANTS = [
     ),
     Mutant(
         "group-one-too-long",
-        "user/plan/grouping.c", "fit(events, first, end + 1, host))", "fit(events, first, end, host))",
+        "user/plan/grouping.c", "fit_together(events, first, end + 1, host))", "fit_together(events, first, end, host))",
         "pure/test_grouping.py::test_a_longer_one_makes_groups_of_as_many_as_fit",
     ),
     Mutant(
@@ -565,7 +565,7 @@ MUTANTS = [
     ),
     Mutant(
         "folders-before-the-run-path",
-        "user/unwind/needed.c", "if (cached)\n\t\tlook(search, cached);", "if (!cached)\n\t\tlook(search, cached);",
+        "user/unwind/needed.c", "if (cached)\n\t\tlook_at_file(search, cached);", "if (!cached)\n\t\tlook_at_file(search, cached);",
         "pure/test_needed.py::test_a_programs_libraries_are_those_that_the_dynamic_linker_finds",
     ),
 
@@ -704,7 +704,7 @@ MUTANTS = [
     ),
     Mutant(
         "where-and-goes-on",
-        "user/plan/where.c", "put(condition, node->left, right, no);", "put(condition, node->left, right, yes);",
+        "user/plan/where.c", "put_node(condition, node->left, right, no);", "put_node(condition, node->left, right, yes);",
         "live/test_where.py::test_a_condition_lets_through_what_it_says",
     ),
     Mutant(

@@ -21,6 +21,9 @@ BACKWARDS = {
 # A function's definition: its type, its name, its parameters, and the brace on a line of its own.
 DEFINITION = re.compile(r"^(static )?(?:const |unsigned |struct |enum )*\w[\w ]*?[ *]+(\w+)\([^;{}]*\)\n\{", re.M)
 
+# Of a parameter: its name, which is no part of its type.
+PARAMETER = re.compile(r"\w+(?:\[[^]]*\])*$")
+
 STRUCT = re.compile(r"^(?:static )?(?:const )?struct (\w+) \{", re.M)
 
 
@@ -90,6 +93,22 @@ def test_no_function_of_one_file_is_named_as_one_for_all():
             (own if static else common).setdefault(name, set()).add(path)
     assert len(own) > 1500 and len(common) > 900, "definitions look different now"
     assert {name: (own[name], common[name]) for name in own.keys() & common.keys()} == {}
+
+
+def test_a_name_of_one_word_recurs_for_functions_of_one_type_alone():
+    """A hook has the same name in each file that has it: an output's take(), a command's run(). Other functions are not
+    alike because of a common verb, so their names say what they do it to."""
+    types = {}
+    for path, text in sources():
+        for definition in DEFINITION.finditer(re.sub(r"__attribute__\(\(.*?\)\)+ ?", "", text)):
+            static, name = definition.groups()
+            if static and "_" not in name:
+                before, _, parameters = definition[0].partition(f"{name}(")
+                of = (before.strip(), *(PARAMETER.sub("", " ".join(one.split())).strip()
+                                        for one in parameters.rpartition(")")[0].split(",")))
+                types.setdefault(name, {}).setdefault(of, []).append(path)
+    assert len(types["run"]) == 1 and len(*types["run"].values()) > 10, "definitions look different now"
+    assert {name: of for name, of in types.items() if len(of) > 1} == {}
 
 
 def test_no_two_structs_have_one_name():

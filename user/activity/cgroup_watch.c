@@ -30,7 +30,7 @@
 /* After a search because of a notice, there is none for so many times as long as it took. */
 #define REST 9
 
-static int tell(struct activity *activity, size_t i, const char *change, const char *why)
+static int tell_of_cgroup(struct activity *activity, size_t i, const char *change, const char *why)
 {
 	const struct cgroup *cgroup = &activity->plan.target.cgroups[i];
 	json_t *record = json_pack("{s:s, s:s}", "type", "target", "change", change);
@@ -56,7 +56,7 @@ static void note_cgroup(const struct activity *activity, size_t i)
 	cgroups_note(host->cgroups, id, *path ? path : "/");
 }
 
-static void leave(struct activity *activity, size_t i)
+static void leave_cgroup(struct activity *activity, size_t i)
 {
 	struct watched_cgroup *watched = &activity->cgroup_watch.list[i];
 
@@ -67,7 +67,7 @@ static void leave(struct activity *activity, size_t i)
 					   .missed = true,
 					   .late = watched->late,
 					   .late_ns = watched->late_ns};
-	tell(activity, i, "gone", NULL);
+	tell_of_cgroup(activity, i, "gone", NULL);
 }
 
 /* A cgroup that was found by a pattern has gone. What it has counted must still be reported before its place
@@ -77,7 +77,7 @@ static void leave_for_good(struct activity *activity, size_t i)
 	struct target *target = &activity->plan.target;
 
 	if (!activity->cgroup_watch.list[i].away)
-		leave(activity, i);
+		leave_cgroup(activity, i);
 	target->cgroups[i].gone = true;
 	target->cgroups[i].vacant = !(target->per & PER_CGROUP) && !counters_by_switches(activity->counters);
 }
@@ -138,7 +138,7 @@ static void note_late(struct activity *activity, size_t i)
 	activity->cgroup_watch.late_ns += watched->late_ns;
 }
 
-static void join(struct activity *activity, size_t i)
+static void join_cgroup(struct activity *activity, size_t i)
 {
 	struct watched_cgroup *watched = &activity->cgroup_watch.list[i];
 	int err = counters_join_cgroup(activity->counters, i);
@@ -152,13 +152,13 @@ static void join(struct activity *activity, size_t i)
 		watched->away = watched->refused = false;
 		note_late(activity, i);
 		note_cgroup(activity, i);
-		tell(activity, i, "appeared", NULL);
+		tell_of_cgroup(activity, i, "appeared", NULL);
 		return;
 	}
 	activity_detach_places(activity, -1, i);
 	counters_leave_cgroup(activity->counters, i);
 	if (!watched->refused)
-		tell(activity, i, "refused", refusal.why);
+		tell_of_cgroup(activity, i, "refused", refusal.why);
 	watched->refused = true;
 }
 
@@ -213,7 +213,7 @@ static bool fits_pattern(const struct activity *activity, const struct cgroup_pa
 		counters_by_switches(activity->counters));
 }
 
-static bool fits(const struct activity *activity, const char *path)
+static bool fits_a_pattern(const struct activity *activity, const char *path)
 {
 	const struct target *target = &activity->plan.target;
 	bool found = false;
@@ -241,7 +241,7 @@ static bool may_fit_below(const struct activity *activity, const char *path)
 
 /* Called for each cgroup that a pattern may match, outer ones first. Cgroups within a measured one are
  * measured with it, unless counts are per cgroup. */
-static bool look_at(struct activity *activity, const char *path, __u64 id)
+static bool look_at_cgroup(struct activity *activity, const char *path, __u64 id)
 {
 	const struct target *target = &activity->plan.target;
 	const struct host *host = &activity->session->host;
@@ -252,7 +252,7 @@ static bool look_at(struct activity *activity, const char *path, __u64 id)
 		cgroups_note(host->cgroups, id, path);
 	if (!apart && target_has_cgroup(target, host, path, true))
 		return false;
-	if (target_has_cgroup(target, host, path, false) || !fits(activity, path))
+	if (target_has_cgroup(target, host, path, false) || !fits_a_pattern(activity, path))
 		return may_fit_below(activity, path);
 	watched = watched_of(activity, id) ?: take_in(activity, path, id);
 	watched->seen = true;
@@ -270,7 +270,7 @@ static void watch_folder(const struct activity *activity, const char *path, size
 
 static bool on_cgroup(void *context, const char *path, __u64 id)
 {
-	bool below = look_at(context, path, id);
+	bool below = look_at_cgroup(context, path, id);
 
 	if (below && strcmp(path, "/"))
 		watch_folder(context, path, strlen(path));
@@ -325,11 +325,11 @@ static const char *path_of(const struct activity *activity, __u64 id)
 static bool fits_inside(const struct activity *activity, const char *path)
 {
 	char *above = xstrdup(path), *end;
-	bool found = fits(activity, above);
+	bool found = fits_a_pattern(activity, above);
 
 	while (!found && (end = strrchr(above, '/')) && end != above) {
 		*end = '\0';
-		found = fits(activity, above);
+		found = fits_a_pattern(activity, above);
 	}
 	free(above);
 	return found;
@@ -344,7 +344,7 @@ bool cgroup_watch_wants(struct activity *activity, __u64 id)
 	if (verdict->id == id)
 		return verdict->wanted;
 	path = path_of(activity, id);
-	*verdict = (struct verdict){id, path ? fits_inside(activity, path) : fits(activity, "id:")};
+	*verdict = (struct verdict){id, path ? fits_inside(activity, path) : fits_a_pattern(activity, "id:")};
 	watch->unknown += !path && !verdict->wanted;
 	return verdict->wanted;
 }
@@ -368,9 +368,9 @@ static int cgroup_of_path(struct activity *activity, __u64 id, const char *path)
 		longest = length;
 		found = i;
 	}
-	if (fits(activity, path) && (found < 0 || target->per & PER_CGROUP)) {
+	if (fits_a_pattern(activity, path) && (found < 0 || target->per & PER_CGROUP)) {
 		found = take_in(activity, path, id) - activity->cgroup_watch.list;
-		join(activity, found);
+		join_cgroup(activity, found);
 	}
 	return found;
 }
@@ -587,9 +587,9 @@ void cgroup_watch_look(struct activity *activity)
 			continue;
 		if (!watch->list[i].away && !activity->plan.target.cgroups[i].found &&
 		    !counters_has_cgroup(activity->counters, i))
-			leave(activity, i);
+			leave_cgroup(activity, i);
 		if (watch->list[i].away)
-			join(activity, i);
+			join_cgroup(activity, i);
 	}
 }
 
@@ -619,7 +619,7 @@ static void on_made(void *context, const char *folder)
 	struct made *made = context;
 	const char *path = folder + strlen(made->activity->session->host.cgroup_mount);
 
-	if (!fits(made->activity, path) && !may_fit_below(made->activity, path))
+	if (!fits_a_pattern(made->activity, path) && !may_fit_below(made->activity, path))
 		return;
 	made->folders = xroom(made->folders, made->nr, &made->room, sizeof(*made->folders));
 	made->folders[made->nr++] = xstrdup(folder);
@@ -656,7 +656,8 @@ static void on_notice(void *context, short events)
 	for (size_t i = 0; i < made.nr; i++) {
 		const char *path = made.folders[i] + strlen(activity->session->host.cgroup_mount);
 
-		if (!watch->follows && fits(activity, path) && !was_found(activity, made.folders[i]))
+		if (!watch->follows && fits_a_pattern(activity, path) &&
+		    !was_found(activity, made.folders[i]))
 			watch->unseen++;
 		free(made.folders[i]);
 	}

@@ -157,8 +157,8 @@ static __u64 busy_of(const struct activity *activity, const struct events *event
 
 /* --- judging ---------------------------------------------------------------------------------- */
 
-static bool judge(const struct activity *activity, const struct events *events, size_t i,
-		  const struct count *counts, char *why, size_t size)
+static bool judge_count(const struct activity *activity, const struct events *events, size_t i,
+			const struct count *counts, char *why, size_t size)
 {
 	struct suspect one = suspect_of(activity, &events->list[i], &counts[i]);
 	__u64 busy;
@@ -209,7 +209,7 @@ int doubt_counts(struct activity *activity, const struct events *events, size_t 
 	if (!last && !is_long_enough(activity, counts, nr))
 		return 0;
 	for (size_t i = 0; i < nr && !err; i++) {
-		if (activity->doubts->told[i] || !judge(activity, events, i, counts, why, sizeof(why)))
+		if (activity->doubts->told[i] || !judge_count(activity, events, i, counts, why, sizeof(why)))
 			continue;
 		activity->doubts->told[i] = true;
 		err = warn_of_doubt(activity, events->list[i].name, why);

@@ -6,7 +6,7 @@
 #include "activity/activity.h"
 #include "record/record.h"
 
-static int tell(struct activity *activity, const char *change, int cpu, const char *why)
+static int tell_of_cpu(struct activity *activity, const char *change, int cpu, const char *why)
 {
 	json_t *record = json_pack("{s:s, s:s, s:i}", "type", "hotplug", "change", change, "cpu", cpu);
 
@@ -15,17 +15,17 @@ static int tell(struct activity *activity, const char *change, int cpu, const ch
 	return activity_write(activity, record);
 }
 
-static int leave(struct activity *activity, int cpu)
+static int leave_cpu(struct activity *activity, int cpu)
 {
 	activity_detach_places(activity, cpu, -1);
 	counters_leave(activity->counters, cpu);
 	cpus_add(&activity->hotplug.missing, cpu);
 	cpus_add(&activity->hotplug.missed, cpu);
 	activity->hotplug.any_missed = true;
-	return tell(activity, "offline", cpu, NULL);
+	return tell_of_cpu(activity, "offline", cpu, NULL);
 }
 
-static int join(struct activity *activity, int cpu)
+static int join_cpu(struct activity *activity, int cpu)
 {
 	const struct places *places = counters_places(activity->counters);
 	struct hotplug *hotplug = &activity->hotplug;
@@ -39,17 +39,17 @@ static int join(struct activity *activity, int cpu)
 		activity_detach_places(activity, cpu, -1);
 		counters_leave(activity->counters, cpu);
 		cpus_add(&hotplug->refused, cpu);
-		return told ? 0 : tell(activity, "refused", cpu, refusal.why);
+		return told ? 0 : tell_of_cpu(activity, "refused", cpu, refusal.why);
 	}
 	cpus_remove(&hotplug->missing, cpu);
 	cpus_remove(&hotplug->refused, cpu);
-	return tell(activity, "online", cpu, NULL);
+	return tell_of_cpu(activity, "online", cpu, NULL);
 }
 
 /* Finds the CPUs whose events are open, and those whose events should be. Adds to `gone` the CPUs that went
  * offline without a notice: the clock of their events stands still in the last reading. */
-static void look_at(const struct activity *activity, struct cpus *open, struct cpus *wanted,
-		    struct cpus *gone)
+static void find_changes(const struct activity *activity, struct cpus *open, struct cpus *wanted,
+			 struct cpus *gone)
 {
 	const struct places *places = counters_places(activity->counters);
 
@@ -66,7 +66,7 @@ static void look_at(const struct activity *activity, struct cpus *open, struct c
 }
 
 /* Closes and opens events according to the CPUs that are online. */
-static void follow(void *context, const struct cpus *noticed)
+static void follow_cpus(void *context, const struct cpus *noticed)
 {
 	struct activity *activity = context;
 	struct cpus online, open, wanted, gone = *noticed;
@@ -74,16 +74,16 @@ static void follow(void *context, const struct cpus *noticed)
 
 	if (!activity->counters || !notices_online(&activity->session->notices, &online))
 		return;
-	look_at(activity, &open, &wanted, &gone);
+	find_changes(activity, &open, &wanted, &gone);
 	for (int cpu = cpus_next(&open, 0); cpu >= 0 && !err; cpu = cpus_next(&open, cpu + 1)) {
 		if (cpus_has(&online, cpu) && !cpus_has(&gone, cpu))
 			continue;
-		err = leave(activity, cpu);
+		err = leave_cpu(activity, cpu);
 		cpus_add(&wanted, cpu);
 	}
 	for (int cpu = cpus_next(&wanted, 0); cpu >= 0 && !err; cpu = cpus_next(&wanted, cpu + 1))
 		if (cpus_has(&online, cpu))
-			err = join(activity, cpu);
+			err = join_cpu(activity, cpu);
 }
 
 void hotplug_begin(struct activity *activity)
@@ -92,7 +92,7 @@ void hotplug_begin(struct activity *activity)
 
 	activity->hotplug = (struct hotplug){.follows = activity->plan.target.cpus_given};
 	if (activity->hotplug.follows)
-		notices_listen(&session->notices, session->loop, session->host.root, follow, activity);
+		notices_listen(&session->notices, session->loop, session->host.root, follow_cpus, activity);
 }
 
 void hotplug_end(struct activity *activity)

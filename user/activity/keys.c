@@ -33,7 +33,7 @@ const struct code_key stack_code_keys[] = {
 	{0},
 };
 
-static const struct code_key *find(const struct code_key *table, const char *name, size_t length)
+static const struct code_key *find_key(const struct code_key *table, const char *name, size_t length)
 {
 	for (; table && table->name; table++)
 		if (strlen(table->name) == length && !strncmp(table->name, name, length))
@@ -42,7 +42,7 @@ static const struct code_key *find(const struct code_key *table, const char *nam
 }
 
 /* Adds a key, once. */
-static void append(struct chosen_keys *chosen, const char *key, size_t length)
+static void append_key(struct chosen_keys *chosen, const char *key, size_t length)
 {
 	size_t used = strlen(chosen->kernel);
 	char name[sizeof(chosen->kernel)];
@@ -57,7 +57,7 @@ static void append_all(struct chosen_keys *chosen, const char *keys)
 	size_t length;
 
 	for (const char *at = NULL; (at = list_next(keys, at, &length));)
-		append(chosen, at, length);
+		append_key(chosen, at, length);
 }
 
 void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_key *table)
@@ -66,19 +66,19 @@ void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_k
 
 	*chosen = (struct chosen_keys){.by = by, .table = table};
 	for (const char *at = NULL; (at = list_next(by, at, &length));) {
-		const struct code_key *key = find(table, at, length);
+		const struct code_key *key = find_key(table, at, length);
 
 		chosen->detail |= key ? key->detail : 0;
 		if (key)
 			append_all(chosen, key->needs); /* nothing, if it needs no key */
 		else
-			append(chosen, at, length);
+			append_key(chosen, at, length);
 	}
 }
 
 void keys_need(struct chosen_keys *chosen, const char *name)
 {
-	append(chosen, name, strlen(name));
+	append_key(chosen, name, strlen(name));
 }
 
 bool keys_asked(const struct chosen_keys *chosen, const char *name)

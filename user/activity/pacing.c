@@ -109,7 +109,7 @@ static __u64 held_at(const struct paced_event *event, double factor)
 }
 
 /* Tells the program on all CPUs the period of a clock, because a clock's samples do not report it. */
-static void weigh(const struct paced_event *event)
+static void weigh_clock(const struct paced_event *event)
 {
 	if (event->clock)
 		aggregation_weigh(event->aggregation, event->opened, event->held);
@@ -123,13 +123,13 @@ void pacing_join(struct pacing *pacing, size_t place)
 		if (!event->aggregation)
 			continue;
 		counters_set_period(pacing->activity->counters, i, place, period_held(event));
-		weigh(event);
+		weigh_clock(event);
 	}
 }
 
 /* Carries over what a CPU has counted towards the next sample. It has an event for each cgroup
  * of the target. */
-static void carry(const struct pacing *pacing, size_t i, int cpu)
+static void carry_counted(const struct pacing *pacing, size_t i, int cpu)
 {
 	const struct paced_event *event = &pacing->events[i];
 	const struct places *places = counters_places(pacing->activity->counters);
@@ -162,7 +162,7 @@ static void close_period(struct pacing *pacing, size_t i)
 	if (!activity->plan.target.cpus_given || is_filtered(event, &activity->plan.events.list[i].attr))
 		return;
 	for (int cpu = 0; cpu < cpus_end(&activity->session->host.possible); cpu++)
-		carry(pacing, i, cpu);
+		carry_counted(pacing, i, cpu);
 }
 
 static void hold_event(struct pacing *pacing, size_t i)
@@ -174,7 +174,7 @@ static void hold_event(struct pacing *pacing, size_t i)
 	event->held = held_at(event, pacing->factor);
 	for (size_t p = 0; p < places->nr; p++)
 		counters_set_period(pacing->activity->counters, i, p, period_held(event));
-	weigh(event);
+	weigh_clock(event);
 }
 
 /*
@@ -182,7 +182,7 @@ static void hold_event(struct pacing *pacing, size_t i)
  * old period: the period of the kernel's software events takes effect when they are enabled
  * (perf_swevent_add()).
  */
-static void hold(void *context, double factor)
+static void hold_periods(void *context, double factor)
 {
 	struct pacing *pacing = context;
 	struct activity *activity = pacing->activity;
@@ -225,7 +225,7 @@ struct pacing *pacing_new(struct activity *activity, struct aggregation **aggreg
 		return NULL;
 	pacing = xcalloc(1, sizeof(*pacing));
 	pacing->activity = activity;
-	pacing->part = (struct sampled_part){pacing, cost, hold};
+	pacing->part = (struct sampled_part){pacing, cost, hold_periods};
 	pacing->factor = 1;
 	pacing->nr = activity->plan.events.nr;
 	pacing->events = xcalloc(pacing->nr, sizeof(*pacing->events));

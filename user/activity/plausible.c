@@ -62,7 +62,7 @@ static bool too_few(const struct suspect *instructions, const struct suspect *cy
 			instructions->count.value, cycles->name, cycles->count.value);
 }
 
-static bool differ(const struct suspect *one, const struct suspect *other, char *why, size_t size)
+static bool counts_differ(const struct suspect *one, const struct suspect *other, char *why, size_t size)
 {
 	__u64 a = one->count.value, b = other->count.value, most = a > b ? a : b, least = a > b ? b : a;
 
@@ -78,7 +78,7 @@ bool implausible_pair(const struct suspect *one, const struct suspect *other, ch
 	    !is_long(&other->count))
 		return false;
 	if (one->kind == other->kind)
-		return differ(one, other, why, size);
+		return counts_differ(one, other, why, size);
 	if (one->kind == COUNTS_CYCLES)
 		return false;
 	return too_many(one, other, why, size) || too_few(one, other, why, size);

@@ -67,7 +67,7 @@ static bool on_excluded_side(const struct silence *silence)
 	       (silence->samples->missed || silence->count->value >= distance(silence));
 }
 
-static bool elsewhere(const struct silence *silence)
+static bool is_by_samples(const struct silence *silence)
 {
 	return silence->activity->plan.target.by_samples;
 }
@@ -75,7 +75,7 @@ static bool elsewhere(const struct silence *silence)
 /* What the event counted is what samples in the cgroups stand for; ticks are missed anywhere. */
 static bool only_elsewhere(const struct silence *silence)
 {
-	return elsewhere(silence) && !silence->count->value;
+	return is_by_samples(silence) && !silence->count->value;
 }
 
 static bool all_filtered(const struct silence *silence)
@@ -83,7 +83,7 @@ static bool all_filtered(const struct silence *silence)
 	return silence->samples->filtered;
 }
 
-static bool unknown(const struct silence *silence)
+static bool is_miscounted(const struct silence *silence)
 {
 	return silence->event->miscounted;
 }
@@ -122,12 +122,12 @@ static bool too_few(const struct silence *silence)
 	return silence->count->value < distance(silence);
 }
 
-static bool spread(const struct silence *silence)
+static bool is_spread(const struct silence *silence)
 {
 	return distance(silence);
 }
 
-static bool any(const struct silence *silence)
+static bool is_any(const struct silence *silence)
 {
 	return true;
 }
@@ -148,17 +148,18 @@ static const struct silent_reason {
 	{unrecorded, "all were lost: the CPU wrote no record of it, which it does not do for every event"},
 	{without_record, "all were lost: the kernel passed on none of the CPU's records (PEBS)"},
 	{throttled, "the kernel paused it until its next tick, because it sampled too often"},
-	{unknown, "how often it occurred is not known: the kernel counts it wrongly on NetBurst, and has the "
-		  "first sample of a counter come late"},
-	{elsewhere, "no sample fell in the cgroups that are measured"},
+	{is_miscounted,
+	 "how often it occurred is not known: the kernel counts it wrongly on NetBurst, and has the "
+	 "first sample of a counter come late"},
+	{is_by_samples, "no sample fell in the cgroups that are measured"},
 	{all_filtered, "none of its samples met the condition (--where)"},
 	{none_so_long, "it ran, and no load took %llu cycles or longer"},
 	{none, "it ran, and did not occur"},
 	{clock_too_short, "it ran for %llu ns, and a sample comes every %llu ns"},
 	{clock_spread, "it ran for %llu ns, but on no CPU or thread the %llu ns that a sample takes"},
 	{too_few, "it occurred %llu times, and a sample comes every %llu times"},
-	{spread, "it occurred %llu times, but on no CPU or thread the %llu times that a sample takes"},
-	{any, "it occurred %llu times, fewer than the kernel chose for a sample at this frequency"},
+	{is_spread, "it occurred %llu times, but on no CPU or thread the %llu times that a sample takes"},
+	{is_any, "it occurred %llu times, fewer than the kernel chose for a sample at this frequency"},
 };
 
 bool silence_is(const struct silence *silence)
@@ -166,7 +167,7 @@ bool silence_is(const struct silence *silence)
 	return silence->count->running_ns && !silence->samples->aggregated;
 }
 
-static void print(char text[SILENCE_SIZE], const char *format, ...)
+static void print_why(char text[SILENCE_SIZE], const char *format, ...)
 {
 	va_list numbers;
 
@@ -185,6 +186,6 @@ const char *silence_why(const struct silence *silence, char text[SILENCE_SIZE])
 		i++;
 	if (none(silence) && has_threshold(silence, &cycles))
 		number = cycles;
-	print(text, reasons[i].text, number, (unsigned long long)distance(silence));
+	print_why(text, reasons[i].text, number, (unsigned long long)distance(silence));
 	return text;
 }

@@ -538,8 +538,8 @@ static const char *comm_of(const struct streaming *streaming, const void *key)
 }
 
 /* Names the codes of a sample; returns false as name_code(). */
-static bool name(const struct streaming *streaming, const void *key, struct codes *codes,
-		 enum patience patience, __u32 *numbers)
+static bool name_sample(const struct streaming *streaming, const void *key, struct codes *codes,
+			enum patience patience, __u32 *numbers)
 {
 	struct sample_names names = {
 		.codes = codes,
@@ -561,7 +561,7 @@ static void *key_at(const struct streaming *streaming, size_t i)
 	return streaming->keys + i * streaming->tail;
 }
 
-static void keep(struct streaming *streaming, size_t flow, unsigned int every)
+static void keep_waiting(struct streaming *streaming, size_t flow, unsigned int every)
 {
 	size_t at = (streaming->first + streaming->nr++) % WAITING_MOST;
 	struct waiting *waiting = &streaming->waiting[at];
@@ -585,8 +585,8 @@ static int write_waiting(struct streaming *streaming, __u64 now, enum patience p
 
 		if (!(i % NAMED_AT_ONCE))
 			codes = codes_for(streaming, patience);
-		if (!name(streaming, waiting->sample.key, codes,
-			  late && patience == FOR_NOW ? NO_LONGER : patience, numbers))
+		if (!name_sample(streaming, waiting->sample.key, codes,
+				 late && patience == FOR_NOW ? NO_LONGER : patience, numbers))
 			break;
 		err = write_sample(streaming, &streaming->flows[waiting->flow], &waiting->sample,
 				   waiting->every, numbers);
@@ -618,7 +618,7 @@ static void forget_ended(struct streaming *streaming, __u64 before)
 /* --- draining --------------------------------------------------------------------------------- */
 
 /* The event whose next sample is the oldest; NULL: there is none before this time. */
-static struct flow *oldest(struct streaming *streaming, __u64 before)
+static struct flow *oldest_flow(struct streaming *streaming, __u64 before)
 {
 	struct flow *found = NULL;
 
@@ -634,7 +634,7 @@ static struct flow *oldest(struct streaming *streaming, __u64 before)
 	return found;
 }
 
-static int take(struct streaming *streaming, struct flow *flow, __u64 now)
+static int take_sample(struct streaming *streaming, struct flow *flow, __u64 now)
 {
 	unsigned int every;
 	int err = 0;
@@ -648,7 +648,7 @@ static int take(struct streaming *streaming, struct flow *flow, __u64 now)
 		return err;
 	if (!streaming->waiting)
 		return write_sample(streaming, flow, &flow->next, every, NULL);
-	keep(streaming, flow - streaming->flows, every);
+	keep_waiting(streaming, flow - streaming->flows, every);
 	return streaming->nr == WAITING_MOST ? write_waiting(streaming, now, NO_LONGER) : 0;
 }
 
@@ -674,8 +674,8 @@ int streaming_drain(struct streaming *streaming, __u64 before, bool all)
 		thinning_adapt(&streaming->thinning, is_behind(streaming), now);
 	if (streaming->waiting)
 		reader_take(streaming->activity->reader, all);
-	while (!err && (flow = oldest(streaming, before))) {
-		err = take(streaming, flow, now);
+	while (!err && (flow = oldest_flow(streaming, before))) {
+		err = take_sample(streaming, flow, now);
 		flow->has_next = false;
 	}
 	if (!streaming->waiting || err)

@@ -37,7 +37,7 @@ static void on_ended(void *context, short events);
 static void on_look(void *context);
 
 /* Returns whether it is still there. */
-static bool begin(struct watched *watched)
+static bool begin_watched(struct watched *watched)
 {
 	struct targets *targets = watched->targets;
 	pid_t id = watched->id;
@@ -63,7 +63,7 @@ static bool goes_on(struct watched *watched)
 	if (!id)
 		return false;
 	watched->id = id;
-	return begin(watched);
+	return begin_watched(watched);
 }
 
 static void has_ended(struct watched *watched)
@@ -112,14 +112,14 @@ static void on_none(void *context)
 	targets->gone(targets->context);
 }
 
-static void watch(struct targets *targets, pid_t id, bool thread)
+static void watch_id(struct targets *targets, pid_t id, bool thread)
 {
 	struct watched *watched = &targets->list[targets->nr++];
 
 	*watched = (struct watched){.targets = targets,
 				    .id = thread ? id : counters_process(targets->counters, id),
 				    .thread = thread};
-	watched->left = begin(watched) || goes_on(watched);
+	watched->left = begin_watched(watched) || goes_on(watched);
 	targets->left += watched->left;
 }
 
@@ -134,9 +134,9 @@ struct targets *targets_watch(const struct target *target, struct loop *loop, st
 	*targets = (struct targets){.loop = loop, .gone = gone, .counters = counters, .context = context};
 	targets->list = xcalloc(target->nr_pids + target->nr_tids, sizeof(*targets->list));
 	for (size_t i = 0; i < target->nr_pids; i++)
-		watch(targets, target->pids[i], false);
+		watch_id(targets, target->pids[i], false);
 	for (size_t i = 0; i < target->nr_tids; i++)
-		watch(targets, target->tids[i], true);
+		watch_id(targets, target->tids[i], true);
 	if (!targets->left)
 		targets->look = loop_at(loop, 0, on_none, targets);
 	return targets;

@@ -24,7 +24,7 @@ struct loss {
 	const char *remedy;
 };
 
-static int put(struct activity *activity, json_t *record, const char *cause, const char *why)
+static int write_warning(struct activity *activity, json_t *record, const char *cause, const char *why)
 {
 	activity_put_interval(activity, record);
 	json_object_set_new(record, "cause", json_string(cause));
@@ -45,7 +45,7 @@ static int warn(struct activity *activity, const char *event, const struct loss 
 	json_object_set_new(record, "lost", json_integer(loss->lost));
 	json_object_set_new(record, "total", json_integer(loss->total));
 	json_object_set_new(record, "remedy", json_string(loss->remedy));
-	return put(activity, record, "table_full", why);
+	return write_warning(activity, record, "table_full", why);
 }
 
 int warn_of_loss(struct activity *activity, const char *event, const struct samples *samples,
@@ -88,7 +88,7 @@ int warn_of_keys(struct activity *activity, const char *event, __u64 nr_shed, si
 	json_object_set_new(record, "event", value_text(event, 512));
 	json_object_set_new(record, "keys", json_integer(nr_shed));
 	json_object_set_new(record, "remedy", json_string(remedy));
-	return put(activity, record, "keys_summed_up", why);
+	return write_warning(activity, record, "keys_summed_up", why);
 }
 
 /* Says in one line for all events with the same reason why they are not counted. */
@@ -135,7 +135,7 @@ int warn_of_clock(struct activity *activity, const struct clock_lead *now)
 		 "the system's clock was set by %+.3f s in an interval; durations are right", step / 1e9);
 	say("nhmtap: %s: %s.", activity->name, why);
 	record = json_pack("{s:s, s:I}", "type", "warning", "step_ns", (json_int_t)step);
-	return put(activity, record, "clock_set", why);
+	return write_warning(activity, record, "clock_set", why);
 }
 
 int warn_of_registers(struct activity *activity)
@@ -151,7 +151,7 @@ int warn_of_registers(struct activity *activity)
 
 			say("nhmtap: %s: %s; it is not counted any more.", events->list[i].name, why);
 			json_object_set_new(record, "event", value_text(events->list[i].name, 160));
-			err = put(activity, record, "register_lost", why);
+			err = write_warning(activity, record, "register_lost", why);
 		}
 	}
 	return err;
@@ -176,7 +176,7 @@ int warn_of_share(struct activity *activity)
 		record, "remedy",
 		json_string(
 			"write less often (-I), tell fewer keys apart (--by), or allow more (--cpu-share)"));
-	return put(activity, record, "share_exceeded", why);
+	return write_warning(activity, record, "share_exceeded", why);
 }
 
 int warn_of_doubt(struct activity *activity, const char *event, const char *why)
@@ -189,7 +189,7 @@ int warn_of_doubt(struct activity *activity, const char *event, const char *why)
 	say("nhmtap: %s: it can't be true: %s. Next: %s.", event, why, remedy);
 	json_object_set_new(record, "event", value_text(event, 512));
 	json_object_set_new(record, "remedy", json_string(remedy));
-	return put(activity, record, "implausible", why);
+	return write_warning(activity, record, "implausible", why);
 }
 
 /*
@@ -250,7 +250,7 @@ int warn_of_unfollowed(struct activity *activity)
 	say("nhmtap: %s: %s. Next: %s.", activity->name, why, "count whole CPUs (-a)");
 	record = json_pack("{s:s, s:I, s:I, s:s}", "type", "warning", "uncounted_ns", (json_int_t)uncounted,
 			   "spent_ns", (json_int_t)spent, "remedy", "count whole CPUs (-a)");
-	return put(activity, record, "not_followed", why);
+	return write_warning(activity, record, "not_followed", why);
 }
 
 int warn_of_taken(struct activity *activity)
@@ -271,7 +271,7 @@ int warn_of_taken(struct activity *activity)
 					 "on with its id, "
 					 "and is not counted");
 		say("nhmtap: %s: %s. Next: %s.", activity->name, why, remedy);
-		err = put(activity, record, "not_followed", why);
+		err = write_warning(activity, record, "not_followed", why);
 	}
 	return err;
 }
@@ -296,7 +296,7 @@ int warn_of_late_cgroups(struct activity *activity)
 	record = json_pack("{s:s, s:I, s:I, s:s}", "type", "warning", "cgroups", cgroups, "unseen", unseen,
 			   "remedy", remedy);
 	activity->cgroup_watch.told = true;
-	return put(activity, record, "cgroups_late", why);
+	return write_warning(activity, record, "cgroups_late", why);
 }
 
 /* --- patterns without a cgroup ------------------------------------------------------------------ */
@@ -354,7 +354,7 @@ static int warn_of_unfit(struct activity *activity, const struct cgroup_pattern 
 	    *remedy ? "?" : "");
 	if (*remedy)
 		json_object_set_new(record, "remedy", json_string(remedy));
-	return put(activity, record, "pattern_unfit", why);
+	return write_warning(activity, record, "pattern_unfit", why);
 }
 
 static int look_for_alike(struct activity *activity, const struct cgroup_pattern *pattern)

@@ -72,7 +72,7 @@ static const char *register_of(const struct activity *activity, const struct eve
 }
 
 /* Writes who holds ("hold", "held") the counters: the session's other activities, if they want them too. */
-static int hold(const struct activity *activity, const char *verb, char text[WHY_SIZE])
+static int who_holds(const struct activity *activity, const char *verb, char text[WHY_SIZE])
 {
 	const char *rivals = activity->rivals;
 
@@ -85,7 +85,7 @@ static int hold(const struct activity *activity, const char *verb, char text[WHY
 static const char *others(const struct activity *activity, const struct event *event, char text[WHY_SIZE])
 {
 	const char *reg = register_of(activity, event);
-	size_t used = hold(activity, "hold", text);
+	size_t used = who_holds(activity, "hold", text);
 
 	if (reg)
 		used += snprintf(text + used, WHY_SIZE - used,
@@ -164,7 +164,7 @@ static const char *why_given_up(const struct activity *activity, size_t i, const
 	if (!is_pinned(&activity->plan.events, i) || events_always_run(&activity->plan.events, i) || !ran)
 		return NULL;
 	if (!count->running_ns) {
-		hold(activity, "held", who);
+		who_holds(activity, "held", who);
 		snprintf(text, WHY_SIZE,
 			 "it is pinned, and %.300s: the kernel does not try again; without D it takes turns",
 			 who);

@@ -42,14 +42,14 @@ static void put_back(struct constants *constants)
 	free(constants->values);
 }
 
-static const struct btf_var_secinfo *variable(const struct constants *constants, int i)
+static const struct btf_var_secinfo *section_variable(const struct constants *constants, int i)
 {
 	return &btf_var_secinfos(constants->section)[i];
 }
 
 static const char *name_of(const struct constants *constants, int i)
 {
-	const struct btf_type *type = btf__type_by_id(constants->btf, variable(constants, i)->type);
+	const struct btf_type *type = btf__type_by_id(constants->btf, section_variable(constants, i)->type);
 
 	return btf__name_by_offset(constants->btf, type->name_off);
 }
@@ -59,8 +59,8 @@ void constants_copy(struct bpf_object *object, const char *name, const void *byt
 	struct constants constants = constants_of(object);
 
 	for (int i = 0; i < btf_vlen(constants.section); i++)
-		if (!strcmp(name_of(&constants, i), name) && size <= variable(&constants, i)->size)
-			memcpy(constants.values + variable(&constants, i)->offset, bytes, size);
+		if (!strcmp(name_of(&constants, i), name) && size <= section_variable(&constants, i)->size)
+			memcpy(constants.values + section_variable(&constants, i)->offset, bytes, size);
 	put_back(&constants);
 }
 
@@ -72,8 +72,8 @@ bool constants_set(struct bpf_object *object, const char *name, __u64 value)
 	for (int i = 0; i < btf_vlen(constants.section); i++) {
 		if (strcmp(name_of(&constants, i), name))
 			continue;
-		memcpy(constants.values + variable(&constants, i)->offset, &value, /* little endian */
-		       variable(&constants, i)->size);
+		memcpy(constants.values + section_variable(&constants, i)->offset, &value, /* little endian */
+		       section_variable(&constants, i)->size);
 		found = true;
 	}
 	put_back(&constants);
@@ -97,7 +97,7 @@ static bool *find_choice(const struct constants *constants, const char *name, si
 		const char *found = choice(constants, i);
 
 		if (found && strlen(found) == length && !strncmp(found, name, length))
-			return (bool *)constants->values + variable(constants, i)->offset;
+			return (bool *)constants->values + section_variable(constants, i)->offset;
 	}
 	return NULL;
 }
@@ -122,8 +122,8 @@ static bool one_kind(const struct layout *layout)
 	return !layout_key_of_type(layout, "entry_kind_t");
 }
 
-static int choose(const struct constants *constants, const struct layout *layout, const char *by,
-		  struct refusal *refusal)
+static int choose_keys(const struct constants *constants, const struct layout *layout, const char *by,
+		       struct refusal *refusal)
 {
 	size_t length;
 
@@ -154,7 +154,7 @@ static void note_choices(const struct constants *constants, struct layout *layou
 	for (int i = 0; i < btf_vlen(constants->section); i++) {
 		const char *name = choice(constants, i);
 
-		if (name && constants->values[variable(constants, i)->offset] &&
+		if (name && constants->values[section_variable(constants, i)->offset] &&
 		    !layout_key_named(layout, name))
 			layout->by[layout->nr_by++] = name;
 	}
@@ -164,7 +164,7 @@ int constants_tell_apart(struct bpf_object *object, struct layout *layout, const
 			 struct refusal *refusal)
 {
 	struct constants constants = constants_of(object);
-	int err = choose(&constants, layout, by, refusal);
+	int err = choose_keys(&constants, layout, by, refusal);
 
 	if (!err)
 		note_choices(&constants, layout);

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 
-static const struct btf_type *resolved(const struct btf *btf, __u32 id)
+static const struct btf_type *resolved_type(const struct btf *btf, __u32 id)
 {
 	return btf__type_by_id(btf, btf__resolve_type(btf, id));
 }
@@ -28,7 +28,7 @@ static const struct btf_member *member_of(const struct btf *btf, const struct bt
 /* The type of an array member's elements. */
 static const struct btf_type *element_of(const struct btf *btf, const struct btf_member *member)
 {
-	return resolved(btf, btf_array(resolved(btf, member->type))->type);
+	return resolved_type(btf, btf_array(resolved_type(btf, member->type))->type);
 }
 
 static size_t read_members(const struct btf *btf, const struct btf_type *type, struct member **result)
@@ -67,14 +67,14 @@ int layout_read(struct layout *layout, struct table_layout *table, const struct 
 	outer = btf__type_by_id(btf, id);
 	slots = member_of(btf, outer, "slots");
 	slot = element_of(btf, slots);
-	key = resolved(btf, member_of(btf, slot, "key")->type);
-	value = resolved(btf, member_of(btf, slot, "value")->type);
+	key = resolved_type(btf, member_of(btf, slot, "key")->type);
+	value = resolved_type(btf, member_of(btf, slot, "value")->type);
 	*table = (struct table_layout){
 		.size = outer->size,
 		.generations = member_of(btf, outer, "generations")->offset / 8,
 		.order = member_of(btf, outer, "order")->offset / 8,
 		.slots = slots->offset / 8,
-		.nr_slots = btf_array(resolved(btf, slots->type))->nelems / 2,
+		.nr_slots = btf_array(resolved_type(btf, slots->type))->nelems / 2,
 		.slot_size = slot->size,
 		.key = member_of(btf, slot, "key")->offset / 8,
 		.value = member_of(btf, slot, "value")->offset / 8,

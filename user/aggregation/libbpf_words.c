@@ -10,7 +10,7 @@
 /* Of the innermost pair of calls; NULL: there is none. */
 static struct libbpf_words *current;
 
-static int remember(enum libbpf_print_level level, const char *format, va_list args)
+static int remember_words(enum libbpf_print_level level, const char *format, va_list args)
 {
 	if (level != LIBBPF_WARN || !current)
 		return 0;
@@ -23,7 +23,7 @@ void libbpf_words_begin(struct libbpf_words *words)
 {
 	*words = (struct libbpf_words){.outer = current};
 	current = words;
-	libbpf_set_print(remember);
+	libbpf_set_print(remember_words);
 }
 
 void libbpf_words_end(struct libbpf_words *words)

@@ -57,8 +57,8 @@ __u64 kernel_device(__u64 device)
 	return (__u64)major(device) << 20 | minor(device);
 }
 
-static void set(struct bpf_object *object, const struct pid_namespace *namespace,
-		const struct own_namespace *own)
+static void set_constants(struct bpf_object *object, const struct pid_namespace *namespace,
+			  const struct own_namespace *own)
 {
 	const struct {
 		const char *name;
@@ -93,5 +93,5 @@ void own_pids_set(struct bpf_object *object)
 		own_pids_find(&own);
 	tried = true;
 	if (own.level || !own.address)
-		set(object, &namespace, &own);
+		set_constants(object, &namespace, &own);
 }

@@ -20,7 +20,7 @@ void remainder_release(struct remainder *remainder)
 	free(remainder->keys);
 }
 
-static void copy(void *to, const void *from, const struct member *member)
+static void copy_member(void *to, const void *from, const struct member *member)
 {
 	memcpy((char *)to + member->offset, (const char *)from + member->offset, member->size);
 }
@@ -30,12 +30,12 @@ static void reduce(const struct remainder *remainder, void *reduced, const void 
 	const struct member *kind = remainder->kind;
 
 	if (remainder->source)
-		copy(reduced, key, remainder->source);
+		copy_member(reduced, key, remainder->source);
 	if (!kind)
 		return;
-	copy(reduced, key, kind);
+	copy_member(reduced, key, kind);
 	if (!*(const __u32 *)((const char *)key + kind->offset) && remainder->address)
-		copy(reduced, key, remainder->address);
+		copy_member(reduced, key, remainder->address);
 }
 
 void remainder_add(struct remainder *remainder, const void *key, const __u64 *values)

@@ -185,7 +185,7 @@ static const char *ring_at(const struct rings *rings, int cpu)
 	return rings->mapped + cpu * ring_size(rings);
 }
 
-static __u64 written(const struct rings *rings, int cpu)
+static __u64 written_bytes(const struct rings *rings, int cpu)
 {
 	const struct ring_head *head = (const void *)ring_at(rings, cpu);
 
@@ -195,7 +195,7 @@ static __u64 written(const struct rings *rings, int cpu)
 bool rings_are_behind(const struct rings *rings)
 {
 	for (int cpu = 0; cpu < rings->nr_cpus; cpu++)
-		if (written(rings, cpu) - rings->read[cpu] >= rings->nr_samples / 2)
+		if (written_bytes(rings, cpu) - rings->read[cpu] >= rings->nr_samples / 2)
 			return true;
 	return false;
 }
@@ -218,7 +218,7 @@ static void add_loss(struct ring_loss *loss, __u64 samples, __u64 since, __u64 u
 /* Skips what has been overwritten, and the sample that is being written next. */
 static void skip_overwritten(struct rings *rings, int cpu, struct ring_loss *loss)
 {
-	__u64 behind = written(rings, cpu) - rings->read[cpu];
+	__u64 behind = written_bytes(rings, cpu) - rings->read[cpu];
 	const volatile struct sample_head *next;
 
 	if (behind < rings->nr_samples)
@@ -229,7 +229,7 @@ static void skip_overwritten(struct rings *rings, int cpu, struct ring_loss *los
 }
 
 /* The CPU whose next sample is the oldest, or -1. */
-static int oldest(struct rings *rings, __u64 before, struct ring_loss *loss)
+static int oldest_cpu(struct rings *rings, __u64 before, struct ring_loss *loss)
 {
 	__u64 least = before;
 	int found = -1;
@@ -239,7 +239,7 @@ static int oldest(struct rings *rings, __u64 before, struct ring_loss *loss)
 
 		skip_overwritten(rings, cpu, loss);
 		head = (const void *)next_in_ring(rings, cpu);
-		if (rings->read[cpu] == written(rings, cpu) || head->time >= least)
+		if (rings->read[cpu] == written_bytes(rings, cpu) || head->time >= least)
 			continue;
 		least = head->time;
 		found = cpu;
@@ -263,7 +263,7 @@ bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, stru
 	const struct sample_head *head = (const void *)rings->sample;
 	int cpu;
 
-	while ((cpu = oldest(rings, before, loss)) >= 0) {
+	while ((cpu = oldest_cpu(rings, before, loss)) >= 0) {
 		__u64 at = rings->read[cpu];
 
 		copy_next(rings, cpu);

@@ -37,7 +37,7 @@ void stacks_release(struct stacks *stacks)
 	free(stacks);
 }
 
-static void copy(struct stacks *stacks, __u32 number, const struct stored_stack *stored)
+static void copy_stack(struct stacks *stacks, __u32 number, const struct stored_stack *stored)
 {
 	size_t size = sizeof(*stored) / sizeof(__u64) + stored->kernel_frames + stored->user_frames;
 
@@ -54,7 +54,7 @@ __u32 stacks_number(struct stacks *stacks, const struct stored_stack *stored)
 	__u32 number = interned_number(&stacks->hashes, &stored->hash);
 
 	if (number == before)
-		copy(stacks, number, stored);
+		copy_stack(stacks, number, stored);
 	return number + STACK_FIRST;
 }
 

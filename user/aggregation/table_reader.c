@@ -112,7 +112,7 @@ static struct generation_head *generation_of(const struct table_reader *reader, 
 }
 
 /* The generation that the CPU's programs are to use now. */
-static unsigned int current(const struct table_reader *reader, int cpu)
+static unsigned int current_generation(const struct table_reader *reader, int cpu)
 {
 	return head_of(reader, cpu)->generation & 1;
 }
@@ -220,8 +220,8 @@ static __u32 *stack_in(const struct table_reader *reader, void *key)
 
 /* Adds values to the sums. The same stack has a different id in each area, so the id is replaced by the
  * stack's number. */
-static void add(struct table_reader *reader, int cpu, unsigned int which, const char *key,
-		const __u64 *values)
+static void add_values(struct table_reader *reader, int cpu, unsigned int which, const char *key,
+		       const __u64 *values)
 {
 	struct sums *sums = &reader->sums;
 	size_t size = reader->layout->key_size;
@@ -292,7 +292,7 @@ static void take_slot(struct table_reader *reader, int cpu, unsigned int which, 
 		reader->counts.further += value->samples;
 	if (!wanted)
 		return;
-	add(reader, cpu, which, key, (const __u64 *)value);
+	add_values(reader, cpu, which, key, (const __u64 *)value);
 	shed(reader);
 }
 
@@ -356,7 +356,7 @@ void table_reader_drain(struct table_reader *reader, size_t most_keys)
 	for (int cpu = 0; cpu < reader->nr_cpus; cpu++) {
 		if (!wait_until_left(reader, cpu))
 			continue;
-		take_generation(reader, cpu, !current(reader, cpu));
+		take_generation(reader, cpu, !current_generation(reader, cpu));
 		reader->behind[cpu] = false;
 	}
 }

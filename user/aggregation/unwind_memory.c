@@ -79,7 +79,7 @@ static bool knows_layout(const struct unwind_memory *memory)
 }
 
 /* Returns 0 or -errno. */
-static int load(struct unwind_memory *memory, bool with_programs, struct libbpf_words *words)
+static int load_programs(struct unwind_memory *memory, bool with_programs, struct libbpf_words *words)
 {
 	struct bpf_program *find_layout = NULL;
 	LIBBPF_OPTS(bpf_test_run_opts, run);
@@ -165,10 +165,10 @@ int unwind_memory_open(struct unwind_memory **result, size_t most, const struct 
 	memory->most_blocks = most / sizeof(struct unwind_block);
 	if (memory->most_blocks > UNWIND_BLOCKS)
 		memory->most_blocks = UNWIND_BLOCKS;
-	err = load(memory, true, &words);
+	err = load_programs(memory, true, &words);
 	if (err) { /* for example without the kernel's BTF */
 		unload(memory);
-		err = load(memory, false, &words);
+		err = load_programs(memory, false, &words);
 	}
 	if (!err) {
 		memory->files = map_of(memory, "unwind_files", sizeof(*memory->files));
@@ -241,7 +241,7 @@ static size_t find_room(struct block *block, size_t units)
 	return UNITS;
 }
 
-static void mark(struct unwind_memory *memory, struct block *block, size_t at, size_t units, bool taken)
+static void mark_units(struct unwind_memory *memory, struct block *block, size_t at, size_t units, bool taken)
 {
 	memset(block->taken + at, taken, units);
 	if (taken) {
@@ -256,8 +256,8 @@ static void mark(struct unwind_memory *memory, struct block *block, size_t at, s
 
 static void mark_free(struct unwind_memory *memory, __u32 position, size_t units)
 {
-	mark(memory, memory->blocks[position >> UNWIND_WORD_BITS],
-	     (position & (UNWIND_BLOCK_WORDS - 1)) / UNIT_WORDS, units, false);
+	mark_units(memory, memory->blocks[position >> UNWIND_WORD_BITS],
+		   (position & (UNWIND_BLOCK_WORDS - 1)) / UNIT_WORDS, units, false);
 }
 
 /* Gives spare pieces back to their blocks. Returns whether there were any. */
@@ -289,7 +289,7 @@ static __u32 take_room(struct unwind_memory *memory, size_t units)
 
 		if (at == UNITS)
 			continue;
-		mark(memory, memory->blocks[i], at, units, true);
+		mark_units(memory, memory->blocks[i], at, units, true);
 		return i << UNWIND_WORD_BITS | at * UNIT_WORDS;
 	}
 	return 0;

@@ -62,7 +62,7 @@ bool object_reads_kernel(const struct embedded *object)
 	return relocations_of(object).size > sizeof(__u32);
 }
 
-static void add(struct map *names, const char *name, size_t length)
+static void add_name_of_type(struct map *names, const char *name, size_t length)
 {
 	char *copy = xasprintf("%.*s", (int)length, name);
 
@@ -76,7 +76,7 @@ static void add_type(struct wanted_types *wanted, const char *name)
 {
 	const char *flavour = strstr(name, FLAVOUR);
 
-	add(&wanted->types, name, flavour ? (size_t)(flavour - name) : strlen(name));
+	add_name_of_type(&wanted->types, name, flavour ? (size_t)(flavour - name) : strlen(name));
 }
 
 static void add_members(struct wanted_types *wanted, const struct btf *btf)
@@ -87,7 +87,7 @@ static void add_members(struct wanted_types *wanted, const struct btf *btf)
 		for (int i = 0; btf_is_composite(type) && i < btf_vlen(type); i++) {
 			const char *name = btf__name_by_offset(btf, btf_members(type)[i].name_off);
 
-			add(&wanted->members, name, strlen(name));
+			add_name_of_type(&wanted->members, name, strlen(name));
 		}
 	}
 }
@@ -117,7 +117,7 @@ void wanted_types_add(struct wanted_types *wanted, const struct embedded *object
 	btf__free(btf);
 }
 
-static void release(struct map *names)
+static void release_names(struct map *names)
 {
 	size_t at = 0;
 
@@ -128,8 +128,8 @@ static void release(struct map *names)
 
 void wanted_types_release(struct wanted_types *wanted)
 {
-	release(&wanted->types);
-	release(&wanted->members);
+	release_names(&wanted->types);
+	release_names(&wanted->members);
 }
 
 bool wanted_types_have(const struct map *names, const char *name)

@@ -52,7 +52,7 @@ static bool is_within(const struct account *account, size_t i, size_t of)
 	return i == of;
 }
 
-static double within(double value, double low, double high)
+static double limit_to(double value, double low, double high)
 {
 	return fmin(fmax(value, low), high);
 }
@@ -67,11 +67,11 @@ static void withdraw(struct accounted_share *share, const char *why)
 
 /* Takes a share as its formula gives it: bounds of an estimate may still be beyond the share it is part of.
  */
-static void take(struct accounted_share *share, const struct measured_share *measured)
+static void take_share(struct accounted_share *share, const struct measured_share *measured)
 {
 	const struct known_share *known = share->known;
-	double low = within(measured->low, -RATE_MOST, RATE_MOST);
-	double high = within(measured->high, -RATE_MOST, RATE_MOST);
+	double low = limit_to(measured->low, -RATE_MOST, RATE_MOST);
+	double high = limit_to(measured->high, -RATE_MOST, RATE_MOST);
 
 	share->cost = measured->cost.samples ? measured->cost
 					     : (struct cost_range){.low = known->cost_low,
@@ -89,7 +89,7 @@ static void take(struct accounted_share *share, const struct measured_share *mea
 	if (!known->estimated) {
 		share->low = fmax(share->low, 0);
 		share->high = fmin(share->high, 1);
-		share->share = within(share->share, share->low, share->high);
+		share->share = limit_to(share->share, share->low, share->high);
 	}
 }
 
@@ -109,7 +109,7 @@ static double most_of(const struct account *account, const struct measured_share
 {
 	if (!account->list[i].there)
 		return measured[i].none ? 0 : whole;
-	return within(account->list[i].high, 0, whole);
+	return limit_to(account->list[i].high, 0, whole);
 }
 
 static struct causes causes_of(const struct account *account, const struct measured_share *measured,
@@ -135,7 +135,7 @@ static void limit(struct accounted_share *share, const struct causes *causes, do
 	share->low = fmin(low, fmax(0, high - causes->doubt));
 	share->high = fmin(high, whole);
 	share->low = fmin(share->low, share->high);
-	share->share = within(share->serial, share->low, share->high);
+	share->share = limit_to(share->serial, share->low, share->high);
 }
 
 static void limit_causes(struct account *account, const struct measured_share *measured,
@@ -177,7 +177,7 @@ static void sum_up(struct account *account, const struct measured_share *measure
 		limit(sum, causes, low, high, whole);
 }
 
-static void explain(struct account *account, const struct measured_share *measured, size_t of)
+static void explain_share(struct account *account, const struct measured_share *measured, size_t of)
 {
 	struct accounted_share *share = &account->list[of], *rest = &account->list[account->nr - 1];
 	struct causes causes = causes_of(account, measured, of);
@@ -271,7 +271,7 @@ static double largest_part(const struct judged_share *shares, size_t nr, double 
 }
 
 /* The largest share that is there, of those that can be so much; NOWHERE: none. */
-static size_t largest(const struct judged_share *shares, size_t nr, double least)
+static size_t largest_share(const struct judged_share *shares, size_t nr, double least)
 {
 	size_t found = NOWHERE;
 
@@ -290,10 +290,10 @@ size_t account_judge(const struct judged_share *shares, size_t nr, double togeth
 	for (size_t i = 0; i < nr; i++)
 		if (shares[i].leaf && shares[i].there)
 			least = fmax(least, shares[i].low);
-	first = largest(shares, nr, least);
+	first = largest_share(shares, nr, least);
 	/* Those that may be the largest are not measured. */
 	if (first == NOWHERE)
-		first = largest(shares, nr, -INFINITY);
+		first = largest_share(shares, nr, -INFINITY);
 	if (first == NOWHERE)
 		return 0;
 	list[found++] = first;
@@ -303,7 +303,7 @@ size_t account_judge(const struct judged_share *shares, size_t nr, double togeth
 	return found;
 }
 
-static void judge(struct account *account, const struct measured_share *measured, size_t nr)
+static void judge_shares(struct account *account, const struct measured_share *measured, size_t nr)
 {
 	struct judged_share *shares = xcalloc(account->nr + 1, sizeof(*shares));
 	size_t explained = NOWHERE;
@@ -343,7 +343,7 @@ void account_make(struct account *account, const struct known_share *known, size
 	for (size_t i = 0; i < nr; i++) {
 		account->list[i].known = &known[i];
 		if (known[i].formula || known[i].of_time)
-			take(&account->list[i], &measured[i]);
+			take_share(&account->list[i], &measured[i]);
 		if (known[i].explained)
 			explained = i;
 	}
@@ -354,11 +354,11 @@ void account_make(struct account *account, const struct known_share *known, size
 		rest->locate = known[explained].locate;
 		account->list[account->nr++].known = rest;
 		if (account->list[explained].there)
-			explain(account, measured, explained);
+			explain_share(account, measured, explained);
 		else
 			explain_nothing(account, explained);
 	}
-	judge(account, measured, nr);
+	judge_shares(account, measured, nr);
 }
 
 void account_release(struct account *account)

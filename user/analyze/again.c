@@ -98,7 +98,7 @@ static void wait_for(struct session *session, struct child *child)
 	}
 }
 
-static int run(struct session *session, char **words, char *why, size_t size)
+static int run_again(struct session *session, char **words, char *why, size_t size)
 {
 	struct refusal refusal = {0};
 	struct child child;
@@ -168,7 +168,7 @@ json_t *again_run(struct activity *activity, const struct arguments *command, ch
 		return NULL;
 	}
 	make_line(&line, activity, command, output);
-	if (!run(activity->session, line.words, why, size))
+	if (!run_again(activity->session, line.words, why, size))
 		records = checked(read_records(output), why, size);
 	arguments_release(&line);
 	close(output);

@@ -114,8 +114,8 @@ static int by_turns(const struct measured_run *counted, const struct counted_for
 
 /* --- shares and identities -------------------------------------------------------------------- */
 
-static int measure(const struct measured_run *counted, const struct counted_formula *formula, double *value,
-		   struct bound *bound)
+static int measure_formula(const struct measured_run *counted, const struct counted_formula *formula,
+			   double *value, struct bound *bound)
 {
 	return counted->ratios ? by_ratios(counted, formula, value, bound)
 			       : by_turns(counted, formula, value, bound);
@@ -182,7 +182,7 @@ void measure_share(const struct measured_run *counted, size_t share, struct meas
 		snprintf(measured->why, sizeof(measured->why), "%s", tree->why[share]);
 		return;
 	}
-	measured->there = !measure(counted, formula, &measured->value, &bound);
+	measured->there = !measure_formula(counted, formula, &measured->value, &bound);
 	/* What is counted is never negative. A difference may be, by chance. */
 	measured->low = fmax(bound.low, fmin(measured->value, 0));
 	measured->high = bound.high;
@@ -198,7 +198,8 @@ enum agreement measure_identity(const struct measured_run *counted, size_t ident
 	double allowed = known->percent / 100.0;
 	struct bound bounds[2];
 
-	if (measure(counted, &sides[0], left, &bounds[0]) || measure(counted, &sides[1], right, &bounds[1]))
+	if (measure_formula(counted, &sides[0], left, &bounds[0]) ||
+	    measure_formula(counted, &sides[1], right, &bounds[1]))
 		return UNKNOWN;
 	allowed *= fmax(fabs(*left), fabs(*right));
 	return (known->left_may_be_more || bounds[0].low - allowed <= bounds[1].high) &&

@@ -109,7 +109,7 @@ static void compare_share(json_t *share, const json_t *before)
 	json_object_set_new(share, "changed", json_boolean(!same));
 }
 
-static void compare(json_t *now, const json_t *before)
+static void compare_shares(json_t *now, const json_t *before)
 {
 	json_t *share;
 	size_t i;
@@ -136,7 +136,7 @@ static int compare_all(const json_t *now, const json_t *before, struct refusal *
 			if (strcmp(string(json_object_get(one, "record"), "whole"),
 				   string(json_object_get(other, "record"), "whole")))
 				continue;
-			compare(json_object_get(one, "record"), json_object_get(other, "record"));
+			compare_shares(json_object_get(one, "record"), json_object_get(other, "record"));
 			compared++;
 		}
 	if (compared)

@@ -337,7 +337,7 @@ static bool is_within(const size_t *parents, size_t i, size_t of)
 
 /* What a verdict has beside the name is the same in each interval. One that no interval has is in it if an
  * interval's verdict names it. */
-static json_t *judge(const json_t *shares, const json_t *before)
+static json_t *judged_shares(const json_t *shares, const json_t *before)
 {
 	size_t nr = json_array_size(shares), i, found, explained;
 	struct judged_share *judged = xcalloc(nr + 1, sizeof(*judged));
@@ -397,7 +397,7 @@ static const char *const of_one[] = {"schema_version", "time",	"run_id",     "se
 				     "part",	       "parts", "start_time", "duration_ns", "merged"};
 
 /* One interval is told as it is; of several, the mean. */
-static json_t *join(const struct stored_row *row)
+static json_t *joined_record(const struct stored_row *row)
 {
 	json_t *record = json_deep_copy(row->analysis), *shares = json_object_get(record, "shares"), *share;
 	size_t i;
@@ -412,7 +412,7 @@ static json_t *join(const struct stored_row *row)
 		if (sums)
 			set_means(share, sums);
 	}
-	json_object_set_new(record, "verdict", judge(shares, json_object_get(record, "verdict")));
+	json_object_set_new(record, "verdict", judged_shares(shares, json_object_get(record, "verdict")));
 	return record;
 }
 
@@ -618,7 +618,7 @@ json_t *stored_counts_analyses(struct stored_counts *stored, struct refusal *ref
 	for (size_t i = 0; i < stored->nr; i++) {
 		const struct stored_row *row = &stored->rows[i];
 		struct refusal own = {0};
-		json_t *record = row->analysis	  ? join(row)
+		json_t *record = row->analysis	  ? joined_record(row)
 				 : row->nr_counts ? analyse(stored, row, &own)
 						  : NULL;
 

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 
-static int parse(struct counted_formula *counted, const char *text, struct refusal *refusal)
+static int parse_formula(struct counted_formula *counted, const char *text, struct refusal *refusal)
 {
 	char why[128];
 
@@ -20,7 +20,7 @@ static int parse(struct counted_formula *counted, const char *text, struct refus
 	return because(refusal, "it %s", why);
 }
 
-static void forget(struct counted_formula *counted)
+static void release_formula(struct counted_formula *counted)
 {
 	formula_release(&counted->formula);
 	free(counted->places);
@@ -126,12 +126,12 @@ static int parse_all(struct tree *tree, const struct host *host, struct refusal 
 		if (!tree->shares[i].formula)
 			continue;
 		leave_out(tree, i, host);
-		if (!tree->why[i][0] && parse(&tree->formulas[i], tree->shares[i].formula, refusal))
+		if (!tree->why[i][0] && parse_formula(&tree->formulas[i], tree->shares[i].formula, refusal))
 			return -1;
 	}
 	for (size_t i = 0; i < tree->nr_identities; i++)
-		if (parse(&tree->sides[2 * i], tree->identities[i].left, refusal) ||
-		    parse(&tree->sides[2 * i + 1], tree->identities[i].right, refusal))
+		if (parse_formula(&tree->sides[2 * i], tree->identities[i].left, refusal) ||
+		    parse_formula(&tree->sides[2 * i + 1], tree->identities[i].right, refusal))
 			return -1;
 	return 0;
 }
@@ -155,7 +155,7 @@ static int place_all(struct tree *tree, struct refusal *refusal)
 		find_places(tree, &tree->sides[i]);
 	tree->wholes = xcalloc(tree->groups.nr + 1, sizeof(*tree->wholes));
 	for (size_t g = 0; g < tree->groups.nr; g++) {
-		if (parse(&tree->wholes[g], tree->shares[tree->whole].formula, refusal))
+		if (parse_formula(&tree->wholes[g], tree->shares[tree->whole].formula, refusal))
 			return -1;
 		tree->wholes[g].group = g;
 		find_places(tree, &tree->wholes[g]);
@@ -182,11 +182,11 @@ int tree_make(struct tree *tree, struct host *host, struct refusal *refusal)
 void tree_release(struct tree *tree)
 {
 	for (size_t i = 0; tree->formulas && i < tree->nr_shares; i++)
-		forget(&tree->formulas[i]);
+		release_formula(&tree->formulas[i]);
 	for (size_t i = 0; tree->sides && i < 2 * tree->nr_identities; i++)
-		forget(&tree->sides[i]);
+		release_formula(&tree->sides[i]);
 	for (size_t g = 0; tree->wholes && g < tree->groups.nr; g++)
-		forget(&tree->wholes[g]);
+		release_formula(&tree->wholes[g]);
 	free(tree->formulas);
 	free(tree->sides);
 	free(tree->wholes);

@@ -26,7 +26,7 @@ struct copy_wanted {
 };
 
 /* Returns the descriptor of the copy, or -1 with errno. */
-static int copy(int from, __u64 most)
+static int copy_descriptor(int from, __u64 most)
 {
 	int to = memfd_create("nhmtap-copy", MFD_CLOEXEC), error = 0;
 	char piece[4096];
@@ -50,7 +50,7 @@ static int copy(int from, __u64 most)
 
 /* Has a process do it. Returns the descriptor that it sends, -1 with errno, or NO_PROCESS if there can be
  * none. */
-static int ask(void (*serve)(int socket, const void *context), const void *context, __u64 wait_ns)
+static int ask_process(void (*serve)(int socket, const void *context), const void *context, __u64 wait_ns)
 {
 	static __u64 late_ns;
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
@@ -67,7 +67,7 @@ static int ask(void (*serve)(int socket, const void *context), const void *conte
 	return err || error ? -1 : fd;
 }
 
-static void tell(int socket, int fd)
+static void send_copy(int socket, int fd)
 {
 	int error = fd < 0 ? errno : 0;
 
@@ -79,13 +79,13 @@ static void copy_and_tell(int socket, const void *context)
 	const struct copy_wanted *wanted = context;
 	int from = guarded_open_path(wanted->path, wanted->most);
 
-	tell(socket, from < 0 ? -1 : copy(from, wanted->most));
+	send_copy(socket, from < 0 ? -1 : copy_descriptor(from, wanted->most));
 }
 
 int copied_open(const char *path, __u64 most, __u64 wait_ns)
 {
 	const struct copy_wanted wanted = {path, most};
-	int fd = local_place(path) ? NO_PROCESS : ask(copy_and_tell, &wanted, wait_ns);
+	int fd = local_place(path) ? NO_PROCESS : ask_process(copy_and_tell, &wanted, wait_ns);
 
 	return fd == NO_PROCESS ? guarded_open_path(path, most) : fd;
 }
@@ -109,7 +109,7 @@ static void look_and_tell(int socket, const void *path)
 {
 	struct stat found;
 
-	tell(socket, stat(path, &found) ? -1 : in_memory(&found, sizeof(found)));
+	send_copy(socket, stat(path, &found) ? -1 : in_memory(&found, sizeof(found)));
 }
 
 int copied_stat(const char *path, struct stat *found, __u64 wait_ns)
@@ -117,7 +117,7 @@ int copied_stat(const char *path, struct stat *found, __u64 wait_ns)
 	bool whole;
 	int fd;
 
-	fd = local_place(path) ? NO_PROCESS : ask(look_and_tell, path, wait_ns);
+	fd = local_place(path) ? NO_PROCESS : ask_process(look_and_tell, path, wait_ns);
 	if (fd == NO_PROCESS)
 		return stat(path, found);
 	if (fd < 0)
@@ -158,7 +158,7 @@ static void list_and_tell(int socket, const void *path)
 	size_t size;
 	char *names = list(path, &size);
 
-	tell(socket, names ? in_memory(names, size) : -1);
+	send_copy(socket, names ? in_memory(names, size) : -1);
 	free(names);
 }
 
@@ -169,7 +169,7 @@ char *copied_list(const char *path, __u64 wait_ns)
 	char *names;
 	int fd;
 
-	fd = local_place(path) ? NO_PROCESS : ask(list_and_tell, path, wait_ns);
+	fd = local_place(path) ? NO_PROCESS : ask_process(list_and_tell, path, wait_ns);
 	if (fd == NO_PROCESS)
 		return list(path, &size);
 	if (fd < 0)

@@ -7,7 +7,7 @@
 
 #define WORD_BITS (8 * sizeof(unsigned long))
 
-static int number(const char **at)
+static int take_number(const char **at)
 {
 	long value = 0;
 
@@ -25,11 +25,11 @@ int cpus_parse(const char *text, struct cpus *cpus)
 {
 	memset(cpus, 0, sizeof(*cpus));
 	for (const char *at = text;; at++) {
-		int first = number(&at), last = first;
+		int first = take_number(&at), last = first;
 
 		if (*at == '-') {
 			at++;
-			last = number(&at);
+			last = take_number(&at);
 		}
 		if (first < 0 || last < first)
 			return -1;

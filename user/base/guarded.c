@@ -11,7 +11,7 @@
 #include <linux/openat2.h>
 
 /* Returns an O_PATH descriptor, which does not really open the file; -1 with errno on failure. */
-static int find(int folder, const char *path, __u64 resolve)
+static int open_place(int folder, const char *path, __u64 resolve)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
 
@@ -20,7 +20,7 @@ static int find(int folder, const char *path, __u64 resolve)
 }
 
 /* Returns 0, or the errno for what is wrong with the file. */
-static int check(int found, const struct guard *guard)
+static int check_found(int found, const struct guard *guard)
 {
 	struct stat stat;
 	bool own, public;
@@ -38,7 +38,7 @@ static int check(int found, const struct guard *guard)
 
 int guarded_find(int folder, const char *path, __u64 resolve, const struct guard *guard)
 {
-	int found = find(folder, path, resolve), error = found < 0 ? 0 : check(found, guard);
+	int found = open_place(folder, path, resolve), error = found < 0 ? 0 : check_found(found, guard);
 
 	if (!error)
 		return found;

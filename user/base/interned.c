@@ -50,7 +50,7 @@ static struct interned_slot *slot_of(const struct interned *interned, const void
 }
 
 /* Makes room for another item, and keeps at least half of the slots free. */
-static void grow(struct interned *interned)
+static void grow_slots(struct interned *interned)
 {
 	struct interned_slot *before = interned->slots;
 	size_t nr_before = interned->nr_slots;
@@ -77,7 +77,7 @@ __u32 interned_number(struct interned *interned, const void *item)
 	__u32 hash = hash_bytes(item, interned->size);
 	struct interned_slot *slot;
 
-	grow(interned);
+	grow_slots(interned);
 	slot = slot_of(interned, item, hash);
 	if (!slot->number) {
 		memcpy(interned->list + interned->nr * interned->size, item, interned->size);

@@ -140,7 +140,8 @@ static struct json_fault *begin_fault(const struct checked_spot *spot, enum json
 	return json_object_get(spot->passed, spot->fault->pointer) ? NULL : spot->fault;
 }
 
-__attribute__((format(printf, 2, 3))) static int wrong(const struct checked_spot *spot, const char *what, ...)
+__attribute__((format(printf, 2, 3))) static int say_wrong(const struct checked_spot *spot, const char *what,
+							   ...)
 {
 	struct json_fault *fault = begin_fault(spot, FAULT_OTHER);
 	va_list args;
@@ -158,7 +159,7 @@ static struct checked_spot member_of(const struct checked_spot *spot, const char
 	return (struct checked_spot){spot->schema, spot->fault, spot->passed, spot, member, 0};
 }
 
-static int look(const struct checked_spot *spot, const json_t *part, const json_t *value);
+static int check_value(const struct checked_spot *spot, const json_t *part, const json_t *value);
 
 /* --- one value -------------------------------------------------------------------------------- */
 
@@ -223,7 +224,7 @@ static const struct pattern *compiled(struct json_schema *schema, const char *te
 
 /* The patterns use only what POSIX's regular expressions have. But '.' would match the end of a line, so text
  * with one never matches. */
-static bool matches(struct json_schema *schema, const char *pattern, const char *text)
+static bool matches_pattern(struct json_schema *schema, const char *pattern, const char *text)
 {
 	const struct pattern *known = strchr(text, '\n') ? NULL : compiled(schema, pattern);
 
@@ -239,7 +240,7 @@ static json_int_t characters(const char *text)
 	return count;
 }
 
-static bool within(const json_t *schema, const char *least, const char *most, json_int_t number)
+static bool is_within_limits(const json_t *schema, const char *least, const char *most, json_int_t number)
 {
 	const json_t *low = json_object_get(schema, least), *high = json_object_get(schema, most);
 
@@ -257,15 +258,16 @@ static bool is_right(struct json_schema *schema, const json_t *part, const json_
 	    (list && !one_of(list, value)) || (not &&is_right(schema, not, value)))
 		return false;
 	if (json_is_string(value))
-		return (!pattern || matches(schema, pattern, json_string_value(value))) &&
-		       within(part, NULL, "maxLength", characters(json_string_value(value)));
+		return (!pattern || matches_pattern(schema, pattern, json_string_value(value))) &&
+		       is_within_limits(part, NULL, "maxLength", characters(json_string_value(value)));
 	if (json_is_array(value))
-		return within(part, "minItems", "maxItems", json_array_size(value));
-	return !json_is_integer(value) || within(part, "minimum", "maximum", json_integer_value(value));
+		return is_within_limits(part, "minItems", "maxItems", json_array_size(value));
+	return !json_is_integer(value) ||
+	       is_within_limits(part, "minimum", "maximum", json_integer_value(value));
 }
 
 /* The definition of a reference, "#/$defs/KIND". */
-static const json_t *resolved(const struct checked_spot *spot, const char *reference)
+static const json_t *resolve_reference(const struct checked_spot *spot, const char *reference)
 {
 	const json_t *all = json_object_get(spot->schema->document, "$defs");
 
@@ -301,7 +303,7 @@ static void put_takes(const struct checked_spot *spot, const json_t *part)
 	if (title)
 		snprintf(text, size, "%s", title);
 	else if (reference)
-		put_takes(spot, resolved(spot, reference));
+		put_takes(spot, resolve_reference(spot, reference));
 	else if (list[0])
 		snprintf(text, size, "one of %s", list);
 	else if (put_bounds(list, sizeof(list), part, "minimum", "maximum", "on"))
@@ -312,7 +314,7 @@ static void put_takes(const struct checked_spot *spot, const json_t *part)
 		snprintf(text, size, "%s", type ? type->words : "something else");
 }
 
-static int unexpected(const struct checked_spot *spot, const json_t *part, const json_t *value)
+static int report_unexpected(const struct checked_spot *spot, const json_t *part, const json_t *value)
 {
 	struct json_fault *fault = begin_fault(spot, FAULT_VALUE);
 	struct nearest nearest;
@@ -368,13 +370,13 @@ static int look_at_member(const struct checked_spot *object, const json_t *part,
 		return unknown_member(&spot, known);
 	if (names) {
 		json_t *name = json_string(key);
-		int err = look(&spot, names, name);
+		int err = check_value(&spot, names, name);
 
 		json_decref(name);
 		if (err)
 			return err;
 	}
-	return own ? look(&spot, own, value) : rest ? look(&spot, rest, value) : 0;
+	return own ? check_value(&spot, own, value) : rest ? check_value(&spot, rest, value) : 0;
 }
 
 static int missing_member(const struct checked_spot *object, const json_t *part, const char *key)
@@ -397,7 +399,7 @@ static int look_at_choice(const struct checked_spot *spot, const json_t *choices
 			json_array_get(json_object_get(json_array_get(choices, i), "required"), 0));
 	if (!json_object_get(value, names[0]) != !json_object_get(value, names[1]))
 		return 0;
-	return wrong(spot, "needs either \"%s\" or \"%s\"", names[0], names[1]);
+	return say_wrong(spot, "needs either \"%s\" or \"%s\"", names[0], names[1]);
 }
 
 static int look_at_members(const struct checked_spot *spot, const json_t *part, const json_t *value)
@@ -418,13 +420,13 @@ static int look_at_members(const struct checked_spot *spot, const json_t *part, 
 		const char *other = json_string_value(json_array_get(member, 0));
 
 		if (json_object_get(value, key) && !json_object_get(value, other) &&
-		    wrong(spot, "\"%s\" means nothing without \"%s\"", key, other))
+		    say_wrong(spot, "\"%s\" means nothing without \"%s\"", key, other))
 			return -1;
 	}
 	if (choices && look_at_choice(spot, choices, value))
 		return -1;
-	if (!within(part, "minProperties", NULL, json_object_size(value)))
-		return wrong(spot, "is empty");
+	if (!is_within_limits(part, "minProperties", NULL, json_object_size(value)))
+		return say_wrong(spot, "is empty");
 	return 0;
 }
 
@@ -444,27 +446,28 @@ static int look_at_items(const struct checked_spot *spot, const json_t *part, co
 	json_t *item;
 
 	if (json_is_true(json_object_get(part, "uniqueItems")) && has_twice(value) &&
-	    wrong(spot, "has an entry twice"))
+	    say_wrong(spot, "has an entry twice"))
 		return -1;
 	if (!items)
 		return 0;
 	json_array_foreach(value, i, item)
-		if (look(&(struct checked_spot){spot->schema, spot->fault, spot->passed, spot, NULL, i},
-			 items, item))
+		if (check_value(
+			    &(struct checked_spot){spot->schema, spot->fault, spot->passed, spot, NULL, i},
+			    items, item))
 			return -1;
 	return 0;
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-static int look(const struct checked_spot *spot, const json_t *part, const json_t *value)
+static int check_value(const struct checked_spot *spot, const json_t *part, const json_t *value)
 {
 	const char *reference = json_string_value(json_object_get(part, "$ref"));
 
-	if (reference && look(spot, resolved(spot, reference), value))
+	if (reference && check_value(spot, resolve_reference(spot, reference), value))
 		return -1;
 	if (!is_right(spot->schema, part, value))
-		return unexpected(spot, part, value);
+		return report_unexpected(spot, part, value);
 	if (json_is_object(value))
 		return look_at_members(spot, part, value);
 	return json_is_array(value) ? look_at_items(spot, part, value) : 0;
@@ -476,5 +479,5 @@ int json_schema_check(struct json_schema *schema, const char *definition, const 
 	const json_t *all = json_object_get(schema->document, "$defs");
 	const struct checked_spot whole = {.schema = schema, .fault = fault, .passed = passed};
 
-	return look(&whole, definition ? json_object_get(all, definition) : schema->document, value);
+	return check_value(&whole, definition ? json_object_get(all, definition) : schema->document, value);
 }

@@ -184,7 +184,7 @@ bool local_is_known(int fd)
 	return local;
 }
 
-static int find(const char *path, __u64 flags)
+static int open_cached(const char *path, __u64 flags)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_CACHED};
 
@@ -193,7 +193,7 @@ static int find(const char *path, __u64 flags)
 
 static bool layer_is_known(const char *path)
 {
-	int fd = find(path, O_DIRECTORY);
+	int fd = open_cached(path, O_DIRECTORY);
 	bool local = fd < 0 ? errno != EAGAIN : local_is_known(fd);
 
 	if (fd >= 0)
@@ -231,11 +231,11 @@ bool local_place(const char *path)
 
 	if (is_own(path))
 		return true;
-	fd = find(path, 0);
+	fd = open_cached(path, 0);
 	if (fd < 0) {
 		snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
 			 slash ? path : ".");
-		fd = find(folder, O_DIRECTORY);
+		fd = open_cached(folder, O_DIRECTORY);
 		local = fd >= 0 && local_is_known(fd) && is_plain(fd, name);
 	} else {
 		local = local_is_known(fd);

@@ -39,7 +39,7 @@ void *map_find(const struct map *map, __u64 key)
 	return map_find_next(map, key, &at);
 }
 
-static void add(struct map *map, struct map_entry entry)
+static void add_to_room(struct map *map, struct map_entry entry)
 {
 	size_t at = first_of(map, entry.key);
 
@@ -48,7 +48,7 @@ static void add(struct map *map, struct map_entry entry)
 	map->entries[at] = entry;
 }
 
-static void grow(struct map *map)
+static void grow_map(struct map *map)
 {
 	struct map old = *map;
 
@@ -56,15 +56,15 @@ static void grow(struct map *map)
 	map->entries = xcalloc(map->room, sizeof(*map->entries));
 	for (size_t i = 0; i < old.room; i++)
 		if (old.entries[i].value)
-			add(map, old.entries[i]);
+			add_to_room(map, old.entries[i]);
 	free(old.entries);
 }
 
 void map_put(struct map *map, __u64 key, void *value)
 {
 	if (2 * (map->nr + 1) > map->room)
-		grow(map);
-	add(map, (struct map_entry){key, value});
+		grow_map(map);
+	add_to_room(map, (struct map_entry){key, value});
 	map->nr++;
 }
 

@@ -25,7 +25,7 @@ static int open_here(int *fd, const char *path, struct stat *stat)
 	return *fd < 0 || fstat(*fd, stat) ? errno : 0;
 }
 
-static void tell(int socket, const void *packet, size_t size)
+static void send_packet(int socket, const void *packet, size_t size)
 {
 	packet_send(socket, (struct iovec[]){{(void *)packet, size}}, 1, -1);
 }
@@ -49,11 +49,11 @@ static void serve(int socket, const void *path)
 	int from, error;
 
 	opened.error = open_here(&from, path, &opened.stat);
-	tell(socket, &opened, sizeof(opened));
+	send_packet(socket, &opened, sizeof(opened));
 	if (opened.error)
 		return;
 	error = zstd_is_name(path) ? zstd_pass(from, APART_KEPT) : pass_all(from, APART_KEPT);
-	tell(socket, &error, sizeof(error));
+	send_packet(socket, &error, sizeof(error));
 }
 
 static int wait_until_open(const struct apart *apart, const char *path, struct piped_file *opened)

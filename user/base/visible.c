@@ -57,7 +57,7 @@ static size_t escape(char escaped[VISIBLE_MAX + 1], const char *at, unsigned int
 	return sprintf(escaped, character < 0x10000 ? "\\u%04x" : "\\U%08x", character);
 }
 
-static size_t copy(char *to, size_t size, const char *from, bool lines)
+static size_t copy_visible(char *to, size_t size, const char *from, bool lines)
 {
 	char escaped[VISIBLE_MAX + 1];
 	size_t used = 0;
@@ -83,12 +83,12 @@ static size_t copy(char *to, size_t size, const char *from, bool lines)
 
 size_t visible(char *to, size_t size, const char *from)
 {
-	return copy(to, size, from, false);
+	return copy_visible(to, size, from, false);
 }
 
 size_t visible_lines(char *to, size_t size, const char *from)
 {
-	return copy(to, size, from, true);
+	return copy_visible(to, size, from, true);
 }
 
 static void (*room)(void);

@@ -114,7 +114,7 @@ static const char *without_branches(const struct activity *activity, const json_
 	return text;
 }
 
-static void *begin(const struct activity *activity, struct codes *codes, const struct layout *layout)
+static void *begin_branches(const struct activity *activity, struct codes *codes, const struct layout *layout)
 {
 	return new_branches(activity, codes, layout);
 }
@@ -124,12 +124,12 @@ static void from(void *branches, const struct stacks *stacks)
 	branches_from(branches, stacks);
 }
 
-static bool take(void *branches, const struct entry *entry)
+static bool try_entry(void *branches, const struct entry *entry)
 {
 	return branches_try(branches, entry);
 }
 
-static size_t count(const void *branches)
+static size_t count_branches(const void *branches)
 {
 	return branches_count(branches);
 }
@@ -139,24 +139,24 @@ static void choose_some(void *branches, size_t most, bool *used)
 	branches_choose(branches, most, used);
 }
 
-static void keep(void *branches, const __u32 *numbers)
+static void keep_codes(void *branches, const __u32 *numbers)
 {
 	branches_keep(branches, numbers);
 }
 
-static void release(void *branches)
+static void release_branches(void *branches)
 {
 	branches_release(branches);
 }
 
 static const struct gathering gathering = {
-	.begin = begin,
+	.begin = begin_branches,
 	.from = from,
-	.take = take,
-	.count = count,
+	.take = try_entry,
+	.count = count_branches,
 	.choose = choose_some,
-	.keep = keep,
-	.release = release,
+	.keep = keep_codes,
+	.release = release_branches,
 };
 
 /* Refuses two kinds, since both would count the same branches. */

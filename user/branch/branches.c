@@ -291,7 +291,7 @@ bool branches_try(struct branches *branches, const struct entry *entry)
 	return true;
 }
 
-static void sort(struct branches *branches)
+static void sort_branches(struct branches *branches)
 {
 	free(branches->order);
 	branches->order = xcalloc(branches->keys.nr + 1, sizeof(*branches->order));
@@ -326,12 +326,12 @@ void branches_add(struct branches *branches, const struct reading *reading)
 	if (reading->apart)
 		take_shed(branches, reading->apart);
 	chains_count_others(branches->chains, &reading->shed_stacks);
-	sort(branches);
+	sort_branches(branches);
 }
 
 /* --- keeping some ----------------------------------------------------------------------------- */
 
-static void mark(const struct branches *branches, const void *key, bool *used)
+static void mark_used(const struct branches *branches, const void *key, bool *used)
 {
 	__u64 to = *(__u64 *)of_key(branches, key, "to");
 
@@ -344,10 +344,10 @@ void branches_choose(struct branches *branches, size_t most, bool *used)
 {
 	size_t nr = branches->keys.nr;
 
-	sort(branches);
+	sort_branches(branches);
 	branches->nr_chosen = nr < most ? nr : most;
 	for (size_t i = 0; i < branches->nr_chosen; i++)
-		mark(branches, interned_at(&branches->keys, branches->order[i]), used);
+		mark_used(branches, interned_at(&branches->keys, branches->order[i]), used);
 	for (size_t i = branches->nr_chosen; i < nr; i++) {
 		__u32 number = branches->order[i];
 

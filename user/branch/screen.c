@@ -9,7 +9,7 @@
 
 #define BAR 10 /* length of a bar for 100 %, in characters */
 
-static const char *place(const json_t *entry, const char *name, char *text, size_t size)
+static const char *place_text(const json_t *entry, const char *name, char *text, size_t size)
 {
 	const json_t *code = json_object_get(entry, name);
 
@@ -27,7 +27,7 @@ static int width_of(const json_t *entries, const char *name)
 	size_t i;
 
 	json_array_foreach(entries, i, entry) {
-		int length = strlen(place(entry, name, text, sizeof(text)));
+		int length = strlen(place_text(entry, name, text, sizeof(text)));
 
 		width = length > width ? length : width;
 	}
@@ -79,11 +79,11 @@ static void add_rows(struct text *text, const struct calls *calls, const json_t 
 		text_add(text, "%12s %6.1f%%", row_grouped(count, number, sizeof(number)),
 			 row_share(calls_weight(entry), total));
 		add_prediction(text, entry);
-		text_add(text, "  %-*s  %s %s", from, place(entry, "from", a, sizeof(a)),
+		text_add(text, "  %-*s  %s %s", from, place_text(entry, "from", a, sizeof(a)),
 			 !leads	 ? "  "
 			 : range ? ".."
 				 : "->",
-			 place(entry, "to", b, sizeof(b)));
+			 place_text(entry, "to", b, sizeof(b)));
 		if (json_object_get(entry, "pid") || json_object_get(entry, "comm") ||
 		    json_object_get(entry, "cgroup"))
 			text_add(text, "%*s", to - (int)strlen(b), "");
@@ -116,7 +116,7 @@ static void traced_table(struct text *text, const struct stream *stream, const j
 	text_add(text, "%10lld %12lld  %s  %s -> %s\n", (long long)integer(record, "tid"),
 		 (long long)integer(record, "number"),
 		 json_is_true(json_object_get(record, "mispredicted")) ? "#" : " ",
-		 place(record, "from", a, sizeof(a)), place(record, "to", b, sizeof(b)));
+		 place_text(record, "from", a, sizeof(a)), place_text(record, "to", b, sizeof(b)));
 }
 
 static void add_rest(struct text *text, const json_t *rest, json_int_t total, const char *what)

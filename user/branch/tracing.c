@@ -56,7 +56,7 @@ struct tracing_run {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static bool has(const struct layout *layout, const char *name)
+static bool has_key(const struct layout *layout, const char *name)
 {
 	for (size_t i = 0; i < layout->nr_by; i++)
 		if (!strcmp(layout->by[i], name))
@@ -69,8 +69,8 @@ static void read_layout(struct tracing_run *state)
 	const struct layout *layout = aggregation_layout(state->aggregation);
 
 	state->layout = layout;
-	state->by_edge = has(layout, "edge");
-	state->by_range = has(layout, "range");
+	state->by_edge = has_key(layout, "edge");
+	state->by_range = has_key(layout, "range");
 	state->kind = layout_key_named(layout, "kind");
 	state->pid = layout_key_named(layout, "pid");
 	state->from = layout_key_named(layout, "from");
@@ -93,8 +93,8 @@ static void add_key(struct tracing_run *state, const void *key, __u64 count)
 	state->counts[number] += count;
 }
 
-static void add(struct tracing_run *state, const struct thread *thread, __u32 kind, __u64 from, __u64 to,
-		__u64 count)
+static void add_branches(struct tracing_run *state, const struct thread *thread, __u32 kind, __u64 from,
+			 __u64 to, __u64 count)
 {
 	__u64 key[state->layout->key_size / sizeof(__u64)];
 	char *at = (char *)key;
@@ -112,21 +112,21 @@ static void add(struct tracing_run *state, const struct thread *thread, __u32 ki
 }
 
 /* Adds what a thread has counted to the state's counts, under the thread's present name. */
-static void settle(struct tracing_run *state, struct thread *thread)
+static void settle_thread(struct tracing_run *state, struct thread *thread)
 {
 	/* Records count branches in terms of samples. In a trace each branch is a sample of its own. */
-	add(state, thread, BRANCH_STACK, 1, 0, thread->records);
-	add(state, thread, BRANCH_BROKEN, 0, 0, thread->broken);
+	add_branches(state, thread, BRANCH_STACK, 1, 0, thread->records);
+	add_branches(state, thread, BRANCH_BROKEN, 0, 0, thread->broken);
 	for (size_t i = 0; i < thread->edges.nr_slots; i++) {
 		const struct pair *edge = &thread->edges.slots[i];
 
-		add(state, thread, BRANCH_EDGE, edge->from, edge->to, edge->counts[0]);
-		add(state, thread, BRANCH_MISSED, edge->from, edge->to, edge->counts[1]);
+		add_branches(state, thread, BRANCH_EDGE, edge->from, edge->to, edge->counts[0]);
+		add_branches(state, thread, BRANCH_MISSED, edge->from, edge->to, edge->counts[1]);
 	}
 	for (size_t i = 0; i < thread->ranges.nr_slots; i++) {
 		const struct pair *range = &thread->ranges.slots[i];
 
-		add(state, thread, BRANCH_RANGE, range->from, range->to, range->counts[0]);
+		add_branches(state, thread, BRANCH_RANGE, range->from, range->to, range->counts[0]);
 	}
 	thread->records = thread->broken = 0;
 	pairs_clear(&thread->edges);
@@ -150,7 +150,7 @@ static void add_range(struct thread *thread, __u64 begin, __u64 end)
 		thread->broken++;
 }
 
-static void count(const struct tracing_run *state, struct thread *thread, const struct traced *traced)
+static void count_traced(const struct tracing_run *state, struct thread *thread, const struct traced *traced)
 {
 	for (size_t i = 0; i < traced->nr; i++) {
 		const struct trace_record *record = &traced->records[i];
@@ -179,12 +179,12 @@ static void read_comm(struct tracing_run *state, struct thread *thread)
 	fclose(file);
 	if (!*comm || !strncmp(comm, thread->comm, sizeof(comm)))
 		return;
-	settle(state, thread);
+	settle_thread(state, thread);
 	memset(thread->comm, 0, sizeof(thread->comm));
 	strcpy(thread->comm, comm);
 }
 
-static void take(void *context, const struct traced *traced)
+static void take_traced(void *context, const struct traced *traced)
 {
 	struct tracing_run *state = context;
 	struct thread *thread = &state->threads[traced->place];
@@ -195,7 +195,7 @@ static void take(void *context, const struct traced *traced)
 		thread->arrived = 0;
 	if (traced->nr && state->comm->shown)
 		read_comm(state, thread);
-	count(state, thread, traced);
+	count_traced(state, thread, traced);
 	state->records += traced->nr;
 	if (state->stream && !state->sink_error)
 		state->sink_error = streaming_branches(state->stream, traced, thread->number);
@@ -205,7 +205,7 @@ static void take(void *context, const struct traced *traced)
 static void settle_all(struct tracing_run *state)
 {
 	for (size_t i = 0; i < counters_places(state->activity->counters)->nr; i++)
-		settle(state, &state->threads[i]);
+		settle_thread(state, &state->threads[i]);
 }
 
 static size_t count_keys(const struct tracing_run *state)
@@ -281,7 +281,7 @@ static void on_due(void *context)
 
 	if (!state->trace)
 		return;
-	trace_read(state->trace, take, state);
+	trace_read(state->trace, take_traced, state);
 	trace_resume(state->trace);
 	name_early(state);
 }
@@ -303,7 +303,7 @@ static int tracing_drain(struct activity *activity)
 
 	if (activity->streams)
 		reader_take(activity->reader, true);
-	trace_read(state->trace, take, state);
+	trace_read(state->trace, take_traced, state);
 	trace_resume(state->trace);
 	if (count_keys(state) > sampling_most_keys(activity) / 2) {
 		reader_take(activity->reader, true);
@@ -365,7 +365,7 @@ static int tracing_report(struct activity *activity, bool last)
 
 	reader_take(activity->reader, true);
 	/* After the last reading, the trace is disabled and must not be resumed. */
-	trace_read(state->trace, take, state);
+	trace_read(state->trace, take_traced, state);
 	if (!last)
 		trace_resume(state->trace);
 	counters_read(activity->counters, TRACE, &now[TRACE]);

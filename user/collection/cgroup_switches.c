@@ -63,7 +63,7 @@ static struct cgroup_sums *cgroup_sums_at(const struct cgroup_switches *switches
 	return (struct cgroup_sums *)(switches->sums + i * switches->sum_size);
 }
 
-static int load(struct cgroup_switches *switches)
+static int load_programs(struct cgroup_switches *switches)
 {
 	struct bpf_map *counters = bpf_object__find_map_by_name(switches->object, "counters"),
 		       *cpus = bpf_object__find_map_by_name(switches->object, "cpus"),
@@ -132,7 +132,7 @@ int cgroup_switches_open(struct cgroup_switches **result, size_t events, const s
 	for (int cpu = 0; cpu < switches->nr_cpus; cpu++)
 		switches->of_cpu[cpu] = (struct switch_event){.fd = -1, .link = -1};
 	switches->object = object_open("cgroups");
-	err = switches->object ? load(switches) : -errno;
+	err = switches->object ? load_programs(switches) : -errno;
 	if (err) {
 		cgroup_switches_close(switches);
 		return err;

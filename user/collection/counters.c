@@ -191,7 +191,7 @@ static int open_place(struct counters *counters, size_t p, size_t *failed)
 	return 0;
 }
 
-static void drop(struct counters *counters)
+static void drop_cells(struct counters *counters)
 {
 	for (size_t i = 0; counters->cells && i < counters->places.nr; i++)
 		close_place(counters, i);
@@ -255,7 +255,7 @@ static int open_on_threads(struct counters *counters, const struct host *host, s
 	int err = 0;
 
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-		drop(counters);
+		drop_cells(counters);
 		err = places_of_threads(&counters->places, target, refusal)
 			      ? 1
 			      : open_places(counters, &host->online, failed);
@@ -327,7 +327,7 @@ static int open_switches(struct counters *counters, const struct host *host, siz
 			 : "");
 	cgroup_switches_close(counters->switches);
 	counters->switches = NULL;
-	drop(counters);
+	drop_cells(counters);
 	counters->places.nr = 0;
 	return 0;
 }
@@ -340,7 +340,7 @@ static int try_cpus(struct counters *counters, const struct host *host, size_t *
 	places_add_cpus(&counters->places, &counters->cpus, -1);
 	err = open_places(counters, &host->online, failed);
 	if (!err) {
-		drop(counters);
+		drop_cells(counters);
 		counters->places.nr = 0;
 	}
 	return err;
@@ -437,7 +437,7 @@ void counters_close(struct counters *counters)
 	counters->reader = NULL;
 	cgroup_switches_close(counters->switches);
 	free(counters->of_cgroups);
-	drop(counters);
+	drop_cells(counters);
 	solo_release(&counters->solo);
 	for (size_t i = 0; counters->cgroups && i < counters->nr_cgroups; i++)
 		if (counters->cgroups[i] >= 0)
@@ -544,7 +544,7 @@ static void take_of_cgroup(struct counters *counters, size_t event, struct cell 
 
 /* Takes the result of reading a cell. A pinned event that was given up reads as nothing, and so may one
  * whose CPU has gone offline: then the previous reading stays valid. */
-static void take(struct counters *counters, size_t event, size_t place, const struct count *now)
+static void take_reading(struct counters *counters, size_t event, size_t place, const struct count *now)
 {
 	struct cell *cell = cell_at(counters, event, place);
 	struct place *at = &counters->places.list[place];
@@ -578,7 +578,7 @@ static int read_cell(struct counters *counters, size_t event, size_t place)
 		int err =
 			msr_counters_read(counters->registers, event, counters->places.list[place].cpu, &now);
 
-		take(counters, event, place, &now);
+		take_reading(counters, event, place, &now);
 		return err ? err : (int)sizeof(now);
 	}
 	if (cell->fd < 0)
@@ -588,12 +588,12 @@ static int read_cell(struct counters *counters, size_t event, size_t place)
 		return -errno;
 	/* PERF_EVENT_STATE_ERROR: perf_read(), kernel/events/core.c. */
 	cell->given_up = bytes || !counters->plan->events.list[event].attr.pinned ? 0 : cell->given_up + 1;
-	take(counters, event, place, &now);
+	take_reading(counters, event, place, &now);
 	return bytes;
 }
 
 /* Adds the time that the silent groups of a place have missed to that for which they were enabled. */
-static void settle(struct counters *counters, size_t place)
+static void settle_silence(struct counters *counters, size_t place)
 {
 	const struct cell *clock = cell_at(counters, solo_clock(&counters->solo, place), place);
 	__u64 missed;
@@ -614,7 +614,7 @@ static void end_solo(struct counters *counters, size_t place)
 	if (!solo_is_on(&counters->solo, place))
 		return;
 	read_cell(counters, clock, place);
-	settle(counters, place);
+	settle_silence(counters, place);
 	solo_forget(&counters->solo, place);
 }
 
@@ -773,12 +773,13 @@ static void read_place(struct counters *counters, size_t place, bool together)
 		if (of_thread && i == clock)
 			continue;
 		if (reading && !reading->error && !by_registers(counters, i))
-			take(counters, i, place,
-			     &(struct count){reading->value, reading->enabled_ns, reading->running_ns});
+			take_reading(
+				counters, i, place,
+				&(struct count){reading->value, reading->enabled_ns, reading->running_ns});
 		else
 			read_cell(counters, i, place);
 	}
-	settle(counters, place);
+	settle_silence(counters, place);
 }
 
 /* Reads all events on the i-th CPU, or of the i-th thread. What the BPF reader can't read, for example on an
@@ -796,7 +797,7 @@ static void read_cpu(struct counters *counters, size_t i)
 
 /* The thread that reads each CPU's counters on that CPU. If it may not run on a CPU, it reads the counters
  * from where it is. */
-static void *walk(void *of)
+static void *read_on_cpus(void *of)
 {
 	struct counters *counters = of;
 
@@ -824,8 +825,8 @@ static bool read_walking(struct counters *counters)
 	pthread_t walker;
 
 	return counters->plan->target.cpus_given && !counters->reader && nr_cpus(counters) > 1 &&
-	       counters->plan->events.nr >= WORTH_GOING && !pthread_create(&walker, NULL, walk, counters) &&
-	       !pthread_join(walker, NULL);
+	       counters->plan->events.nr >= WORTH_GOING &&
+	       !pthread_create(&walker, NULL, read_on_cpus, counters) && !pthread_join(walker, NULL);
 }
 
 void counters_read_all(struct counters *counters)
@@ -912,7 +913,7 @@ size_t counters_unfollowed(const struct counters *counters)
 /* --- CPUs that go and come -------------------------------------------------------------------- */
 
 /* Closes a cell and keeps its count. */
-static void retire(struct counters *counters, size_t event, size_t place)
+static void retire_cell(struct counters *counters, size_t event, size_t place)
 {
 	struct cell *cell = cell_at(counters, event, place);
 
@@ -941,7 +942,7 @@ void counters_leave(struct counters *counters, int cpu)
 		end_solo(counters, p);
 		for (size_t i = 0; i < events->nr; i++)
 			if (!events->list[i].cpus)
-				retire(counters, i, p);
+				retire_cell(counters, i, p);
 		place->open = false;
 	}
 }
@@ -958,7 +959,7 @@ int counters_join(struct counters *counters, size_t place)
 
 	end_solo(counters, place);
 	for (size_t i = 0; i < counters->plan->events.nr; i++)
-		retire(counters, i, place);
+		retire_cell(counters, i, place);
 	err = open_place(counters, place, &failed);
 	if (!err && counters->switches)
 		err = join_switches(counters, place);
@@ -1112,7 +1113,7 @@ void counters_leave_cgroup(struct counters *counters, size_t i)
 			continue;
 		end_solo(counters, p);
 		for (size_t event = 0; event < counters->plan->events.nr; event++)
-			retire(counters, event, p);
+			retire_cell(counters, event, p);
 		place->open = false;
 	}
 	set_away(counters, i, true);
@@ -1137,7 +1138,7 @@ void counters_leave_folder(struct counters *counters)
 		end_solo(counters, p);
 		for (size_t event = 0; counters->places.list[p].open && event < counters->plan->events.nr;
 		     event++)
-			retire(counters, event, p);
+			retire_cell(counters, event, p);
 		counters->places.list[p].open = false;
 	}
 	close(counters->folder);
@@ -1218,7 +1219,7 @@ static int find_successor(struct counters *counters, size_t place)
 }
 
 /* Looks at a thread. Returns whether something with its id goes on uncounted. */
-static bool look_at(struct counters *counters, size_t p, int of)
+static bool check_thread(struct counters *counters, size_t p, int of)
 {
 	struct place *place = &counters->places.list[p];
 	uid_t owner;
@@ -1247,7 +1248,7 @@ int counters_look_at_threads(struct counters *counters)
 		if (of < 0 || read(cell_at(counters, of, p)->fd, &now, sizeof(now)) < (int)sizeof(now) ||
 		    (now.enabled_ns && now.enabled_ns == place->sure_ns))
 			continue;
-		if (look_at(counters, p, of))
+		if (check_thread(counters, p, of))
 			return p;
 		place->sure_ns = now.enabled_ns;
 	}

@@ -72,7 +72,7 @@ void exec_watch_close(struct exec_watch *watch)
 }
 
 /* Copies bytes of the ring, which a note may reach the end of. */
-static void copy(const struct exec_watch *watch, __u64 from, void *to, size_t size)
+static void copy_from_ring(const struct exec_watch *watch, __u64 from, void *to, size_t size)
 {
 	size_t all = RING_PAGES * sysconf(_SC_PAGESIZE), at = from % all,
 	       first = size < all - at ? size : all - at;
@@ -82,20 +82,20 @@ static void copy(const struct exec_watch *watch, __u64 from, void *to, size_t si
 	memcpy((char *)to + first, data, size - first);
 }
 
-static void begin(struct exec_watch *watch, const struct perf_event_header *header)
+static void begin_exec(struct exec_watch *watch, const struct perf_event_header *header)
 {
 	watch->began = true;
 	if (!watch->exec_ns)
-		copy(watch, watch->read + header->size - sizeof(watch->exec_ns), &watch->exec_ns,
-		     sizeof(watch->exec_ns));
+		copy_from_ring(watch, watch->read + header->size - sizeof(watch->exec_ns), &watch->exec_ns,
+			       sizeof(watch->exec_ns));
 }
 
-static void take(struct exec_watch *watch, const struct perf_event_header *header)
+static void take_note(struct exec_watch *watch, const struct perf_event_header *header)
 {
 	switch (header->type) {
 	case PERF_RECORD_COMM:
 		if (header->misc & PERF_RECORD_MISC_COMM_EXEC)
-			begin(watch, header);
+			begin_exec(watch, header);
 		return;
 	case PERF_RECORD_MMAP:
 		watch->began = false;
@@ -115,8 +115,8 @@ static void take_all(struct exec_watch *watch)
 	while (watch->read < head) {
 		struct perf_event_header header;
 
-		copy(watch, watch->read, &header, sizeof(header));
-		take(watch, &header);
+		copy_from_ring(watch, watch->read, &header, sizeof(header));
+		take_note(watch, &header);
 		watch->read += header.size;
 	}
 	__atomic_store_n(&watch->ring->data_tail, watch->read, __ATOMIC_RELEASE);

@@ -690,8 +690,8 @@ static int read_own(struct msr_counters *counters, const struct msr_counter *cou
 
 /* Returns why a count can't be used, NULL if it can. A count that has decreased has wrapped, and its overflow
  * status must be set. The status also shows a wrap that left the count larger, but only the first one. */
-static const char *judge(const struct msr_counter *counter, const struct site *site, __u64 count,
-			 bool overflowed, __u64 elapsed_ns)
+static const char *judge_count(const struct msr_counter *counter, const struct site *site, __u64 count,
+			       bool overflowed, __u64 elapsed_ns)
 {
 	bool less = count < counter->last;
 
@@ -735,7 +735,7 @@ static int read_counter(struct msr_counters *counters, struct msr_counter *count
 	/* It may have overflowed between the two reads. */
 	if (count < counter->last && !overflowed)
 		read_status(counters, counter, &overflowed);
-	lost = own ? judge(counter, site, count, overflowed, elapsed) : TAKEN_OVER;
+	lost = own ? judge_count(counter, site, count, overflowed, elapsed) : TAKEN_OVER;
 	if (lost) {
 		lose(counters, counter, lost);
 		return 0;

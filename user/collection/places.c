@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "host/processes.h"
 
-static void add(struct places *places, int cpu, pid_t tid, int cgroup)
+static void add_place(struct places *places, int cpu, pid_t tid, int cgroup)
 {
 	*xappend(places->list, places->nr) = (struct place){.cpu = cpu, .tid = tid, .cgroup = cgroup};
 }
@@ -29,13 +29,13 @@ uid_t place_owner(pid_t tid)
 void places_add_cpus(struct places *places, const struct cpus *cpus, int cgroup)
 {
 	for (int cpu = cpus_next(cpus, 0); cpu >= 0; cpu = cpus_next(cpus, cpu + 1))
-		add(places, cpu, -1, cgroup);
+		add_place(places, cpu, -1, cgroup);
 }
 
 void places_of_thread(struct places *places, pid_t tid)
 {
 	places->nr = 0;
-	add(places, -1, tid, -1);
+	add_place(places, -1, tid, -1);
 }
 
 /* Adds a thread unless it is there already: `-p PID,TID` may name one process twice. */
@@ -44,7 +44,7 @@ static void add_once(struct places *places, pid_t process, pid_t tid)
 	for (size_t i = 0; i < places->nr; i++)
 		if (places->list[i].tid == tid)
 			return;
-	add(places, -1, tid, -1);
+	add_place(places, -1, tid, -1);
 	places->list[places->nr - 1].id = tid;
 	places->list[places->nr - 1].process = process;
 	places->list[places->nr - 1].owner = place_owner(tid);

@@ -88,7 +88,7 @@ static int open_event(enum kind kind, __u64 period)
 	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static bool measure(int fd, enum kind kind, struct measured_cost *least)
+static bool measure_once(int fd, enum kind kind, struct measured_cost *least)
 {
 	struct measured_cost one;
 	__u64 before;
@@ -111,7 +111,7 @@ static bool measure_both(enum kind kind, int seldom, int often, struct measured_
 			 struct measured_cost *sampled)
 {
 	for (int i = 0; i < TRIES; i++)
-		if (!measure(seldom, kind, counted) || !measure(often, kind, sampled))
+		if (!measure_once(seldom, kind, counted) || !measure_once(often, kind, sampled))
 			return false;
 	return sampled->count >= kinds[kind].period;
 }

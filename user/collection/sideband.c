@@ -138,7 +138,7 @@ static void close_event(struct ring *ring)
 	ring->list = NULL;
 }
 
-static int watch(struct sideband *sideband, const struct ring *ring)
+static int watch_ring(struct sideband *sideband, const struct ring *ring)
 {
 	/* Edge-triggered, since the ring of a thread that has ended reports a hangup forever. The first of
 	 * several threads owns the ring; the others write into it. */
@@ -161,7 +161,7 @@ static int open_ring(struct sideband *sideband, struct perf_thread_map *threads,
 		err = open_event(ring, sideband, threads, tries[i]);
 	}
 	if (!err)
-		err = watch(sideband, ring);
+		err = watch_ring(sideband, ring);
 	if (err) {
 		close_event(ring);
 		free(ring);
@@ -504,7 +504,7 @@ static bool is_full(const struct ring *ring)
 
 /* Holds the ring's oldest note, if it has one. Does not call perf_mmap__read_done(), which would skip notes
  * that came since the last look. */
-static bool hold(struct ring *ring)
+static bool hold_note(struct ring *ring)
 {
 	if (ring->event)
 		return true;
@@ -520,13 +520,13 @@ static void let_go(struct ring *ring)
 	ring->event = NULL;
 }
 
-static struct ring *oldest(struct sideband *sideband, __u64 before)
+static struct ring *oldest_ring(struct sideband *sideband, __u64 before)
 {
 	struct ring *found = NULL;
 
 	for (size_t i = 0; i < sideband->nr_rings; i++) {
 		struct ring *ring = sideband->rings[i];
-		bool held = hold(ring);
+		bool held = hold_note(ring);
 
 		sideband->partial |= is_full(ring);
 		if (!held || ring->time >= before || (found && found->time <= ring->time))
@@ -543,7 +543,7 @@ bool sideband_next(struct sideband *sideband, __u64 before, struct sideband_note
 	if (sideband->handed_out)
 		let_go(sideband->handed_out);
 	sideband->handed_out = NULL;
-	while ((ring = oldest(sideband, before))) {
+	while ((ring = oldest_ring(sideband, before))) {
 		*note = (struct sideband_note){.time = ring->time};
 		if (note_of(sideband, ring->event, note)) {
 			sideband->handed_out = ring;

@@ -40,7 +40,7 @@ void solo_release(struct solo *solo)
 	*solo = (struct solo){.alone = SOLO_NONE};
 }
 
-static struct solo_place *at(struct solo *solo, size_t place)
+static struct solo_place *place_at(struct solo *solo, size_t place)
 {
 	while (solo->nr_places <= place) {
 		*xappend(solo->places, solo->nr_places) = (struct solo_place){.alone = SOLO_NONE};
@@ -103,7 +103,7 @@ static size_t tossed(struct solo *solo, size_t most)
 }
 
 /* Chosen as from a pack of cards: before a group comes again, each of the others does. */
-static size_t chosen(struct solo *solo)
+static size_t choose_group(struct solo *solo)
 {
 	size_t card, event;
 
@@ -122,7 +122,7 @@ void solo_choose(struct solo *solo, bool any)
 	any = any && solo->nr && solo->in_a_row < most;
 	solo->rounds += !any;
 	solo->in_a_row = any ? solo->in_a_row + 1 : 0;
-	solo->alone = any ? chosen(solo) : SOLO_NONE;
+	solo->alone = any ? choose_group(solo) : SOLO_NONE;
 }
 
 static void switch_one(int fd, unsigned long request)
@@ -133,7 +133,7 @@ static void switch_one(int fd, unsigned long request)
 
 void solo_switch(struct solo *solo, size_t place, const int *fds, __u64 now_ns)
 {
-	struct solo_place *here = at(solo, place);
+	struct solo_place *here = place_at(solo, place);
 
 	if (here->alone == solo->alone)
 		return;
@@ -153,7 +153,7 @@ void solo_switch(struct solo *solo, size_t place, const int *fds, __u64 now_ns)
 
 __u64 solo_missed_ns(struct solo *solo, size_t place, __u64 now_ns)
 {
-	struct solo_place *here = at(solo, place);
+	struct solo_place *here = place_at(solo, place);
 	__u64 missed = now_ns > here->since_ns ? now_ns - here->since_ns : 0;
 
 	here->since_ns += missed;

@@ -70,7 +70,7 @@ static int map_area(struct trace *trace, struct buffer *buffer)
 	return 0;
 }
 
-static int map(struct trace *trace, struct buffer *buffer)
+static int map_buffer(struct trace *trace, struct buffer *buffer)
 {
 	void *page = mmap(NULL, trace->page_size + notices_size(trace), PROT_READ | PROT_WRITE, MAP_SHARED,
 			  buffer->fd, 0);
@@ -86,7 +86,7 @@ static int map_all(struct trace *trace)
 	int err = 0;
 
 	for (size_t i = 0; i < trace->nr && !err; i++)
-		err = map(trace, &trace->buffers[i]);
+		err = map_buffer(trace, &trace->buffers[i]);
 	if (!err)
 		return 0;
 	for (size_t i = 0; i < trace->nr; i++) {
@@ -198,7 +198,7 @@ struct trace_reader {
 	void *context;
 };
 
-static void give(const struct trace_reader *reader, const struct trace_record *records, size_t nr)
+static void give_records(const struct trace_reader *reader, const struct trace_record *records, size_t nr)
 {
 	const struct buffer *buffer = reader->buffer;
 	struct traced traced = {buffer->pid, buffer->tid, buffer->place, records, nr, NULL};
@@ -223,7 +223,7 @@ static void take_piece(struct trace_reader *reader, const struct notice *notice)
 	size_t nr = notice->piece.size / sizeof(struct trace_record);
 
 	if (nr)
-		give(reader, (const void *)(reader->buffer->area + at), nr);
+		give_records(reader, (const void *)(reader->buffer->area + at), nr);
 	if (!(notice->piece.flags & INCOMPLETE))
 		return;
 	reader->trace->loss.buffer_full++;

@@ -25,7 +25,7 @@
 #define LINE	   64
 
 /* Does loads, stores, branches, page faults and system calls in this thread. */
-static void work(void)
+static void do_work(void)
 {
 	__u64 end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + WORK_NS;
 	volatile char *memory =
@@ -89,14 +89,14 @@ static void close_trial(struct opened *opened)
 }
 
 /* Measures the work. `look` is called while the events are enabled. */
-static int measure(struct opened *opened, struct host *host, struct found *found,
-		   void (*look)(const struct opened *opened, void *result), void *result,
-		   struct refusal *refusal)
+static int measure_work(struct opened *opened, struct host *host, struct found *found,
+			void (*look)(const struct opened *opened, void *result), void *result,
+			struct refusal *refusal)
 {
 	int err = counters_enable(opened->counters);
 
 	if (!err)
-		work();
+		do_work();
 	if (!err && look)
 		look(opened, result);
 	counters_disable(opened->counters);
@@ -160,7 +160,7 @@ static int measure_samples(struct opened *opened, const struct trial *trial, str
 		return err;
 	err = attach(aggregation, opened, host, refusal);
 	if (!err)
-		err = measure(opened, host, found, NULL, NULL, refusal);
+		err = measure_work(opened, host, found, NULL, NULL, refusal);
 	if (!err) {
 		aggregation_read(aggregation, SIZE_MAX, &reading);
 		found->sampled = true;
@@ -178,7 +178,7 @@ int trial_run(const struct trial *trial, struct host *host, struct found *found,
 
 	if (!err)
 		err = trial->sampled ? measure_samples(&opened, trial, host, found, refusal)
-				     : measure(&opened, host, found, NULL, NULL, refusal);
+				     : measure_work(&opened, host, found, NULL, NULL, refusal);
 	close_trial(&opened);
 	return err;
 }
@@ -266,7 +266,7 @@ int trial_page(const struct trial *trial, struct host *host, struct found *found
 
 	*page = (struct shared_page){0};
 	if (!err)
-		err = measure(&opened, host, found, look_at_page, page, refusal);
+		err = measure_work(&opened, host, found, look_at_page, page, refusal);
 	close_trial(&opened);
 	return err;
 }
@@ -286,7 +286,7 @@ int trial_trace(const struct trial *trial, struct host *host, struct found *foun
 		if (err)
 			trace_denied(refusal, host, -err);
 		else
-			err = measure(&opened, host, found, NULL, NULL, refusal);
+			err = measure_work(&opened, host, found, NULL, NULL, refusal);
 		*bytes = trace ? trace_bytes(trace) : 0;
 		trace_close(trace);
 	}

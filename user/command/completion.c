@@ -28,7 +28,7 @@ struct completing {
 	const char *begun; /* prefix of the candidates */
 };
 
-static void offer(const struct completing *completing, const char *candidate)
+static void offer_candidate(const struct completing *completing, const char *candidate)
 {
 	if (!strncmp(candidate, completing->begun, strlen(completing->begun)))
 		printf("%.*s%s\n", (int)completing->before_length, completing->before, candidate);
@@ -73,7 +73,7 @@ static void offer_listed(const struct completing *completing, bool metrics)
 		const char *name = json_string_value(json_object_get(record, "name"));
 
 		if (section && name && !strncmp(section, "metrics", strlen("metrics")) == metrics)
-			offer(completing, name);
+			offer_candidate(completing, name);
 		json_decref(record);
 	}
 	free(line);
@@ -99,7 +99,7 @@ static void offer_formats(const struct completing *completing)
 
 	for (size_t i = 0; (format = format_at(i)); i++)
 		if (format_is_of(format, completing->command->name))
-			offer(completing, format->name);
+			offer_candidate(completing, format->name);
 }
 
 static void offer_pids(const struct completing *completing)
@@ -109,7 +109,7 @@ static void offer_pids(const struct completing *completing)
 
 	while (folder && (entry = readdir(folder)))
 		if (isdigit((unsigned char)entry->d_name[0]))
-			offer(completing, entry->d_name);
+			offer_candidate(completing, entry->d_name);
 	if (folder)
 		closedir(folder);
 }
@@ -133,7 +133,7 @@ static void offer_cgroups(const struct completing *completing)
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
 		path = xasprintf("%.*s/%s", length, completing->begun, entry->d_name);
-		offer(completing, path);
+		offer_candidate(completing, path);
 		free(path);
 	}
 	if (folder)
@@ -144,7 +144,7 @@ static void offer_cgroups(const struct completing *completing)
 static void offer_cpus(const struct completing *completing)
 {
 	for (size_t i = 0; i < nr_known_cpus; i++)
-		offer(completing, known_cpus[i].name);
+		offer_candidate(completing, known_cpus[i].name);
 }
 
 static void (*const offers[])(const struct completing *completing) = {
@@ -162,7 +162,7 @@ static void offer_values(struct completing *completing, const struct option_row 
 	if (row->values)
 		offers[row->values](completing);
 	for (const char *const *word = row->words; word && *word; word++)
-		offer(completing, *word);
+		offer_candidate(completing, *word);
 }
 
 /* --- options ----------------------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ struct wanted_words {
 	const struct option_row *found;
 };
 
-static void compare(const struct option_row *row, void *context)
+static void compare_row(const struct option_row *row, void *context)
 {
 	struct wanted_words *wanted = context;
 	bool letter = wanted->length == 2 && wanted->name[0] == '-' && row->letter == wanted->name[1];
@@ -195,7 +195,7 @@ static const struct option_row *row_of(const struct command *command, const char
 {
 	struct wanted_words wanted = {name, length, NULL};
 
-	command_each_option(command, compare, &wanted);
+	command_each_option(command, compare_row, &wanted);
 	return wanted.found;
 }
 
@@ -206,7 +206,7 @@ static void offer_option(const struct option_row *row, void *context)
 	if (!row->help)
 		return; /* it is for tests only */
 	snprintf(name, sizeof(name), "--%s", row->name);
-	offer(context, name);
+	offer_candidate(context, name);
 }
 
 /* --- words ------------------------------------------------------------------------------------------- */
@@ -216,9 +216,9 @@ static void offer_commands(const struct completing *completing)
 	const struct command *command;
 
 	for (size_t i = 0; (command = command_at(i)); i++)
-		offer(completing, command->name);
-	offer(completing, "--help");
-	offer(completing, "--version");
+		offer_candidate(completing, command->name);
+	offer_candidate(completing, "--help");
+	offer_candidate(completing, "--version");
 }
 
 /* Completes the last of a command's words. Words after "--" and names of files are left to the shell. */
@@ -246,7 +246,7 @@ static void complete_of(struct completing *completing, char **words, int nr)
 		command_each_option(completing->command, offer_option, completing);
 }
 
-static void complete(char **words, int nr)
+static void complete_words(char **words, int nr)
 {
 	struct completing completing = {.before = nr ? words[nr - 1] : "", .begun = nr ? words[nr - 1] : ""};
 
@@ -289,7 +289,7 @@ static int run(const struct options *options, struct refusal *refusal)
 	if (strcmp(options->rest[0], "words"))
 		return print_script(options->rest[0], refusal);
 	/* the arguments are "words", "--", and the words of the line */
-	complete(options->rest + 2, options->nr_rest > 2 ? options->nr_rest - 2 : 0);
+	complete_words(options->rest + 2, options->nr_rest > 2 ? options->nr_rest - 2 : 0);
 	return STATUS_DONE;
 }
 

@@ -95,7 +95,7 @@ static int check_only(const struct doctor_options *own, struct refusal *refusal)
 	return 0;
 }
 
-static int check(const struct options *options, struct refusal *refusal)
+static int check_arguments(const struct options *options, struct refusal *refusal)
 {
 	if (options->nr_rest) {
 		refuse(refusal, STATUS_USAGE, "argument '%s'", options->rest[0]);
@@ -130,7 +130,7 @@ static int check_proc(const struct options *options, struct refusal *refusal)
 	return instead(refusal, "mount -t proc proc /proc");
 }
 
-static int gather(struct doctor *doctor, struct refusal *refusal)
+static int gather_facts(struct doctor *doctor, struct refusal *refusal)
 {
 	if (check_proc(doctor->options, refusal))
 		return -1;
@@ -145,7 +145,7 @@ static int gather(struct doctor *doctor, struct refusal *refusal)
 	return 0;
 }
 
-static void put(struct doctor *doctor, json_t *record)
+static void put_record(struct doctor *doctor, json_t *record)
 {
 	stream_write(&doctor->stream, record, NULL);
 }
@@ -154,7 +154,7 @@ static void put(struct doctor *doctor, json_t *record)
 static void put_finding(struct doctor *doctor, json_t *record)
 {
 	json_array_append(doctor->findings, record);
-	put(doctor, record);
+	put_record(doctor, record);
 }
 
 static void put_permissions(struct doctor *doctor)
@@ -226,7 +226,7 @@ static int put_selftests(struct doctor *doctor, struct refusal *refusal)
 		record = selftest_run(&selftest, i);
 		tests++;
 		failed += !strcmp(json_string_value(json_object_get(record, "verdict")), "failed");
-		put(doctor, record);
+		put_record(doctor, record);
 	}
 	if (!failed)
 		return 0;
@@ -237,31 +237,31 @@ static int put_selftests(struct doctor *doctor, struct refusal *refusal)
 
 static void self_test(struct doctor *doctor, struct refusal *refusal)
 {
-	put(doctor, start_base(&doctor->host, "doctor"));
-	put(doctor, processor_record(&doctor->processor, &doctor->host));
-	put(doctor, kernel_record(&doctor->host));
+	put_record(doctor, start_base(&doctor->host, "doctor"));
+	put_record(doctor, processor_record(&doctor->processor, &doctor->host));
+	put_record(doctor, kernel_record(&doctor->host));
 	put_selftests(doctor, refusal);
-	put(doctor, end_record(doctor, "done", refusal->asked[0] ? refusal->status : STATUS_DONE));
+	put_record(doctor, end_record(doctor, "done", refusal->asked[0] ? refusal->status : STATUS_DONE));
 }
 
 static void examine(struct doctor *doctor, struct refusal *refusal)
 {
 	doctor->findings = json_array();
-	put(doctor, start_base(&doctor->host, "doctor"));
-	put(doctor, processor_record(&doctor->processor, &doctor->host));
-	put(doctor, kernel_record(&doctor->host));
+	put_record(doctor, start_base(&doctor->host, "doctor"));
+	put_record(doctor, processor_record(&doctor->processor, &doctor->host));
+	put_record(doctor, kernel_record(&doctor->host));
 	put_permissions(doctor);
 	put_counters(doctor);
 	put_facilities(doctor, refusal);
-	put(doctor, diagnosis_record(doctor->findings));
+	put_record(doctor, diagnosis_record(doctor->findings));
 	json_decref(doctor->findings);
-	put(doctor, end_record(doctor, "done", refusal->asked[0] ? refusal->status : STATUS_DONE));
+	put_record(doctor, end_record(doctor, "done", refusal->asked[0] ? refusal->status : STATUS_DONE));
 }
 
 static void put_refusal(struct doctor *doctor, const struct refusal *refusal)
 {
-	put(doctor, record_error(refusal));
-	put(doctor, end_record(doctor, "refused", refusal->status));
+	put_record(doctor, record_error(refusal));
+	put_record(doctor, end_record(doctor, "refused", refusal->status));
 }
 
 static int run(const struct options *options, struct refusal *refusal)
@@ -271,9 +271,9 @@ static int run(const struct options *options, struct refusal *refusal)
 
 	*refusal = (struct refusal){0};
 	examined.began_ns = clock_ns(CLOCK_MONOTONIC);
-	if (check(options, refusal) || stream_open_options(&examined.stream, options, refusal))
+	if (check_arguments(options, refusal) || stream_open_options(&examined.stream, options, refusal))
 		return refusal->status;
-	if (gather(&examined, refusal))
+	if (gather_facts(&examined, refusal))
 		put_refusal(&examined, refusal);
 	else
 		(own->selftest ? self_test : examine)(&examined, refusal);

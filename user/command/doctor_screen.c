@@ -213,7 +213,7 @@ static void facility_table(struct text *text, const struct stream *stream, const
 
 /* The names of facilities in a list; with `all` also those of permissions and counters, which are left out
  * otherwise because a missing permission shows in the facilities that need it. Returns a new reference. */
-static json_t *shown(const json_t *names, bool all)
+static json_t *shown_names(const json_t *names, bool all)
 {
 	json_t *list = json_array(), *name;
 	size_t i;
@@ -225,7 +225,7 @@ static json_t *shown(const json_t *names, bool all)
 }
 
 /* The names as "a, b, c". The caller frees it. */
-static char *joined(const json_t *names)
+static char *join_names(const json_t *names)
 {
 	struct text text = {0};
 	json_t *name;
@@ -243,7 +243,7 @@ static char *joined(const json_t *names)
 static void add_names(struct text *text, const json_t *names, const char *words)
 {
 	struct text line = {.width = text->width};
-	char *list = joined(names);
+	char *list = join_names(names);
 
 	text_add(&line, "%s: %s", list, words);
 	text_add(text, "  ");
@@ -303,7 +303,7 @@ static struct scope scope_of(const json_t *reasons, bool verbose, bool single)
 	if (single)
 		scope.words = "a reason of its own each (-v says which)";
 	json_array_foreach(reasons, i, reason) {
-		json_t *stops = shown(json_object_get(reason, "stops"), verbose);
+		json_t *stops = shown_names(json_object_get(reason, "stops"), verbose);
 
 		if (!verbose && (json_is_false(json_object_get(reason, "possible")) ||
 				 (single && json_array_size(stops) == 1)))
@@ -321,7 +321,7 @@ static void add_reasons(struct text *text, const json_t *reasons, const struct s
 	if (json_array_size(reasons))
 		text_add(text, "\nDOES NOT WORK\n");
 	json_array_foreach(reasons, i, reason) {
-		json_t *stops = shown(json_object_get(reason, "stops"), scope->verbose);
+		json_t *stops = shown_names(json_object_get(reason, "stops"), scope->verbose);
 
 		if (!all_untold(scope, stops))
 			add_names(text, stops, string(reason, "why"));
@@ -338,7 +338,7 @@ static void add_remedy(struct text *text, size_t number, const char *words, cons
 {
 	size_t nr = json_array_size(mends);
 	struct text line = {.width = text->width};
-	char *list = joined(mends);
+	char *list = join_names(mends);
 
 	text_add(&line, "%s", words);
 	if (nr > MENDS_SHOWN)
@@ -357,7 +357,7 @@ static void add_remedies(struct text *text, const json_t *remedies, const struct
 	json_t *remedy;
 
 	json_array_foreach(remedies, i, remedy) {
-		json_t *mends = shown(json_object_get(remedy, "mends"), scope->verbose);
+		json_t *mends = shown_names(json_object_get(remedy, "mends"), scope->verbose);
 
 		if (!all_untold(scope, mends)) {
 			if (!number)
@@ -381,7 +381,7 @@ static void diagnosis_table(struct text *text, const struct stream *stream, cons
 	size_t begin;
 
 	if (json_array_size(works)) {
-		char *list = joined(works);
+		char *list = join_names(works);
 
 		text_add(text, "%sWORKS  ", stream->verbose ? "\n" : "");
 		text_wrap(text, strlen("WORKS  "), list);

@@ -311,7 +311,7 @@ static json_t *errata_value(const struct explained_subject *subject)
 
 /* Whether sources disagree about one of the event's names. An entry for the base of a family also concerns
  * its members: LATENCY_ABOVE_THRESHOLD for LATENCY_ABOVE_THRESHOLD_64. */
-static bool concerns(const struct known_contradiction *entry, const json_t *names)
+static bool is_of_names(const struct known_contradiction *entry, const json_t *names)
 {
 	size_t n;
 	json_t *name;
@@ -339,7 +339,7 @@ static json_t *disagreements_value(const struct explained_subject *subject)
 	for (size_t i = 0; i < subject->cpu->nr_contradictions; i++) {
 		const struct known_contradiction *entry = &subject->cpu->contradictions[i];
 
-		if (concerns(entry, names) || (has_lbr(subject) && !strncmp(entry->id, "lbr-", 4)))
+		if (is_of_names(entry, names) || (has_lbr(subject) && !strncmp(entry->id, "lbr-", 4)))
 			json_array_append_new(list, string(entry->id));
 	}
 	json_decref(names);

@@ -60,7 +60,7 @@ static void attr_rows(struct text *text, const json_t *event)
 #define LABEL_WIDTH 10
 
 /* Adds the elements of a list, separated by ", ". */
-static void join(struct text *text, const json_t *list)
+static void add_joined(struct text *text, const json_t *list)
 {
 	size_t i;
 	json_t *value;
@@ -78,7 +78,7 @@ static void fact_of_list(struct text *text, const char *name, const char *before
 	struct text words = {0};
 
 	text_add(&words, "%s", before);
-	join(&words, list);
+	add_joined(&words, list);
 	fact(text, LABEL_WIDTH, name, words.bytes);
 	free(words.bytes);
 }
@@ -218,7 +218,7 @@ static void add_counters(struct text *words, const json_t *counters)
 			 json_array_size(general) ? " or " : "");
 	if (json_array_size(general)) {
 		text_add(words, "general counter%s ", json_array_size(general) > 1 ? "s" : "");
-		join(words, general);
+		add_joined(words, general);
 	}
 }
 

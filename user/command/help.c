@@ -162,7 +162,7 @@ static bool has_page(const char *topic)
 
 /* Shows a page. It is where make or make install has put it; if it is not there, man(1) searches its usual
  * path. */
-static int show(const char *topic, struct refusal *refusal)
+static int show_page(const char *topic, struct refusal *refusal)
 {
 	static const char *const folders[] = {"man", "../share/man", NULL};
 	char *page = topic ? xasprintf("nhmtap-%s", topic) : xasprintf("nhmtap");
@@ -192,7 +192,7 @@ static int run(const struct options *options, struct refusal *refusal)
 	else if (!options->nr_rest)
 		help_print(NULL, stdout);
 	else if (!has_page(options->rest[0]) ? meant_command(options->rest[0], refusal)
-					     : show(options->rest[0], refusal))
+					     : show_page(options->rest[0], refusal))
 		return refusal->status;
 	return STATUS_DONE;
 }

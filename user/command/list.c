@@ -40,7 +40,7 @@ static void set(json_t *object, const char *name, json_t *value)
 
 /* A pattern with * ? [ must match the whole text. Of any other, each word is searched for within the text.
  * Upper and lower case are the same. */
-static bool matches(const char *pattern, const char *text)
+static bool matches_words(const char *pattern, const char *text)
 {
 	const char *word;
 	size_t length;
@@ -60,7 +60,7 @@ static bool matches(const char *pattern, const char *text)
 
 static bool text_matches(const char *pattern, const json_t *text)
 {
-	return text && matches(pattern, json_string_value(text));
+	return text && matches_words(pattern, json_string_value(text));
 }
 
 static bool is_wanted(const struct listing *listing, const json_t *record)
@@ -82,7 +82,7 @@ static bool is_wanted(const struct listing *listing, const json_t *record)
 }
 
 /* Writes the record if it is wanted. The reference is consumed. */
-static void offer(struct listing *listing, json_t *record)
+static void offer_record(struct listing *listing, json_t *record)
 {
 	if (is_wanted(listing, record)) {
 		listing->found++;
@@ -155,7 +155,7 @@ static void list_generic(struct listing *listing, const char *section, __u32 typ
 			set(record, "unit", string(event->unit));
 		if (cpu && cpu->kernel && encoding_of(&attr, listing->host, &encoding))
 			set_hardware(record, listing->host, &encoding);
-		offer(listing, record);
+		offer_record(listing, record);
 	}
 }
 
@@ -173,7 +173,7 @@ static void list_cache(struct listing *listing)
 			continue;
 		record = listed("hardware, caches", generic->name);
 		set_hardware(record, listing->host, &encoding);
-		offer(listing, record);
+		offer_record(listing, record);
 	}
 }
 
@@ -192,7 +192,7 @@ static void list_drivers(struct listing *listing)
 			set(record, "terms", string(alias->terms));
 			if (alias->unit[0])
 				set(record, "unit", string(alias->unit));
-			offer(listing, record);
+			offer_record(listing, record);
 		}
 }
 
@@ -217,7 +217,7 @@ static void list_event(struct listing *listing, const struct known_event *event)
 	if (event->errata)
 		set(record, "errata", string(event->errata));
 	set(record, "source", string(event->source));
-	offer(listing, record);
+	offer_record(listing, record);
 }
 
 /* Topics are listed in alphabetical order, and the events of a topic in the order of the table. */
@@ -258,7 +258,7 @@ static void list_parts(struct listing *listing, const char *section, const struc
 		set(record, "cpu", string(cpu->name));
 		set(record, "config1", value_hex(parts[i].bits));
 		set(record, "source", string(cpu->offcore->source));
-		offer(listing, record);
+		offer_record(listing, record);
 	}
 }
 
@@ -285,7 +285,7 @@ static void list_unit_value(struct listing *listing, const char *section, const 
 	set(record, "description", string(field->description));
 	set(record, "cpu", string(listing->host->units->name));
 	set(record, "source", string(source));
-	offer(listing, record);
+	offer_record(listing, record);
 }
 
 static void list_unit_fields(struct listing *listing, const char *section, const struct unit_field *fields,
@@ -311,7 +311,7 @@ static void list_unit_kind(struct listing *listing, const struct known_unit *uni
 	set(record, "description", string(kind->description));
 	set(record, "cpu", string(listing->host->units->name));
 	set(record, "source", string(unit->source));
-	offer(listing, record);
+	offer_record(listing, record);
 	snprintf(section, sizeof(section), "%s/%s,…/, terms", unit->name, kind->name);
 	list_unit_fields(listing, section, kind->fields, kind->nr_fields, unit->source);
 	for (size_t m = 0; m < kind->nr_metrics; m++) {
@@ -367,7 +367,7 @@ static void list_pmu_events(struct listing *listing)
 			set(record, "default_period", json_integer(event->default_period));
 		set(record, "source", string(events->source));
 		set(record, "curated", json_false());
-		offer(listing, record);
+		offer_record(listing, record);
 	}
 }
 
@@ -388,7 +388,7 @@ static void list_metrics(struct listing *listing, const char *cpu, const struct 
 		set(record, "unit", string(metrics[i].unit));
 		set(record, "formula", string(metrics[i].formula));
 		set(record, "source", string(metrics[i].source));
-		offer(listing, record);
+		offer_record(listing, record);
 	}
 }
 

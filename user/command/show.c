@@ -131,7 +131,7 @@ static void add_hint(struct text *text, const struct showing *showing, const str
 			 of_stacks ? NULL : showing->headings[0].start, &showing->sharing);
 }
 
-static int print(const struct showing *showing, const struct options *options, struct refusal *refusal)
+static int print_tables(const struct showing *showing, const struct options *options, struct refusal *refusal)
 {
 	const struct show_options *own = options->own;
 	struct text text = show_begin(options->output), tables = text;
@@ -262,7 +262,7 @@ static int show_all(const struct options *options, const struct shares_wanted *w
 	progress_end();
 	if (!err)
 		err = own->annotate ? print_code(&showing, options, refusal)
-				    : print(&showing, options, refusal);
+				    : print_tables(&showing, options, refusal);
 	json_decref(showing.sampled);
 	activities_release(&showing.activities);
 	for (int i = 0; i < 2; i++)

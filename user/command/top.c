@@ -157,7 +157,7 @@ static void show_until_end(struct top_run *run)
 	}
 }
 
-static int show(struct top_run *run, struct refusal *refusal)
+static int show_screen(struct top_run *run, struct refusal *refusal)
 {
 	int status = STATUS_DONE;
 
@@ -290,7 +290,7 @@ static int run(const struct options *options, struct refusal *refusal)
 	if (begin_run(&run, options, &config, refusal))
 		status = refusal->status;
 	else
-		status = show(&run, refusal);
+		status = show_screen(&run, refusal);
 	if (run.open)
 		terminal_screen.close();
 	if (run.feeding)

@@ -238,7 +238,7 @@ static bool loop_keeps(const struct body *body, size_t i, int reg, __u64 *step)
 	return true;
 }
 
-static const char *follow(struct body *body, size_t i, int reg, struct pointer *found, int depth);
+static const char *follow_register(struct body *body, size_t i, int reg, struct pointer *found, int depth);
 
 /* Where a pointer points to in its data. Steps are whole elements. */
 static __u64 offset_of(struct body *body, const struct pointer *pointer)
@@ -280,7 +280,7 @@ static bool is_beside(struct body *body, const struct pointer *pointer, const st
 }
 
 /* Makes the begin of threads' variables one of them. Fails if that, or data, are not what is pointed to. */
-static const char *settle(struct body *body, struct pointer *pointer)
+static const char *settle_pointer(struct body *body, struct pointer *pointer)
 {
 	struct in_variable in;
 	const char *why;
@@ -337,7 +337,7 @@ static const char *begin_of(struct body *body, const struct pointer *pointer, Dw
 static const char *loaded(struct body *body, struct pointer *from, struct pointer *found)
 {
 	Dwarf_Die type;
-	const char *why = settle(body, from);
+	const char *why = settle_pointer(body, from);
 
 	if (!why)
 		why = begin_of(body, from, &type);
@@ -348,7 +348,7 @@ static const char *loaded(struct body *body, struct pointer *from, struct pointe
  * from the begin of an array. */
 static const char *check_index(struct body *body, const struct memory_operand *memory, struct pointer *found)
 {
-	const char *why = memory->index >= 0 ? settle(body, found) : NULL;
+	const char *why = memory->index >= 0 ? settle_pointer(body, found) : NULL;
 
 	if (why || memory->index < 0)
 		return why;
@@ -401,7 +401,7 @@ static const char *operand(struct body *body, size_t i, const struct memory_oper
 	*found = (struct pointer){.offset = 0};
 	if (memory->thread) {
 		if (memory->base >= 0)
-			why = follow(body, i, memory->base, found, depth + 1);
+			why = follow_register(body, i, memory->base, found, depth + 1);
 		else
 			found->kind = NUMBER;
 		if (why || found->kind != NUMBER)
@@ -424,7 +424,7 @@ static const char *operand(struct body *body, size_t i, const struct memory_oper
 	}
 	if (memory->base < 0)
 		return TYPE_NO_REGISTER;
-	why = follow(body, i, memory->base, found, depth + 1);
+	why = follow_register(body, i, memory->base, found, depth + 1);
 	found->offset += memory->offset;
 	if (why || memory->index < 0)
 		return why;
@@ -587,9 +587,9 @@ static const char *sum(struct body *body, size_t i, int reg, struct pointer *fou
 {
 	const struct instruction *at = &body->list[i];
 	struct pointer more = {0};
-	const char *why = follow(body, i, reg, found, depth + 1), *why_more;
+	const char *why = follow_register(body, i, reg, found, depth + 1), *why_more;
 
-	why_more = at->source >= 0 ? follow(body, i, at->source, &more, depth + 1)
+	why_more = at->source >= 0 ? follow_register(body, i, at->source, &more, depth + 1)
 				   : added(body, i, &more, depth);
 	if (why && why_more)
 		return why;
@@ -605,7 +605,7 @@ static const char *sum(struct body *body, size_t i, int reg, struct pointer *fou
 }
 
 /* What an address is that is made of a pointer and an index that counts elements. */
-static const char *element(struct body *body, size_t i, struct pointer *found, int depth)
+static const char *indexed_element(struct body *body, size_t i, struct pointer *found, int depth)
 {
 	const struct memory_operand *memory = &body->list[i].memory;
 	struct memory_operand plain = *memory;
@@ -662,7 +662,7 @@ enum overlap {
 #define WIDTH_MOST 64 /* of an access that is wider than a register */
 
 /* How what the n-th instruction writes lies to a slot. */
-static enum overlap overlap(struct body *body, size_t n, __u64 slot, unsigned int width)
+static enum overlap overlap_with_slot(struct body *body, size_t n, __u64 slot, unsigned int width)
 {
 	const struct instruction *at = &body->list[n];
 	__u64 other;
@@ -695,7 +695,7 @@ static bool find_stores(struct body *body, size_t i, struct stores *stores)
 	if (!slot_of(body, i, &slot) || !width || !spend(body, body->nr))
 		return false;
 	for (size_t n = i; n && !is_jumped_to(body, n) && !body->list[n - 1].ends; n--) {
-		how = overlap(body, n - 1, slot, width);
+		how = overlap_with_slot(body, n - 1, slot, width);
 		if (how == SAME && body->list[n - 1].kind == INSTRUCTION_STORE) {
 			add_store(body, stores, n - 1);
 			return true;
@@ -704,7 +704,7 @@ static bool find_stores(struct body *body, size_t i, struct stores *stores)
 			break;
 	}
 	for (size_t n = 0; n < body->nr; n++) {
-		how = overlap(body, n, slot, width);
+		how = overlap_with_slot(body, n, slot, width);
 		if (how == ACROSS)
 			return false;
 		if (how == SAME)
@@ -726,7 +726,7 @@ static bool take_other(const struct body *body, struct pointer *found, const str
 }
 
 /* The pointer that the i-th instruction loads from a slot that no variable describes. */
-static const char *kept(struct body *body, size_t i, struct pointer *found, int depth)
+static const char *kept_pointer(struct body *body, size_t i, struct pointer *found, int depth)
 {
 	bool known = false, differ = depth > FOLLOWED_MOST;
 	struct pointer one;
@@ -738,7 +738,7 @@ static const char *kept(struct body *body, size_t i, struct pointer *found, int 
 
 			if (reg < 0)
 				continue;
-			differ = follow(body, stores.list[n], reg, &one, depth + 1) ||
+			differ = follow_register(body, stores.list[n], reg, &one, depth + 1) ||
 				 (known && !take_other(body, found, &one));
 			*found = known ? *found : one;
 			known = true;
@@ -761,7 +761,7 @@ static bool place_value(struct body *body, size_t i, struct value *value, int de
 {
 	struct pointer base;
 
-	if (operand(body, i, &body->list[i].memory, &base, depth) || settle(body, &base))
+	if (operand(body, i, &body->list[i].memory, &base, depth) || settle_pointer(body, &base))
 		return false;
 	*value = (struct value){.known = true};
 	return !begin_of(body, &base, &value->type) &&
@@ -827,8 +827,8 @@ static bool source_value(struct body *body, size_t i, struct value *value, int d
 	if (stored_value(body, i + 1, body->list[i].source, value, depth))
 		return true;
 	if (body->list[i].width != sizeof(__u64) ||
-	    follow(body, i, body->list[i].source, &pointer, depth + 1) || settle(body, &pointer) ||
-	    pointer.apart || offset_of(body, &pointer))
+	    follow_register(body, i, body->list[i].source, &pointer, depth + 1) ||
+	    settle_pointer(body, &pointer) || pointer.apart || offset_of(body, &pointer))
 		return false;
 	*value = (struct value){.type = pointer.type, .points = true, .known = true};
 	return true;
@@ -880,13 +880,13 @@ static bool slot_value(struct body *body, size_t i, struct value *value, int dep
 }
 
 /* What a register has that has one of two values: two places in the same data. */
-static const char *chosen(struct body *body, size_t i, int reg, struct pointer *found, int depth)
+static const char *chosen_pointer(struct body *body, size_t i, int reg, struct pointer *found, int depth)
 {
 	struct pointer other;
-	const char *why = follow(body, i, reg, found, depth + 1);
+	const char *why = follow_register(body, i, reg, found, depth + 1);
 
 	if (!why)
-		why = follow(body, i, body->list[i].source, &other, depth + 1);
+		why = follow_register(body, i, body->list[i].source, &other, depth + 1);
 	if (why || found->apart || other.apart)
 		return TYPE_NO_POINTER;
 	other.apart = other.offset - found->offset;
@@ -896,7 +896,7 @@ static const char *chosen(struct body *body, size_t i, int reg, struct pointer *
 }
 
 /* What a register has after the i-th instruction has written it. */
-static const char *written(struct body *body, size_t i, int reg, struct pointer *found, int depth)
+static const char *written_pointer(struct body *body, size_t i, int reg, struct pointer *found, int depth)
 {
 	const struct instruction *at = &body->list[i];
 	struct memory_operand copied = {.base = at->source, .index = -1};
@@ -908,12 +908,12 @@ static const char *written(struct body *body, size_t i, int reg, struct pointer 
 	case INSTRUCTION_COPY:
 		return operand(body, i, &copied, found, depth);
 	case INSTRUCTION_CHOICE:
-		return chosen(body, i, reg, found, depth);
+		return chosen_pointer(body, i, reg, found, depth);
 	case INSTRUCTION_NUMBER:
 		*found = (struct pointer){.kind = NUMBER, .offset = at->memory.offset};
 		return NULL;
 	case INSTRUCTION_ADD:
-		why = follow(body, i, reg, found, depth + 1);
+		why = follow_register(body, i, reg, found, depth + 1);
 		found->offset += at->memory.offset;
 		return why;
 	case INSTRUCTION_SUM:
@@ -922,14 +922,14 @@ static const char *written(struct body *body, size_t i, int reg, struct pointer 
 		if (at->memory.base < 0 && !at->memory.fixed)
 			return TYPE_NO_POINTER;
 		if (at->memory.index >= 0)
-			return element(body, i, found, depth);
+			return indexed_element(body, i, found, depth);
 		return operand(body, i, &at->memory, found, depth);
 	case INSTRUCTION_LOAD:
 		if (from_slot(body, &at->memory, false, found))
 			return NULL;
 		why = operand(body, i, &at->memory, &base, depth);
 		if (why && !strcmp(why, TYPE_STACK))
-			return kept(body, i, found, depth + 1);
+			return kept_pointer(body, i, found, depth + 1);
 		/* The thread pointer points to itself. */
 		if (!why && base.kind == TO_THREAD && !base.offset) {
 			*found = base;
@@ -985,12 +985,13 @@ static const char *follow_steps(struct body *body, size_t i, int reg, struct poi
 		*stepped = step ? step : *stepped;
 		i = before;
 		if (body->list[i].writes & 1U << reg)
-			return written(body, i, reg, found, depth);
+			return written_pointer(body, i, reg, found, depth);
 	}
 }
 
-/* Steps lead to other data like that which is pointed to, or on through an array: settle() looks which. */
-static const char *follow(struct body *body, size_t i, int reg, struct pointer *found, int depth)
+/* Steps lead to other data like that which is pointed to, or on through an array: settle_pointer() looks
+ * which. */
+static const char *follow_register(struct body *body, size_t i, int reg, struct pointer *found, int depth)
 {
 	__u64 stepped = 0;
 	const char *why = follow_steps(body, i, reg, found, depth, &stepped);
@@ -1082,7 +1083,7 @@ static const char *type_of_places(struct body *body, const struct pointer *point
 	return why;
 }
 
-static const char *look_at(struct body *body, size_t i, struct typed *typed)
+static const char *type_of_operand(struct body *body, size_t i, struct typed *typed)
 {
 	const struct memory_operand *memory = &body->list[i].memory;
 	struct pointer base;
@@ -1102,13 +1103,13 @@ static const char *look_at(struct body *body, size_t i, struct typed *typed)
 	}
 	/* An index without a scale may be the pointer. */
 	if (why && !memory->thread && memory->base != REGISTER_STACK && memory->index >= 0 &&
-	    memory->scale == 1 && !follow(body, i, memory->index, &base, 0)) {
+	    memory->scale == 1 && !follow_register(body, i, memory->index, &base, 0)) {
 		base.offset += memory->offset;
 		base.indexed = memory->base >= 0; /* which counts then */
 		why = !base.indexed || may_count(body, i, memory->base, 1, &base) ? NULL : TYPE_NO_POINTER;
 	}
 	if (!why)
-		why = settle(body, &base);
+		why = settle_pointer(body, &base);
 	if (!why && !base.variable.addr && is_cast(body, base.type, body->list[i].width))
 		why = TYPE_NO_POINTER;
 	if (!why)
@@ -1121,7 +1122,8 @@ static const char *look_at(struct body *body, size_t i, struct typed *typed)
 	return why;
 }
 
-static const char *find(struct body *body, const struct code_bytes *code, __u64 address, struct typed *typed)
+static const char *type_at(struct body *body, const struct code_bytes *code, __u64 address,
+			   struct typed *typed)
 {
 	const char *why = TYPE_NO_CODE;
 	__u64 low, high;
@@ -1141,7 +1143,7 @@ static const char *find(struct body *body, const struct code_bytes *code, __u64 
 	body->lines->furthest = dwarf_dieoffset(&body->function);
 	for (size_t i = 0; i < body->nr; i++)
 		if (body->list[i].address == address)
-			why = look_at(body, i, typed);
+			why = type_of_operand(body, i, typed);
 	/* What was found is not sure: variables may not have been looked at that are in the same register. */
 	if (!body->lines->steps)
 		why = TYPE_NO_CODE;
@@ -1155,5 +1157,5 @@ const char *type_of_access(struct lines *lines, const struct code_bytes *code, _
 {
 	struct body body = {.lines = lines, .code = code};
 
-	return find(&body, code, address, typed);
+	return type_at(&body, code, address, typed);
 }

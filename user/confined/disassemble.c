@@ -40,7 +40,7 @@ const char *disassemble_load_library(void)
 	return late_load(&libcapstone) ? CODE_LIBRARY : NULL;
 }
 
-static void take(const cs_insn *insn, struct told_instruction *told)
+static void take_instruction(const cs_insn *insn, struct told_instruction *told)
 {
 	size_t length;
 
@@ -68,7 +68,7 @@ const char *disassemble(const __u8 *code, size_t size, __u64 address, bool wide,
 	*nr = cs_disasm(handle, code, size, address, 0, &found);
 	*list = xcalloc(*nr + 1, sizeof(**list));
 	for (size_t i = 0; i < *nr; i++)
-		take(&found[i], &(*list)[i]);
+		take_instruction(&found[i], &(*list)[i]);
 	if (*nr)
 		cs_free(found, *nr);
 	cs_close(&handle);

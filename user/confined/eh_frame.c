@@ -24,7 +24,7 @@ struct byte_reader {
 	bool broken; /* a read went beyond the end; it returned 0 */
 };
 
-static __u64 take(struct byte_reader *reader, size_t size)
+static __u64 take_number(struct byte_reader *reader, size_t size)
 {
 	__u64 value = 0;
 
@@ -42,7 +42,7 @@ static __s64 take_signed(struct byte_reader *reader, size_t size)
 {
 	unsigned int unused = 64 - 8 * size;
 
-	return (__s64)(take(reader, size) << unused) >> unused;
+	return (__s64)(take_number(reader, size) << unused) >> unused;
 }
 
 /* Reads a LEB128 number: seven bits per byte, lowest first; a signed one is sign-extended. */
@@ -52,7 +52,7 @@ static __u64 take_leb(struct byte_reader *reader, bool has_sign)
 	unsigned int shift = 0;
 
 	do {
-		byte = take(reader, 1);
+		byte = take_number(reader, 1);
 		if (shift < 64)
 			value |= (byte & 0x7f) << shift;
 		shift += 7;
@@ -129,7 +129,7 @@ struct parser {
 
 static bool take_base(struct byte_reader *reader, struct expression *expression)
 {
-	__u64 op = take(reader, 1);
+	__u64 op = take_number(reader, 1);
 
 	if (op < DW_OP_breg0 || op > DW_OP_breg31)
 		return false;
@@ -146,11 +146,12 @@ static bool take_plt(struct byte_reader *reader, struct expression *expression)
 	__u64 least;
 
 	if (expression->base != RSP || expression->offset != 8 || !take_base(reader, &ip) || ip.base != RIP ||
-	    ip.offset || take(reader, 1) != DW_OP_lit15 || take(reader, 1) != DW_OP_and)
+	    ip.offset || take_number(reader, 1) != DW_OP_lit15 || take_number(reader, 1) != DW_OP_and)
 		return false;
-	least = take(reader, 1);
-	if (least < DW_OP_lit0 || least > DW_OP_lit15 || take(reader, 1) != DW_OP_ge ||
-	    take(reader, 1) != DW_OP_lit3 || take(reader, 1) != DW_OP_shl || take(reader, 1) != DW_OP_plus)
+	least = take_number(reader, 1);
+	if (least < DW_OP_lit0 || least > DW_OP_lit15 || take_number(reader, 1) != DW_OP_ge ||
+	    take_number(reader, 1) != DW_OP_lit3 || take_number(reader, 1) != DW_OP_shl ||
+	    take_number(reader, 1) != DW_OP_plus)
 		return false;
 	expression->offset = least - DW_OP_lit0;
 	return true;
@@ -166,7 +167,7 @@ static struct expression expression_of(struct byte_reader block)
 	rest = block;
 	if (block.at == block.end)
 		expression.kind = EXPRESSION_SUM;
-	else if (take(&rest, 1) == DW_OP_deref && rest.at == rest.end)
+	else if (take_number(&rest, 1) == DW_OP_deref && rest.at == rest.end)
 		expression.kind = EXPRESSION_AT_SUM;
 	else if (take_plt(&block, &expression) && block.at == block.end)
 		expression.kind = EXPRESSION_PLT;
@@ -177,7 +178,7 @@ static struct expression expression_of(struct byte_reader block)
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
-static bool fits(__s64 value, unsigned int bits)
+static bool fits_bits(__s64 value, unsigned int bits)
 {
 	return value >= -(1LL << (bits - 1)) && value < 1LL << (bits - 1);
 }
@@ -197,7 +198,7 @@ static struct unwind_rule frame_of(const struct frame_state *state, bool signal)
 		return frame->kind == EXPRESSION_AT_SUM && frame->base == RSP && frame->offset == SIGNAL_RSP
 			       ? (struct unwind_rule){.frame = FRAME_SIGNAL}
 			       : other;
-	if (!fits(frame->offset, 32))
+	if (!fits_bits(frame->offset, 32))
 		return other;
 	if (frame->kind == EXPRESSION_SUM)
 		rule.frame = frame->base == RSP	  ? FRAME_SP
@@ -222,7 +223,7 @@ static void put_bp(struct unwind_rule *rule, const struct saved *bp)
 
 	if (bp->how == SAME) {
 		rule->bp = BP_SAME;
-	} else if ((bp->how == AT_FRAME || by_bp) && fits(offset, 16)) {
+	} else if ((bp->how == AT_FRAME || by_bp) && fits_bits(offset, 16)) {
 		rule->bp = by_bp ? BP_AT_BP : BP_AT_FRAME;
 		rule->bp_offset = offset;
 	} else {
@@ -234,7 +235,7 @@ static void put_bx(struct unwind_rule *rule, const struct saved *bx)
 {
 	if (bx->how == SAME)
 		rule->bx = BX_SAME;
-	else if (bx->how == AT_FRAME && bx->offset < 0 && bx->offset % 8 == 0 && fits(bx->offset / 8, 8))
+	else if (bx->how == AT_FRAME && bx->offset < 0 && bx->offset % 8 == 0 && fits_bits(bx->offset / 8, 8))
 		rule->bx = bx->offset / 8;
 	else
 		rule->bx = BX_LOST;
@@ -346,7 +347,7 @@ static bool do_packed(struct frame_run *run, __u64 op)
 	}
 }
 
-static bool remember(struct frame_run *run)
+static bool remember_state(struct frame_run *run)
 {
 	if (run->nr_remembered == REMEMBERED_MOST)
 		return false;
@@ -371,11 +372,11 @@ static bool do_extended(struct frame_run *run, __u64 op)
 	case DW_CFA_nop:
 		return true;
 	case DW_CFA_advance_loc1:
-		return advance(run, take(reader, 1));
+		return advance(run, take_number(reader, 1));
 	case DW_CFA_advance_loc2:
-		return advance(run, take(reader, 2));
+		return advance(run, take_number(reader, 2));
 	case DW_CFA_advance_loc4:
-		return advance(run, take(reader, 4));
+		return advance(run, take_number(reader, 4));
 	case DW_CFA_offset_extended:
 		which = take_uleb(reader);
 		set_saved(run, which, at_frame(factored(run, take_uleb(reader))));
@@ -420,7 +421,7 @@ static bool do_extended(struct frame_run *run, __u64 op)
 		set_saved(run, which, (struct saved){.how = ELSEWHERE});
 		return true;
 	case DW_CFA_remember_state:
-		return remember(run);
+		return remember_state(run);
 	case DW_CFA_restore_state:
 		return recall(run);
 	case DW_CFA_def_cfa:
@@ -456,7 +457,7 @@ static bool do_extended(struct frame_run *run, __u64 op)
 static bool run_all(struct frame_run *run)
 {
 	while (run->reader.at < run->reader.end) {
-		__u64 op = take(&run->reader, 1);
+		__u64 op = take_number(&run->reader, 1);
 		bool goes_on = op & 0xc0 ? do_packed(run, op) : do_extended(run, op);
 
 		if (run->reader.broken || !goes_on)
@@ -476,20 +477,20 @@ static bool take_address(struct parser *parser, struct byte_reader *reader, __u8
 
 	switch (encoding & 0x0f) {
 	case DW_EH_PE_absptr:
-		*address = take(reader, parser->section->narrow ? 4 : 8);
+		*address = take_number(reader, parser->section->narrow ? 4 : 8);
 		break;
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
-		*address = take(reader, 8);
+		*address = take_number(reader, 8);
 		break;
 	case DW_EH_PE_udata4:
-		*address = take(reader, 4);
+		*address = take_number(reader, 4);
 		break;
 	case DW_EH_PE_sdata4:
 		*address = take_signed(reader, 4);
 		break;
 	case DW_EH_PE_udata2:
-		*address = take(reader, 2);
+		*address = take_number(reader, 2);
 		break;
 	case DW_EH_PE_sdata2:
 		*address = take_signed(reader, 2);
@@ -524,20 +525,20 @@ static bool take_augmentation(struct parser *parser, struct cie *cie, struct byt
 	for (letters++; *letters; letters++)
 		switch (*letters) {
 		case 'R':
-			cie->pointers = take(&data, 1);
+			cie->pointers = take_number(&data, 1);
 			break;
 		case 'S':
 			cie->signal = true;
 			break;
 		case 'P': {
-			__u8 encoding = take(&data, 1);
+			__u8 encoding = take_number(&data, 1);
 
 			if (!take_address(parser, &data, encoding & ~DW_EH_PE_indirect, false, &unused))
 				return false;
 			break;
 		}
 		case 'L':
-			take(&data, 1);
+			take_number(&data, 1);
 			break;
 		case 'B': /* of another architecture */
 			return false;
@@ -550,20 +551,20 @@ static bool take_augmentation(struct parser *parser, struct cie *cie, struct byt
 static void read_cie(struct parser *parser, struct byte_reader reader, size_t offset)
 {
 	struct cie cie = {.offset = offset};
-	__u8 version = take(&reader, 1);
+	__u8 version = take_number(&reader, 1);
 	const char *letters = (const char *)reader.at;
 	__u64 return_register;
 	struct frame_run *run;
 
-	while (take(&reader, 1))
+	while (take_number(&reader, 1))
 		;
 	cie.usable = !reader.broken && (version == 1 || version == 3 || version == 4);
 	if (version == 4)
-		cie.usable &= take(&reader, 1) == (parser->section->narrow ? 4 : 8) &&
-			      !take(&reader, 1); /* sizes of address, segment */
+		cie.usable &= take_number(&reader, 1) == (parser->section->narrow ? 4 : 8) &&
+			      !take_number(&reader, 1); /* sizes of address, segment */
 	cie.code_factor = take_uleb(&reader);
 	cie.data_factor = take_sleb(&reader);
-	return_register = version == 1 ? take(&reader, 1) : take_uleb(&reader);
+	return_register = version == 1 ? take_number(&reader, 1) : take_uleb(&reader);
 	cie.usable &= (!parser->rows || return_register == RIP) && !reader.broken &&
 		      take_augmentation(parser, &cie, &reader, letters) && !reader.broken;
 	parser->cies = xroom(parser->cies, parser->nr_cies, &parser->room_cies, sizeof(*parser->cies));
@@ -651,12 +652,12 @@ static size_t read_entries(struct parser *parser)
 
 	for (; reader.end - reader.at >= 4; whole = reader.at - section->bytes) {
 		size_t offset = parser->before + whole, id_at, cie;
-		__u64 length = take(&reader, 4), id;
+		__u64 length = take_number(&reader, 4), id;
 		bool wide = length == 0xffffffff;
 		struct byte_reader entry;
 
 		if (wide)
-			length = take(&reader, 8);
+			length = take_number(&reader, 8);
 		if (reader.broken || length > (size_t)(reader.end - reader.at))
 			break;
 		if (!length)
@@ -664,7 +665,7 @@ static size_t read_entries(struct parser *parser)
 		entry = (struct byte_reader){reader.at, reader.at + length, false};
 		reader.at += length;
 		id_at = parser->before + (entry.at - section->bytes);
-		id = take(&entry, wide && section->debug ? 8 : 4);
+		id = take_number(&entry, wide && section->debug ? 8 : 4);
 		if (entry.broken)
 			continue;
 		if (id == (!section->debug ? 0 : wide ? ~0ULL : ~0U))

@@ -92,7 +92,7 @@ struct go_function {
 	__u64 framed; /* the address from which on rbp is its own frame pointer; 0: it has none */
 };
 
-static __u64 number(const struct gopclntab *table, size_t at, size_t size)
+static __u64 number_at(const struct gopclntab *table, size_t at, size_t size)
 {
 	__u64 value = 0;
 
@@ -126,9 +126,9 @@ size_t gopclntab_find(const unsigned char *bytes, size_t size)
 		const struct pclntab_layout *layout = layout_of(bytes + at, size - at);
 
 		table = (struct gopclntab){.bytes = bytes + at, .size = size - at};
-		if (layout && number(&table, layout->names, 8) <= number(&table, layout->lists, 8) &&
-		    number(&table, layout->lists, 8) <= number(&table, layout->functions, 8) &&
-		    number(&table, layout->functions, 8) < table.size)
+		if (layout && number_at(&table, layout->names, 8) <= number_at(&table, layout->lists, 8) &&
+		    number_at(&table, layout->lists, 8) <= number_at(&table, layout->functions, 8) &&
+		    number_at(&table, layout->functions, 8) < table.size)
 			return at;
 	}
 	return size;
@@ -249,7 +249,7 @@ static void add_rows(struct go_parser *parser, struct go_function *function, __u
 }
 
 /* Reads a number of seven bits a byte, lowest first. Returns false at the section's end. */
-static bool take(const struct gopclntab *table, size_t *at, __u32 *value)
+static bool take_varint(const struct gopclntab *table, size_t *at, __u32 *value)
 {
 	*value = 0;
 	for (unsigned int shift = 0; *at < table->size; shift += 7) {
@@ -281,8 +281,8 @@ static bool next_value(const struct gopclntab *table, struct values *values, boo
 {
 	__u32 step, bytes;
 
-	if (!take(table, &values->at, &step) || (!step && !first) || !take(table, &values->at, &bytes) ||
-	    !bytes)
+	if (!take_varint(table, &values->at, &step) || (!step && !first) ||
+	    !take_varint(table, &values->at, &bytes) || !bytes)
 		return false;
 	values->value += step & 1 ? -(__s64)(step >> 1) - 1 : (__s64)(step >> 1);
 	values->begin = values->end;
@@ -363,17 +363,17 @@ static struct go_entry entry_at(const struct go_parser *parser, size_t i)
 {
 	const struct gopclntab *table = parser->table;
 	size_t word = parser->layout->relative ? 4 : 8, entry = parser->functions + 2 * word * i;
-	size_t at = parser->functions + number(table, entry + word, word);
+	size_t at = parser->functions + number_at(table, entry + word, word);
 	__u64 text = parser->layout->relative ? table->text : 0;
 
-	return (struct go_entry){.begin = text + number(table, entry, word),
-				 .end = text + number(table, entry + 2 * word, word),
-				 .name = number(table, at + word + NAME, 4),
-				 .distances = number(table, at + word + DISTANCES, 4),
-				 .files = number(table, at + word + FILES, 4),
-				 .lines = number(table, at + word + LINES, 4),
-				 .unit = number(table, at + word + UNIT, 4),
-				 .flags = number(table, at + parser->layout->flags, 1)};
+	return (struct go_entry){.begin = text + number_at(table, entry, word),
+				 .end = text + number_at(table, entry + 2 * word, word),
+				 .name = number_at(table, at + word + NAME, 4),
+				 .distances = number_at(table, at + word + DISTANCES, 4),
+				 .files = number_at(table, at + word + FILES, 4),
+				 .lines = number_at(table, at + word + LINES, 4),
+				 .unit = number_at(table, at + word + UNIT, 4),
+				 .flags = number_at(table, at + parser->layout->flags, 1)};
 }
 
 static void read_function(struct go_parser *parser, size_t i)
@@ -400,12 +400,12 @@ static bool begin_parser(struct go_parser *parser, const struct gopclntab *table
 	*parser = (struct go_parser){.table = table, .layout = layout};
 	if (!layout)
 		return false;
-	parser->names = number(table, layout->names, 8);
-	parser->units = number(table, layout->units, 8);
-	parser->files = number(table, layout->files, 8);
-	parser->lists = number(table, layout->lists, 8);
-	parser->functions = number(table, layout->functions, 8);
-	parser->nr = number(table, NR_FUNCTIONS, 8);
+	parser->names = number_at(table, layout->names, 8);
+	parser->units = number_at(table, layout->units, 8);
+	parser->files = number_at(table, layout->files, 8);
+	parser->lists = number_at(table, layout->lists, 8);
+	parser->functions = number_at(table, layout->functions, 8);
+	parser->nr = number_at(table, NR_FUNCTIONS, 8);
 	return parser->names <= table->size && parser->lists <= table->size &&
 	       parser->functions <= table->size &&
 	       parser->nr <= (table->size - parser->functions) / (layout->relative ? 8 : 16);
@@ -436,7 +436,7 @@ const char *gopclntab_names(const struct gopclntab *table, size_t *size)
 	if (!begin_parser(&parser, table))
 		return NULL;
 	/* The next part, that of the files, is the next in the header, too. */
-	next = number(table, parser.layout->units, 8);
+	next = number_at(table, parser.layout->units, 8);
 	if (next > parser.names && next <= table->size)
 		*size = next - parser.names;
 	return (const char *)table->bytes + parser.names;
@@ -490,7 +490,7 @@ static __s64 value_at(const struct go_parser *parser, const struct go_entry *ent
 static const char *file_name(const struct go_parser *parser, __u32 unit, __u32 file)
 {
 	const struct gopclntab *table = parser->table;
-	size_t at = parser->files + number(table, parser->units + 4 * ((size_t)unit + file), 4);
+	size_t at = parser->files + number_at(table, parser->units + 4 * ((size_t)unit + file), 4);
 	const char *name = (const char *)table->bytes + at;
 
 	return at < table->size && memchr(name, '\0', table->size - at) ? name : NULL;

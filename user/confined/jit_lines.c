@@ -52,7 +52,7 @@ static bool read_at(const struct jit_reading *reading, void *to, size_t size, __
 	return pread(reading->fd, to, size, at) == (ssize_t)size;
 }
 
-static size_t taken(const struct jit_reading *reading)
+static size_t taken_bytes(const struct jit_reading *reading)
 {
 	return reading->room * 2 * sizeof(*reading->spans) + reading->codes_room * sizeof(*reading->codes) +
 	       map_bytes(&reading->last) + jit_lines_bytes(reading->lines);
@@ -94,7 +94,7 @@ static void add_rows(struct jit_reading *reading, __u64 low, __u64 high, __u32 o
 		memcpy(&row, at, sizeof(row));
 		path = at + sizeof(row);
 		at = memchr(path, '\0', end - path);
-		if (!at++ || taken(reading) > reading->most)
+		if (!at++ || taken_bytes(reading) > reading->most)
 			break;
 		if (strcmp(path, "\xff") && (!file || strcmp(path, file))) {
 			file = path;
@@ -162,7 +162,7 @@ static void take_move(struct jit_reading *reading, __u64 at, __u32 order)
 	i = (uintptr_t)map_find(&reading->last, move.index);
 	if (!i)
 		return;
-	for (size_t s = 0; s < reading->codes[i - 1].nr && taken(reading) <= reading->most; s++) {
+	for (size_t s = 0; s < reading->codes[i - 1].nr && taken_bytes(reading) <= reading->most; s++) {
 		struct span span = reading->spans[reading->codes[i - 1].first + s];
 		__u64 by = move.to - reading->codes[i - 1].address;
 
@@ -176,7 +176,7 @@ static void take_records(struct jit_reading *reading, __u64 at)
 
 	/* The rows of code, which are in front of it, have the next order. */
 	for (__u32 order = 1;
-	     read_at(reading, &prefix, sizeof(prefix), at) && taken(reading) <= reading->most;
+	     read_at(reading, &prefix, sizeof(prefix), at) && taken_bytes(reading) <= reading->most;
 	     order += 2, at += prefix.total_size) {
 		if (prefix.total_size < sizeof(prefix))
 			break;

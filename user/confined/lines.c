@@ -19,7 +19,7 @@ struct ranges {
 
 /* Counts a step of the work, which is limited to a few times the size of the DWARF, because entries may refer
  * to each other in any way. Returns false if no steps are left. */
-static bool step(struct lines *lines, size_t bytes)
+static bool take_step(struct lines *lines, size_t bytes)
 {
 	lines->steps -= bytes < lines->steps ? bytes : lines->steps;
 	return lines->steps;
@@ -37,7 +37,7 @@ bool lines_next(struct lines *lines, Dwarf_Die *die)
 	any = !dwarf_siblingof(die, die);
 	if (any && dwarf_dieoffset(die) > lines->furthest)
 		lines->furthest = dwarf_dieoffset(die);
-	return step(lines, known ? 1 : (any ? dwarf_dieoffset(die) : lines->furthest) - before) && any;
+	return take_step(lines, known ? 1 : (any ? dwarf_dieoffset(die) : lines->furthest) - before) && any;
 }
 
 #define RANGE_STEPS	   4 /* a range takes more memory than space in the file */
@@ -49,7 +49,7 @@ static bool add_ranges(struct lines *lines, struct ranges *ranges, Dwarf_Die *di
 	bool any = false, list = lines->within && dwarf_hasattr(die, DW_AT_ranges);
 	Dwarf_Addr base, low, high;
 
-	for (ptrdiff_t at = 0; ranges->nr < RANGES_MOST(lines) && step(lines, RANGE_STEPS) &&
+	for (ptrdiff_t at = 0; ranges->nr < RANGES_MOST(lines) && take_step(lines, RANGE_STEPS) &&
 			       (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;) {
 		/* libdw does not know where a unit of split DWARF begins. */
 		__u64 from = list && !base ? lines->within->base : 0;
@@ -74,7 +74,7 @@ static void take_ranges(struct lines *lines, struct spans *spans, struct ranges 
 
 /* Whether an attribute refers to an alternate file that is not open. libdw would then open the file itself,
  * whatever path it names. */
-static bool elsewhere(const struct lines *lines, const Dwarf_Die *of, Dwarf_Attribute *attribute)
+static bool is_elsewhere(const struct lines *lines, const Dwarf_Die *of, Dwarf_Attribute *attribute)
 {
 	switch (dwarf_whatform(attribute)) {
 	case DW_FORM_GNU_ref_alt:
@@ -91,7 +91,7 @@ const char *lines_text(const struct lines *lines, Dwarf_Die *die, unsigned int n
 {
 	Dwarf_Attribute attribute;
 
-	return dwarf_attr(die, name, &attribute) && !elsewhere(lines, die, &attribute)
+	return dwarf_attr(die, name, &attribute) && !is_elsewhere(lines, die, &attribute)
 		       ? dwarf_formstring(&attribute)
 		       : NULL;
 }
@@ -114,14 +114,14 @@ bool lines_follow(const struct lines *lines, Dwarf_Die *die, unsigned int name)
 	Dwarf_Attribute attribute;
 	Dwarf_Die next;
 
-	if (!dwarf_attr(die, name, &attribute) || elsewhere(lines, die, &attribute) ||
+	if (!dwarf_attr(die, name, &attribute) || is_elsewhere(lines, die, &attribute) ||
 	    !dwarf_formref_die(&attribute, &next))
 		return false;
 	*die = next;
 	/* An entry may only stand for a type whose definition is in a unit of its own
 	 * (-fdebug-types-section).
 	 */
-	if (dwarf_attr(die, DW_AT_signature, &attribute) && !elsewhere(lines, die, &attribute) &&
+	if (dwarf_attr(die, DW_AT_signature, &attribute) && !is_elsewhere(lines, die, &attribute) &&
 	    dwarf_formref_die(&attribute, &next))
 		*die = next;
 	return true;

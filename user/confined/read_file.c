@@ -93,7 +93,7 @@ static bool has_table(const struct image *image, __u32 kind)
 	return image && image_symbol_table(image, kind, true, &table);
 }
 
-static struct chosen_table choose(const struct image *image, const struct image *debug)
+static struct chosen_table choose_table(const struct image *image, const struct image *debug)
 {
 	if (has_table(image, SHT_SYMTAB))
 		return (struct chosen_table){image, SHT_SYMTAB};
@@ -139,7 +139,7 @@ static void load_symbols(struct read_file *file, const struct image *image, cons
 			 const struct read_sizes *sizes)
 {
 	size_t most = sizes->most;
-	const struct chosen_table table = choose(image, debug);
+	const struct chosen_table table = choose_table(image, debug);
 	struct symbols *symbols = &file->symbols;
 	struct dynamic_strings dynamic = {0};
 	struct image mini;
@@ -167,7 +167,7 @@ static void load_objects(struct read_file *file, const struct image *image, cons
 			 const struct read_sizes *sizes)
 {
 	size_t most = sizes->most;
-	const struct chosen_table table = choose(image, debug);
+	const struct chosen_table table = choose_table(image, debug);
 
 	if (!load_index(file, &file->object_index, &table, true, sizes) &&
 	    !image_add_objects(image, SHT_SYMTAB, &file->objects, most) &&

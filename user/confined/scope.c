@@ -26,7 +26,7 @@ struct visitor {
 	void *context;
 };
 
-static void look_in(const struct visitor *visitor, Dwarf_Die *in, Dwarf_Die *function, int depth)
+static void visit_below(const struct visitor *visitor, Dwarf_Die *in, Dwarf_Die *function, int depth)
 {
 	Dwarf_Die die;
 
@@ -36,14 +36,15 @@ static void look_in(const struct visitor *visitor, Dwarf_Die *in, Dwarf_Die *fun
 		if (!is_block(&die))
 			visitor->visit(visitor->context, &die, function);
 		else if (dwarf_haspc(&die, visitor->address) > 0)
-			look_in(visitor, &die, dwarf_tag(&die) == DW_TAG_inlined_subroutine ? &die : function,
-				depth + 1);
+			visit_below(visitor, &die,
+				    dwarf_tag(&die) == DW_TAG_inlined_subroutine ? &die : function,
+				    depth + 1);
 	} while (lines_next(visitor->lines, &die));
 }
 
 void scope_each(struct lines *lines, Dwarf_Die *function, __u64 address, scope_visit *visit, void *context)
 {
-	look_in(&(struct visitor){lines, address, visit, context}, function, function, 0);
+	visit_below(&(struct visitor){lines, address, visit, context}, function, function, 0);
 }
 
 /* --- calls ------------------------------------------------------------------------------------- */

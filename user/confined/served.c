@@ -126,7 +126,7 @@ static union {
 } asked;
 static size_t asked_size;
 
-static bool receive(int *fd)
+static bool receive_request(int *fd)
 {
 	asked_size = packet_receive(WORKER_FD, asked.bytes, sizeof(asked) - 1, fd);
 	asked.bytes[asked_size] = '\0';
@@ -192,7 +192,7 @@ static int open_debug(bool ours, const char *path)
 	reply = (struct reply){.answer = {.kind = ANSWER_OPEN, .ours = ours}, .fd = -1};
 	reply_text(&reply, path);
 	send_reply(&reply);
-	if (!receive(&fd))
+	if (!receive_request(&fd))
 		_exit(0);
 	asked.ask = kept;
 	return fd;
@@ -303,7 +303,7 @@ static void answer_open(struct reply *reply, int fd)
 		image_build_id(&opened, reply->answer.build_id);
 }
 
-static void keep(struct reply *reply, const struct known *found)
+static void keep_known(struct reply *reply, const struct known *found)
 {
 	struct known *known = xmalloc(sizeof(*known));
 
@@ -337,12 +337,12 @@ static void answer_load(struct reply *reply, int fd)
 	reply->answer.lines_lack = file.lines_lack;
 	reply->answer.no_room |= file.left_out;
 	if ((file.lines || file.go_lines || file.function_index || file.object_index) && reply->fd >= 0) {
-		keep(reply, &(struct known){.id = ask.id,
-					    .lines = file.lines,
-					    .go_lines = file.go_lines,
-					    .code = file.code,
-					    .function_index = file.function_index,
-					    .object_index = file.object_index});
+		keep_known(reply, &(struct known){.id = ask.id,
+						  .lines = file.lines,
+						  .go_lines = file.go_lines,
+						  .code = file.code,
+						  .function_index = file.function_index,
+						  .object_index = file.object_index});
 		file.lines = NULL;
 		file.go_lines = NULL;
 		file.code = (struct code_bytes){0};
@@ -362,7 +362,7 @@ static void answer_map(struct reply *reply, int fd)
 	if (!reply->answer.why[0])
 		put_symbols(reply, &file);
 	if (lines && reply->fd >= 0)
-		keep(reply, &(struct known){.id = ask.id, .jit_lines = lines});
+		keep_known(reply, &(struct known){.id = ask.id, .jit_lines = lines});
 	else
 		jit_lines_close(lines);
 	symbols_release(&file.symbols);
@@ -521,7 +521,7 @@ static void answer_type(struct reply *reply, int fd)
 	reply->answer.kept_bytes = known ? bytes_of(known) : 0;
 }
 
-static void forget(void)
+static void forget_known(void)
 {
 	struct known **at = known_at(asked.ask.id), *known = *at;
 
@@ -539,7 +539,7 @@ static void forget(void)
 
 /* --- its life ------------------------------------------------------------------------------------- */
 
-static void __attribute__((noreturn)) serve(void)
+static void __attribute__((noreturn)) serve_requests(void)
 {
 	static void (*const answers[])(struct reply * reply, int fd) = {
 		[ASK_OPEN] = answer_open, [ASK_LOAD] = answer_load,   [ASK_MAP] = answer_map,
@@ -549,12 +549,12 @@ static void __attribute__((noreturn)) serve(void)
 	static struct reply reply;
 	int fd;
 
-	while (receive(&fd)) {
+	while (receive_request(&fd)) {
 		set_timer(ask_is_of_known(asked.ask.kind) ? NAME_S : FILE_S);
 		reply.answer = (struct answer){.kind = ANSWER_DONE};
 		reply.fd = -1;
 		if (asked.ask.kind == ASK_FORGET) {
-			forget();
+			forget_known();
 			continue;
 		}
 		if (asked.ask.kind >= ARRAY_SIZE(answers))
@@ -575,7 +575,7 @@ static void __attribute__((noreturn)) refuse_all(const char *why)
 	int fd;
 
 	put_why(&reply, why);
-	if (receive(&fd))
+	if (receive_request(&fd))
 		send_reply(&reply);
 	_exit(1);
 }
@@ -601,7 +601,7 @@ static void keep_memory(size_t memory)
 }
 
 /* Runs before main(), so that test programs, which have other main functions, can start workers as well. */
-static void __attribute__((constructor)) begin(int argc, char **argv)
+static void __attribute__((constructor)) begin_worker(int argc, char **argv)
 {
 	const char *never;
 	size_t memory;
@@ -617,5 +617,5 @@ static void __attribute__((constructor)) begin(int argc, char **argv)
 	if (never)
 		refuse_all(never);
 	memory_last_words(tell_no_memory, NULL);
-	serve();
+	serve_requests();
 }

@@ -180,7 +180,7 @@ static bool is_better(const struct symbol_index *index, const struct found_symbo
 			      read_name(index, than->name, 1)) < 0;
 }
 
-static void consider(struct index_lookup *lookup, enum deciding as, const struct found_symbol *symbol)
+static void consider_symbol(struct index_lookup *lookup, enum deciding as, const struct found_symbol *symbol)
 {
 	struct found_symbol *found = &lookup->found[as];
 
@@ -192,18 +192,18 @@ static void consider(struct index_lookup *lookup, enum deciding as, const struct
 	lookup->has[as] = true;
 }
 
-static void look_at(void *context, const struct found_symbol *symbol, size_t block)
+static void look_at_symbol(void *context, const struct found_symbol *symbol, size_t block)
 {
 	struct index_lookup *lookup = context;
 
 	if (symbol->address > lookup->address)
 		return;
 	if (symbol->end > lookup->address && symbol->address <= lookup->latest)
-		consider(lookup, CONTAINING, symbol);
+		consider_symbol(lookup, CONTAINING, symbol);
 	if (symbol->end > symbol->address)
-		consider(lookup, SIZED, symbol);
+		consider_symbol(lookup, SIZED, symbol);
 	else
-		consider(lookup, symbol->label ? LABEL : UNSIZED, symbol);
+		consider_symbol(lookup, symbol->label ? LABEL : UNSIZED, symbol);
 }
 
 static void look_in_stretch(struct index_lookup *lookup, size_t stretch)
@@ -213,7 +213,7 @@ static void look_in_stretch(struct index_lookup *lookup, size_t stretch)
 
 	for (size_t block = 0; block < nr_blocks(index); block++)
 		if (row[block / 8] & 1 << block % 8)
-			read_block(index, block, look_at, lookup);
+			read_block(index, block, look_at_symbol, lookup);
 }
 
 /* Whether a symbol that is no label begins in the stretch or behind it: nothing without a size that begins
@@ -248,7 +248,7 @@ static void add_found(const struct index_lookup *lookup, struct symbols *symbols
 	}
 }
 
-static struct index_lookup look_up(const struct symbol_index *index, __u64 address, __u64 latest)
+static struct index_lookup look_up_address(const struct symbol_index *index, __u64 address, __u64 latest)
 {
 	struct index_lookup lookup = {.index = index, .address = address, .latest = latest};
 
@@ -265,7 +265,7 @@ static bool is_shown(const struct index_lookup *lookup)
 
 	if (lookup->found[SIZED].address == begin)
 		return lookup->found[SIZED].end > lookup->address;
-	there = look_up(lookup->index, begin, begin);
+	there = look_up_address(lookup->index, begin, begin);
 	return there.has[SIZED] && there.found[SIZED].end > lookup->address;
 }
 
@@ -273,17 +273,17 @@ static bool is_shown(const struct index_lookup *lookup)
  * is shown instead. */
 static struct index_lookup decide(const struct symbol_index *index, __u64 address, struct symbols *symbols)
 {
-	struct index_lookup first = look_up(index, address, address), next = first;
+	struct index_lookup first = look_up_address(index, address, address), next = first;
 
 	add_found(&first, symbols);
 	while (next.has[CONTAINING] && !is_shown(&next)) {
 		__u64 begin = next.found[CONTAINING].address;
 
-		next = look_up(index, begin, begin);
+		next = look_up_address(index, begin, begin);
 		add_found(&next, symbols);
 		if (!begin)
 			break;
-		next = look_up(index, address, begin - 1);
+		next = look_up_address(index, address, begin - 1);
 		add_found(&next, symbols);
 	}
 	return first;

@@ -53,7 +53,7 @@ static bool place_of(const struct slots_reader *reader, const struct relocation 
 	return true;
 }
 
-static void take(void *context, const struct relocation *relocation)
+static void take_relocation(void *context, const struct relocation *relocation)
 {
 	struct slots_reader *reader = context;
 	struct thread_slot slot = {.address = relocation->slot};
@@ -94,9 +94,9 @@ void thread_slots_read(struct thread_slots *slots, const struct image *image, si
 		return;
 	dynamic_read(&reader.dynamic, image, most);
 	reader.loaded = image_loaded(image, &reader.nr_loaded);
-	relocations_each(image, ".rela.dyn", RELOCATIONS_DATA, most, take, &reader);
+	relocations_each(image, ".rela.dyn", RELOCATIONS_DATA, most, take_relocation, &reader);
 	/* Linkers put descriptors here, since these may be filled when they are first used. */
-	relocations_each(image, ".rela.plt", RELOCATIONS_LINKAGE, most, take, &reader);
+	relocations_each(image, ".rela.plt", RELOCATIONS_LINKAGE, most, take_relocation, &reader);
 	if (slots->nr)
 		qsort(slots->list, slots->nr, sizeof(*slots->list), by_address);
 	free(reader.loaded);

@@ -267,7 +267,7 @@ static bool is_empty(struct lines *lines, Dwarf_Die type, int depth)
 	return true;
 }
 
-static bool covers(const struct part *part, __u64 offset)
+static bool covers_offset(const struct part *part, __u64 offset)
 {
 	return offset >= part->begin && (part->open || offset - part->begin < part->size);
 }
@@ -319,7 +319,7 @@ static void find_parts_in(struct lines *lines, Dwarf_Die *of, __u64 offset, stru
 	do {
 		if (dwarf_tag(&die) == DW_TAG_variant_part)
 			find_variants(lines, &die, offset, found, depth);
-		else if (read_part(lines, &die, &part, 0) && covers(&part, offset))
+		else if (read_part(lines, &die, &part, 0) && covers_offset(&part, offset))
 			add_part(found, &part, shared);
 	} while (lines_next(lines, &die));
 }
@@ -335,7 +335,7 @@ static void find_variant(struct lines *lines, Dwarf_Die *variant, __u64 offset, 
 	if (!lines_descend(lines, variant, &die, 0))
 		return;
 	do {
-		if (!read_part(lines, &die, &part, 0) || !covers(&part, offset) ||
+		if (!read_part(lines, &die, &part, 0) || !covers_offset(&part, offset) ||
 		    !type_peel(lines, &part.type))
 			continue;
 		find_parts_in(lines, &part.type, offset - part.begin, &inside, depth + 1);
@@ -357,7 +357,7 @@ static void find_variants(struct lines *lines, Dwarf_Die *of, __u64 offset, stru
 	do {
 		if (dwarf_tag(&die) == DW_TAG_variant)
 			find_variant(lines, &die, offset, found, depth);
-		else if (read_part(lines, &die, &part, 0) && covers(&part, offset))
+		else if (read_part(lines, &die, &part, 0) && covers_offset(&part, offset))
 			which = part;
 	} while (lines_next(lines, &die));
 	if (found->nr == before && which.size)
@@ -412,7 +412,7 @@ static void add_field(struct lines *lines, Dwarf_Die type, __u64 offset, char *f
 }
 
 /* An entry that only announces a type leads nowhere: its definition is in another unit. */
-static const char *look_up(struct lines *lines, Dwarf_Die type, __u64 offset, struct typed *typed)
+static const char *look_up_field(struct lines *lines, Dwarf_Die type, __u64 offset, struct typed *typed)
 {
 	Dwarf_Die element = type;
 	bool array;
@@ -455,7 +455,7 @@ const char *type_of_field(struct lines *lines, Dwarf_Die *type, __u64 offset, st
 	/* Lookups must not use up the steps that lines need. */
 	lines->steps = STEPS_MOST;
 	lines->furthest = dwarf_dieoffset(type);
-	why = look_up(lines, *type, offset, typed);
+	why = look_up_field(lines, *type, offset, typed);
 	lines->steps = steps;
 	return why;
 }

@@ -35,7 +35,7 @@ static int by_begin(const void *a, const void *b)
 	return one->first < two->first ? -1 : one->first > two->first;
 }
 
-static void sort(struct unwind_rows *rows)
+static void sort_functions(struct unwind_rows *rows)
 {
 	if (rows->nr_functions)
 		qsort(rows->functions, rows->nr_functions, sizeof(*rows->functions), by_begin);
@@ -43,7 +43,7 @@ static void sort(struct unwind_rows *rows)
 
 void unwind_rows_next_section(struct unwind_rows *rows)
 {
-	sort(rows);
+	sort_functions(rows);
 	rows->nr_known = rows->nr_functions;
 }
 
@@ -177,7 +177,7 @@ static struct in_order begin_in_order(struct unwind_rows *rows)
 	__u32 none = interned_number(&rows->rules, &nothing);
 	struct in_order order = {.rows = rows, .none = none, .rule = none};
 
-	sort(rows);
+	sort_functions(rows);
 	go_on(&order);
 	return order;
 }
@@ -225,7 +225,7 @@ static void make_pages(struct maker *maker, struct in_order *rows)
 	}
 }
 
-static void make(struct unwind_rows *rows, struct unwind_table *table)
+static void make_unwind_table(struct unwind_rows *rows, struct unwind_table *table)
 {
 	struct maker maker = {.table = table};
 	struct in_order ordered = begin_in_order(rows);
@@ -250,6 +250,6 @@ const char *unwind_rows_finish(struct unwind_rows *rows, __u64 entry, struct unw
 	if (rows->rules.nr >= RULES_MOST - 2)
 		return "the file's functions have more than 65,536 kinds of frames";
 	add_entry(rows, entry);
-	make(rows, table);
+	make_unwind_table(rows, table);
 	return NULL;
 }

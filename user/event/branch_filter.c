@@ -107,7 +107,7 @@ static int parse_words(const struct cpu_events *cpu, const char *text, __u64 *ty
 	return 0;
 }
 
-static int parse(const struct cpu_events *cpu, const char *text, __u64 *type, struct refusal *refusal)
+static int parse_filter(const struct cpu_events *cpu, const char *text, __u64 *type, struct refusal *refusal)
 {
 	if (parse_words(cpu, text, type, refusal))
 		return -1;
@@ -136,7 +136,7 @@ int branch_filter_set(struct event *event, const char *text, const struct cpu_ev
 {
 	__u64 type;
 
-	if (parse(cpu, text, &type, refusal))
+	if (parse_filter(cpu, text, &type, refusal))
 		return -1;
 	if (event->attr.precise_ip > 1 && !agrees_with_precise(&event->attr, type)) {
 		refuse(refusal, STATUS_USAGE, "event '%s' with --filter %s", event->name, text);

@@ -156,8 +156,8 @@ static bool free_for(const struct events *events, const struct event *event, __u
 
 /* Assigns counters to the events from this one up to, but not including, `end`, except those in `given_up`.
  * Tries all combinations. */
-static bool place(const struct events *events, struct event *event, const struct event *end,
-		  const bool *given_up)
+static bool place_events(const struct events *events, struct event *event, const struct event *end,
+			 const bool *given_up)
 {
 	while (event < end && (!event->msr || !event->msr->counters || given_up[event - events->list]))
 		event++;
@@ -171,7 +171,7 @@ static bool place(const struct events *events, struct event *event, const struct
 				continue;
 			event->unit_counter = (int)c;
 			event->unit_escr = (int)e;
-			if (place(events, event + 1, end, given_up))
+			if (place_events(events, event + 1, end, given_up))
 				return true;
 		}
 	event->unit_counter = -1;
@@ -188,9 +188,9 @@ void escr_place(struct events *events)
 		if (!event->msr || !event->msr->counters)
 			continue;
 		event->unit_counter = -1;
-		given_up[i] = !place(events, events->list, event + 1, given_up);
+		given_up[i] = !place_events(events, events->list, event + 1, given_up);
 		if (given_up[i])
-			place(events, events->list, event, given_up);
+			place_events(events, events->list, event, given_up);
 	}
 	free(given_up);
 	for (size_t i = 0; i < events->nr; i++) {

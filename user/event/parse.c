@@ -688,7 +688,7 @@ static int refuse_foreign(struct event_parser *parser, const char *name)
 
 /* Whether a contradiction is about the name, or about a umask of this event while the table has no umask of
  * it. */
-static bool concerns(const struct cpu_events *cpu, const char *about, const char *name)
+static bool is_of_name(const struct cpu_events *cpu, const char *about, const char *name)
 {
 	size_t base = strcspn(name, ".:");
 
@@ -711,7 +711,7 @@ static int refuse_left_out(struct event_parser *parser, const char *name)
 		const struct known_contradiction *entry = &cpu->contradictions[i];
 
 		for (size_t n = 0; n < entry->nr_names; n++) {
-			if (!concerns(cpu, entry->names[n], name))
+			if (!is_of_name(cpu, entry->names[n], name))
 				continue;
 			refuse(parser->refusal, STATUS_USAGE, "event '%s'", name);
 			because(parser->refusal, "the table of %s lacks it, as sources disagree about %s",

@@ -32,14 +32,14 @@ unsigned long long placement_choices(struct host *host, const struct event *even
 
 /* Assigns a counter to event i, moving other events to other counters if necessary: Kuhn's matching
  * algorithm. `holder` is the event of each counter, -1 if it is free. */
-static bool place(const unsigned long long *choices, int i, unsigned long long *tried, int *holder)
+static bool place_event(const unsigned long long *choices, int i, unsigned long long *tried, int *holder)
 {
 	/* Descending: fixed counters, which serve few events, are tried first, as in the kernel's order. */
 	for (int counter = 63; counter >= 0; counter--) {
 		if (!(choices[i] >> counter & 1) || *tried >> counter & 1)
 			continue;
 		*tried |= 1ULL << counter;
-		if (holder[counter] < 0 || place(choices, holder[counter], tried, holder)) {
+		if (holder[counter] < 0 || place_event(choices, holder[counter], tried, holder)) {
 			holder[counter] = i;
 			return true;
 		}
@@ -81,7 +81,7 @@ int placement_find(struct host *host, const struct event *events, size_t nr, uns
 		if (i == PLACEMENT_MOST)
 			return i;
 		choices[i] = placement_choices(host, &events[i]);
-		if (choices[i] && !place(choices, i, &tried, holder))
+		if (choices[i] && !place_event(choices, i, &tried, holder))
 			return i;
 	}
 	for (int counter = 0; counter < 64; counter++)

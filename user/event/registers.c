@@ -42,8 +42,8 @@ static __u64 hardware_config(const struct perf_event_attr *attr, const struct cp
 /* --- where ------------------------------------------------------------------------------------ */
 
 /* intel_get_event_constraints(): PEBS first, then the others. */
-static void place(const struct perf_event_attr *attr, const struct cpu_events *cpu, unsigned int general,
-		  __u64 config, struct registers *registers)
+static void place_event(const struct perf_event_attr *attr, const struct cpu_events *cpu,
+			unsigned int general, __u64 config, struct registers *registers)
 {
 	const struct known_kernel *kernel = cpu->kernel;
 	const struct kernel_rule *rule;
@@ -199,7 +199,7 @@ static const struct register_row {
 };
 
 /* Adds a register, with those of its fields that are within the mask. */
-static struct register_value *add(struct registers *registers, int which, __u64 value, __u64 mask)
+static struct register_value *add_register(struct registers *registers, int which, __u64 value, __u64 mask)
 {
 	struct register_value *reg = &registers->list[registers->nr++];
 	const struct register_row *row = &rows[which];
@@ -221,14 +221,14 @@ static void add_selection(struct registers *registers, __u64 config)
 	__u64 value = 0;
 
 	if (registers->fixed_counter < 0) {
-		add(registers, PERFEVTSEL, config, ~0ULL);
+		add_register(registers, PERFEVTSEL, config, ~0ULL);
 		return;
 	}
 	value |= config & OS ? 1 : 0;
 	value |= config & USR ? 2 : 0;
 	value |= config & CONFIG_ANY ? 4 : 0;
 	value |= config & INT ? 8 : 0;
-	add(registers, FIXED_CTR_CTRL, value << shift, 0xfULL << shift);
+	add_register(registers, FIXED_CTR_CTRL, value << shift, 0xfULL << shift);
 }
 
 /* __intel_pmu_enable_all(), intel/core.c: enables all counters except those of events with exclude_host,
@@ -244,7 +244,7 @@ static void add_global_control(const struct perf_event_attr *attr, const struct 
 	if (attr->exclude_host)
 		known = registers->fixed_counter < 0 ? ~(__u64)registers->counters
 						     : ~(1ULL << (32 + registers->fixed_counter));
-	reg = add(registers, GLOBAL_CTRL, all & known, known);
+	reg = add_register(registers, GLOBAL_CTRL, all & known, known);
 	/* Only fields of counters that the CPU has are kept. */
 	for (size_t i = 0; i < reg->nr_fields; i++)
 		if (all >> reg->fields[i].low & 1)
@@ -263,7 +263,7 @@ static void add_store(struct registers *registers)
 	__u64 value = 1ULL << counter | 1ULL << 63;
 
 	records.low = records.high = counter;
-	reg = add(registers, PEBS_ENABLE, value, value);
+	reg = add_register(registers, PEBS_ENABLE, value, value);
 	reg->counter = COUNTER_NOWHERE;
 	reg->nr_fields = 0;
 	add_field(reg, &records);
@@ -282,7 +282,7 @@ static void add_pebs(const struct cpu_events *cpu, const struct encoding *encodi
 		add_store(registers);
 		return;
 	}
-	add(registers, PEBS_ENABLE, value, value);
+	add_register(registers, PEBS_ENABLE, value, value);
 }
 
 /* The guide's name of a bit, if it has one; else the table's. */
@@ -316,10 +316,10 @@ static void add_extra(const struct cpu_events *cpu, const struct encoding *encod
 	struct register_value *reg;
 
 	if (is_load_latency(cpu, encoding->config))
-		add(registers, LD_LAT_THRESHOLD, encoding->config1, ~0ULL);
+		add_register(registers, LD_LAT_THRESHOLD, encoding->config1, ~0ULL);
 	if (!row)
 		return;
-	reg = add(registers, OFFCORE_RSP + (row - offcore->registers), encoding->config1, ~0ULL);
+	reg = add_register(registers, OFFCORE_RSP + (row - offcore->registers), encoding->config1, ~0ULL);
 	add_parts(reg, offcore, offcore->requests, offcore->nr_requests);
 	add_parts(reg, offcore, offcore->responses, offcore->nr_responses);
 }
@@ -336,7 +336,7 @@ bool event_uses_lbr(const struct perf_event_attr *attr)
 
 /* x86_pmu_hw_config(): precise_ip 2 without a filter asks for all branches. perf_copy_attr(),
  * kernel/events/core.c: a filter without a privilege level gets that of the event. */
-static __u64 branches(const struct perf_event_attr *attr)
+static __u64 branch_type(const struct perf_event_attr *attr)
 {
 	__u64 type = attr->branch_sample_type ? attr->branch_sample_type : PERF_SAMPLE_BRANCH_ANY;
 
@@ -353,7 +353,7 @@ static __u64 branches(const struct perf_event_attr *attr)
 static void add_lbr(const struct perf_event_attr *attr, const struct cpu_events *cpu,
 		    struct registers *registers)
 {
-	__u64 wanted = branches(attr), recorded = 0;
+	__u64 wanted = branch_type(attr), recorded = 0;
 
 	recorded |= wanted & PERF_SAMPLE_BRANCH_KERNEL ? LBR_SELECT_KERNEL : 0;
 	recorded |= wanted & PERF_SAMPLE_BRANCH_USER ? LBR_SELECT_USER : 0;
@@ -361,8 +361,8 @@ static void add_lbr(const struct perf_event_attr *attr, const struct cpu_events 
 		if (wanted & branch_kind_bits(cpu->branches[i].filter))
 			recorded |= cpu->branches[i].records;
 	if (cpu->nr_branches) /* CPUs without rows are filtered by the driver: lbr_sel_map */
-		add(registers, LBR_SELECT, 0x1ff & ~recorded, ~0ULL);
-	add(registers, DEBUGCTL, 0x801, 0x801);
+		add_register(registers, LBR_SELECT, 0x1ff & ~recorded, ~0ULL);
+	add_register(registers, DEBUGCTL, 0x801, 0x801);
 }
 
 void registers_of(const struct perf_event_attr *attr, const struct host *host,
@@ -373,7 +373,7 @@ void registers_of(const struct perf_event_attr *attr, const struct host *host,
 	__u64 config = hardware_config(attr, cpu, encoding);
 
 	*registers = (struct registers){0};
-	place(attr, cpu, general, config & (X86_RAW_EVENT_MASK | CONFIG_ANY), registers);
+	place_event(attr, cpu, general, config & (X86_RAW_EVENT_MASK | CONFIG_ANY), registers);
 	if (registers->refused)
 		return;
 	add_selection(registers, config);

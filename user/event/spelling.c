@@ -47,8 +47,8 @@ struct spelling_reader {
 	bool given[ARRAY_SIZE(modifiers)];
 };
 
-__attribute__((format(printf, 4, 5))) static int wrong(struct spelling_reader *reader, size_t at,
-						       size_t length, const char *why, ...)
+__attribute__((format(printf, 4, 5))) static int refuse_part(struct spelling_reader *reader, size_t at,
+							     size_t length, const char *why, ...)
 {
 	char words[300];
 	va_list args;
@@ -88,9 +88,10 @@ static int read_letters(struct spelling_reader *reader, size_t at, size_t length
 		char letter = reader->text[i], *mode = mode_of(reader->spelling, letter);
 
 		if (*mode && letter != 'p')
-			return wrong(reader, i, 1, "it stands twice");
+			return refuse_part(reader, i, 1, "it stands twice");
 		if (++*mode > 3)
-			return wrong(reader, i, 1, "precise_ip has levels 0 to 3, and more are asked for");
+			return refuse_part(reader, i, 1,
+					   "precise_ip has levels 0 to 3, and more are asked for");
 	}
 	return 0;
 }
@@ -124,14 +125,14 @@ static int keep_modifier(struct spelling_reader *reader, const struct modifier *
 	struct spelling *spelling = reader->spelling;
 
 	if (reader->given[modifier - modifiers])
-		return wrong(reader, at, length, "it stands twice");
+		return refuse_part(reader, at, length, "it stands twice");
 	reader->given[modifier - modifiers] = true;
 	if (modifier->term) {
 		spelling->terms[spelling->nr_terms++] = (struct term){modifier->term, value, at, length == 1};
 		return 0;
 	}
 	if (*mode_of(spelling, modifier->letter))
-		return wrong(reader, at, length, "it stands twice");
+		return refuse_part(reader, at, length, "it stands twice");
 	*mode_of(spelling, modifier->letter) = value ? (char)value : -1;
 	return 0;
 }
@@ -143,12 +144,12 @@ static int read_modifier(struct spelling_reader *reader, const struct modifier *
 	__u64 value = 1;
 
 	if (length == name && modifier->needs_value)
-		return wrong(reader, at, length, "it needs a value: %s=N, N up to %llu", modifier->name,
-			     modifier->most);
+		return refuse_part(reader, at, length, "it needs a value: %s=N, N up to %llu", modifier->name,
+				   modifier->most);
 	if (length > name &&
 	    (!read_number(reader->text + at + name + 1, length - name - 1, &value) || value > modifier->most))
-		return wrong(reader, at + name + 1, length - name - 1, "%s takes a number from 0 to %llu",
-			     modifier->name, modifier->most);
+		return refuse_part(reader, at + name + 1, length - name - 1,
+				   "%s takes a number from 0 to %llu", modifier->name, modifier->most);
 	return keep_modifier(reader, modifier, value, at, length);
 }
 
@@ -157,9 +158,9 @@ static int read_umask(struct spelling_reader *reader, size_t at, size_t length)
 	struct spelling *spelling = reader->spelling;
 
 	if (spelling->has_umask)
-		return wrong(reader, at, length, "a raw umask stands twice");
+		return refuse_part(reader, at, length, "a raw umask stands twice");
 	if (!read_number(reader->text + at, length, &spelling->umask))
-		return wrong(reader, at, length, "it is no number of up to 64 bits");
+		return refuse_part(reader, at, length, "it is no number of up to 64 bits");
 	spelling->has_umask = true;
 	spelling->umask_at = at;
 	return 0;
@@ -173,7 +174,7 @@ static int add_to_name(struct spelling_reader *reader, size_t at, size_t length)
 	size_t used = strlen(spelling->name);
 
 	if (used + length >= sizeof(spelling->name))
-		return wrong(reader, at, length, "the name is too long");
+		return refuse_part(reader, at, length, "the name is too long");
 	for (size_t i = 0; i < length; i++) {
 		spelling->name[used + i] = reader->text[at + i];
 		spelling->place[used + i] = at + i;
@@ -243,7 +244,7 @@ static int read_piece(struct spelling_reader *reader, size_t at, size_t length, 
 		word++;
 	modifier = first ? NULL : modifier_named(piece, word);
 	if (!first && !length)
-		return wrong(reader, at, 0, "there is nothing behind the ':'");
+		return refuse_part(reader, at, 0, "there is nothing behind the ':'");
 	if (!first && is_short_umask(reader, at, length))
 		return add_to_name(reader, at - 1, length + 1);
 	if (!first && is_state(reader, piece, length))
@@ -261,7 +262,7 @@ static int read_piece(struct spelling_reader *reader, size_t at, size_t length, 
 	if (!first && piece[0] == '0' && (piece[1] == 'x' || piece[1] == 'X'))
 		return read_umask(reader, at, length);
 	if (word < length)
-		return wrong(reader, at, length, "there is no modifier of this name");
+		return refuse_part(reader, at, length, "there is no modifier of this name");
 	/* It includes the ':' before it; after a '/' there is none. */
 	return first || !at ? add_to_name(reader, at, length) : add_to_name(reader, at - 1, length + 1);
 }

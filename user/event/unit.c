@@ -173,8 +173,8 @@ static void put_usual(struct event *event, const struct unit_field *fields, size
 	}
 }
 
-static int begin(struct event *event, const struct known_unit *unit, bool two_threads, const char *name,
-		 size_t length, struct refusal *refusal)
+static int begin_event(struct event *event, const struct known_unit *unit, bool two_threads, const char *name,
+		       size_t length, struct refusal *refusal)
 {
 	event->msr = unit;
 	for (size_t i = 0; i < unit->nr_kinds; i++)
@@ -201,7 +201,7 @@ int unit_event(struct event *event, const struct known_unit *unit, bool two_thre
 		const char *term = terms + *at;
 
 		if (*at ? apply_term(event, term, length, refusal)
-			: begin(event, unit, two_threads, term, length, refusal))
+			: begin_event(event, unit, two_threads, term, length, refusal))
 			return -1;
 		if (!term[length])
 			break;

@@ -18,7 +18,7 @@ static json_t *text(const char *value)
 	return value_text(value, strlen(value));
 }
 
-static json_t *number(__u64 value)
+static json_t *number_value(__u64 value)
 {
 	return json_integer(value);
 }
@@ -44,12 +44,12 @@ static json_t *signature_value(const struct signature *signature)
 	json_t *value = json_object();
 
 	json_object_set_new(value, "eax", value_hex(signature->value));
-	json_object_set_new(value, "extended_family", number(signature->extended_family));
-	json_object_set_new(value, "extended_model", number(signature->extended_model));
-	json_object_set_new(value, "type", number(signature->type));
-	json_object_set_new(value, "family", number(signature->family));
-	json_object_set_new(value, "model", number(signature->model));
-	json_object_set_new(value, "stepping", number(signature->stepping));
+	json_object_set_new(value, "extended_family", number_value(signature->extended_family));
+	json_object_set_new(value, "extended_model", number_value(signature->extended_model));
+	json_object_set_new(value, "type", number_value(signature->type));
+	json_object_set_new(value, "family", number_value(signature->family));
+	json_object_set_new(value, "model", number_value(signature->model));
+	json_object_set_new(value, "stepping", number_value(signature->stepping));
 	return value;
 }
 
@@ -57,16 +57,16 @@ static json_t *perfmon_value(const struct perfmon *perfmon)
 {
 	json_t *value = json_object(), *events = json_object();
 
-	json_object_set_new(value, "version", number(perfmon->version));
-	json_object_set_new(value, "general_counters", number(perfmon->general_counters));
-	json_object_set_new(value, "general_width", number(perfmon->general_width));
-	json_object_set_new(value, "events_length", number(perfmon->events));
+	json_object_set_new(value, "version", number_value(perfmon->version));
+	json_object_set_new(value, "general_counters", number_value(perfmon->general_counters));
+	json_object_set_new(value, "general_width", number_value(perfmon->general_width));
+	json_object_set_new(value, "events_length", number_value(perfmon->events));
 	for (__u32 i = 0; i < perfmon->events && i < PERFMON_EVENTS; i++)
 		json_object_set_new(events, perfmon_event_names[i],
 				    json_boolean(!(perfmon->events_missing >> i & 1)));
 	json_object_set_new(value, "events", events);
-	json_object_set_new(value, "fixed_counters", number(perfmon->fixed_counters));
-	json_object_set_new(value, "fixed_width", number(perfmon->fixed_width));
+	json_object_set_new(value, "fixed_counters", number_value(perfmon->fixed_counters));
+	json_object_set_new(value, "fixed_width", number_value(perfmon->fixed_width));
 	return value;
 }
 
@@ -87,7 +87,7 @@ static json_t *register_value(const struct msr *msr, struct host *host)
 	json_object_set_new(value, "value", value_hex(msr->value));
 	for (int i = 0; i < msr->nr_fields; i++)
 		json_object_set_new(fields, msr->fields[i].name,
-				    number(msr_field_value(msr, &msr->fields[i])));
+				    number_value(msr_field_value(msr, &msr->fields[i])));
 	json_object_set_new(value, "fields", fields);
 	return value;
 }
@@ -235,8 +235,8 @@ json_t *counters_record(const struct free_counters *counters, const struct proce
 			  "fixed_free", counters->fixed, "nmi_watchdog", (int)kernel_nmi_watchdog(host));
 
 	if (processor->architectural) {
-		json_object_set_new(record, "general", number(processor->perfmon.general_counters));
-		json_object_set_new(record, "fixed", number(processor->perfmon.fixed_counters));
+		json_object_set_new(record, "general", number_value(processor->perfmon.general_counters));
+		json_object_set_new(record, "fixed", number_value(processor->perfmon.fixed_counters));
 	}
 	if (counters->refusal.asked[0])
 		put_refusal(record, &counters->refusal);

@@ -62,7 +62,7 @@ static const char *name_of(const json_t *finding)
 }
 
 /* The element of the list whose `member` is this text. If there is none, it is appended. */
-static json_t *element(json_t *list, const char *member, const char *text, const char *names)
+static json_t *element_of(json_t *list, const char *member, const char *text, const char *names)
 {
 	json_t *one;
 	size_t i;
@@ -84,13 +84,13 @@ static void add_reason(json_t *reasons, json_t *remedies, const json_t *finding)
 {
 	const char *name = name_of(finding), *why = string(finding, "why"), *remedy;
 	const struct facility *facility = facility_find(name, strlen(name));
-	json_t *reason = element(reasons, "why", why, "stops");
+	json_t *reason = element_of(reasons, "why", why, "stops");
 
 	add_name(reason, "stops", name);
 	json_object_set_new(reason, "possible", json_boolean(!facility || !facility->never));
 	remedy = string(finding, "remedy");
 	if (*remedy)
-		add_name(element(remedies, "remedy", remedy, "mends"), "mends", name);
+		add_name(element_of(remedies, "remedy", remedy, "mends"), "mends", name);
 }
 
 /* --- order ------------------------------------------------------------------------------------ */
@@ -120,7 +120,7 @@ static int rank_of_remedy(const json_t *remedy)
 	return size_of_change(string(remedy, "remedy"));
 }
 
-static void sort(json_t *list, int (*rank)(const json_t *element))
+static void sort_by_rank(json_t *list, int (*rank)(const json_t *element))
 {
 	size_t nr = json_array_size(list);
 	struct ranked ranked[nr + 1];
@@ -149,8 +149,8 @@ json_t *diagnosis_record(const json_t *findings)
 		else if (json_object_get(finding, "why"))
 			add_reason(reasons, remedies, finding);
 	}
-	sort(reasons, rank_of_reason);
-	sort(remedies, rank_of_remedy);
+	sort_by_rank(reasons, rank_of_reason);
+	sort_by_rank(remedies, rank_of_remedy);
 	return json_pack("{s:s, s:o, s:o, s:o}", "type", "diagnosis", "works", works, "reasons", reasons,
 			 "remedies", remedies);
 }

@@ -56,14 +56,14 @@ static size_t place_of(const struct cgroup_notices *notices, int watch)
 	return FIRST_NOT(notices->nr, i, notices->list[i].watch < watch);
 }
 
-static struct watched *find(const struct cgroup_notices *notices, int watch)
+static struct watched *find_watched(const struct cgroup_notices *notices, int watch)
 {
 	size_t place = place_of(notices, watch);
 
 	return place < notices->nr && notices->list[place].watch == watch ? &notices->list[place] : NULL;
 }
 
-static struct watched *add(struct cgroup_notices *notices, int watch, const char *folder)
+static struct watched *add_watched(struct cgroup_notices *notices, int watch, const char *folder)
 {
 	size_t place = place_of(notices, watch);
 	struct watched *added;
@@ -81,7 +81,7 @@ void cgroup_notices_watch(struct cgroup_notices *notices, const char *folder)
 
 	if (watch < 0)
 		return;
-	(find(notices, watch) ?: add(notices, watch, folder))->again = true;
+	(find_watched(notices, watch) ?: add_watched(notices, watch, folder))->again = true;
 }
 
 void cgroup_notices_keep(struct cgroup_notices *notices)
@@ -102,10 +102,10 @@ void cgroup_notices_keep(struct cgroup_notices *notices)
 	notices->nr = kept;
 }
 
-static void take(struct cgroup_notices *notices, const struct inotify_event *event,
-		 void (*made)(void *context, const char *folder), void *context)
+static void take_notice(struct cgroup_notices *notices, const struct inotify_event *event,
+			void (*made)(void *context, const char *folder), void *context)
 {
-	struct watched *watched = find(notices, event->wd);
+	struct watched *watched = find_watched(notices, event->wd);
 	char folder[PATH_MAX + NAME_MAX + 2];
 
 	if (!watched || !(event->mask & IN_CREATE) || !(event->mask & IN_ISDIR) || !event->len)
@@ -124,7 +124,7 @@ void cgroup_notices_take(struct cgroup_notices *notices, void (*made)(void *cont
 		for (ssize_t at = 0; at < size;) {
 			const struct inotify_event *event = (const void *)(buffer + at);
 
-			take(notices, event, made, context);
+			take_notice(notices, event, made, context);
 			at += sizeof(*event) + event->len;
 		}
 }

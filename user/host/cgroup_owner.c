@@ -73,7 +73,7 @@ static size_t id_length(const char *text)
 }
 
 /* Whether the form matches the beginning of `path`, and ends at the end of a part or at a ':'. */
-static bool fits(const char *form, const char *path, struct found_owner *found)
+static bool fits_form(const char *form, const char *path, struct found_owner *found)
 {
 	static const struct {
 		const char *name;
@@ -83,7 +83,7 @@ static bool fits(const char *form, const char *path, struct found_owner *found)
 	for (; *form; form++) {
 		if (*form == '*') {
 			for (size_t i = 0; path[i] && path[i] != '/'; i++)
-				if (fits(form + 1, path + i, found))
+				if (fits_form(form + 1, path + i, found))
 					return true;
 			return false;
 		}
@@ -111,7 +111,7 @@ static struct found_owner innermost(const char *form, const char *path)
 	for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
 		struct found_owner found = {0};
 
-		if (fits(form, at, &found))
+		if (fits_form(form, at, &found))
 			last = found;
 	}
 	return last;

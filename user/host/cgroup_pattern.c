@@ -37,7 +37,7 @@ static bool is_any(const char *pattern)
 }
 
 /* Matches part by part. `below`: whether the pattern could match some cgroup below the path instead. */
-static bool fits(const char *pattern, const char *path, bool below)
+static bool fits_parts(const char *pattern, const char *path, bool below)
 {
 	for (; *pattern; pattern = next_part(pattern), path = next_part(path)) {
 		if (is_any(pattern) && below)
@@ -45,8 +45,8 @@ static bool fits(const char *pattern, const char *path, bool below)
 		if (is_any(pattern) && !*next_part(pattern))
 			return *path;
 		if (is_any(pattern))
-			return fits(next_part(pattern), path, false) ||
-			       (*path && fits(pattern, next_part(path), false));
+			return fits_parts(next_part(pattern), path, false) ||
+			       (*path && fits_parts(pattern, next_part(path), false));
 		if (!*path)
 			return below;
 		if (!part_fits(pattern, path))
@@ -57,12 +57,12 @@ static bool fits(const char *pattern, const char *path, bool below)
 
 bool cgroup_fits(const char *pattern, const char *path)
 {
-	return fits(pattern + strspn(pattern, "/"), path + strspn(path, "/"), false);
+	return fits_parts(pattern + strspn(pattern, "/"), path + strspn(path, "/"), false);
 }
 
 bool cgroup_may_fit_below(const char *pattern, const char *path)
 {
-	return fits(pattern + strspn(pattern, "/"), path + strspn(path, "/"), true);
+	return fits_parts(pattern + strspn(pattern, "/"), path + strspn(path, "/"), true);
 }
 
 size_t cgroup_pattern_root(const char *pattern)

@@ -44,7 +44,7 @@ struct cgroups {
 	__u64 searched_ns; /* when the hierarchy was searched last; 0: never */
 };
 
-static void forget(struct known_cgroup *known)
+static void forget_cgroup(struct known_cgroup *known)
 {
 	free(known->path);
 	free(known);
@@ -56,7 +56,7 @@ static void forget_all(struct cgroups *cgroups)
 	struct known_cgroup *known;
 
 	while ((known = map_next(&cgroups->known, &at)))
-		forget(known);
+		forget_cgroup(known);
 	map_release(&cgroups->known);
 }
 
@@ -122,7 +122,7 @@ static void forget_gone(struct cgroups *cgroups)
 	while ((known = map_next(all, &at)))
 		if (known->used_ns < since && !is_there(cgroups, known)) {
 			map_remove(all, known->id, known);
-			forget(known);
+			forget_cgroup(known);
 			at--;
 		}
 	cgroups->most = 2 * all->nr > KNOWN_LEAST ? 2 * all->nr : KNOWN_LEAST;
@@ -130,7 +130,7 @@ static void forget_gone(struct cgroups *cgroups)
 		cgroups->most = KNOWN_MOST;
 }
 
-static struct known_cgroup *find(struct cgroups *cgroups, __u64 id)
+static struct known_cgroup *find_known(struct cgroups *cgroups, __u64 id)
 {
 	struct known_cgroup *known = map_find(&cgroups->known, id);
 
@@ -140,7 +140,7 @@ static struct known_cgroup *find(struct cgroups *cgroups, __u64 id)
 }
 
 /* Adds a cgroup. `path` may be NULL: it was not found. */
-static struct known_cgroup *remember(struct cgroups *cgroups, __u64 id, const char *path)
+static struct known_cgroup *remember_cgroup(struct cgroups *cgroups, __u64 id, const char *path)
 {
 	struct known_cgroup *known;
 
@@ -164,7 +164,7 @@ static const char *below(const struct cgroups *cgroups, const char *path)
 }
 
 /* Asks the kernel for a path. Returns whether it has answered; `path` is "" if there is no such cgroup. */
-static bool ask(struct cgroups *cgroups, __u64 id, char *path, size_t size)
+static bool ask_kernel(struct cgroups *cgroups, __u64 id, char *path, size_t size)
 {
 	char link[64], handle_bytes[sizeof(struct file_handle) + sizeof(id)];
 	struct file_handle *handle = (struct file_handle *)handle_bytes;
@@ -199,7 +199,7 @@ static bool take_in(void *cgroups, const char *path, __u64 id)
 }
 
 /* Walks the whole hierarchy, at most once in SEARCH_NS, and keeps all cgroups. */
-static void search(struct cgroups *cgroups)
+static void search_hierarchy(struct cgroups *cgroups)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
 
@@ -211,10 +211,10 @@ static void search(struct cgroups *cgroups)
 
 void cgroups_note(struct cgroups *cgroups, __u64 id, const char *path)
 {
-	struct known_cgroup *known = find(cgroups, id);
+	struct known_cgroup *known = find_known(cgroups, id);
 
 	if (!known)
-		remember(cgroups, id, path);
+		remember_cgroup(cgroups, id, path);
 	else if (!known->path && path)
 		known->path = xstrdup(path);
 }
@@ -234,15 +234,15 @@ void cgroups_made(struct cgroups *cgroups, __u64 id, const char *path)
 
 const char *cgroups_path(struct cgroups *cgroups, __u64 id)
 {
-	struct known_cgroup *known = find(cgroups, id);
+	struct known_cgroup *known = find_known(cgroups, id);
 	char path[PATH_MAX];
 
 	if (known)
 		return known->path;
-	if (ask(cgroups, id, path, sizeof(path)))
-		return remember(cgroups, id, *path ? below(cgroups, path) : NULL)->path;
-	search(cgroups);
-	known = find(cgroups, id);
+	if (ask_kernel(cgroups, id, path, sizeof(path)))
+		return remember_cgroup(cgroups, id, *path ? below(cgroups, path) : NULL)->path;
+	search_hierarchy(cgroups);
+	known = find_known(cgroups, id);
 	return known ? known->path : NULL;
 }
 
@@ -254,8 +254,8 @@ static bool is_link_of_folder(const char *name)
 }
 
 /* `path` is the folder's, of `length` bytes; visit() gets it without the first `mount` bytes. */
-static void walk(int parent, const char *name, char *path, size_t length, size_t mount, cgroup_fn visit,
-		 void *context)
+static void walk_below(int parent, const char *name, char *path, size_t length, size_t mount, cgroup_fn visit,
+		       void *context)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
@@ -277,7 +277,7 @@ static void walk(int parent, const char *name, char *path, size_t length, size_t
 		memcpy(path + length + 1, entry->d_name, used + 1);
 		/* A folder has two links, and one more for each child: with two it has no children. */
 		if (visit(context, path + mount, there.st_ino) && there.st_nlink > 2)
-			walk(fd, entry->d_name, path, length + 1 + used, mount, visit, context);
+			walk_below(fd, entry->d_name, path, length + 1 + used, mount, visit, context);
 	}
 	path[length] = '\0';
 	closedir(folder);
@@ -293,5 +293,5 @@ void cgroups_walk(const char *mount, const char *below, size_t length, cgroup_fn
 	if (*mount && !length && !stat(mount, &root))
 		visit(context, "/", root.st_ino);
 	if (*mount && used < PATH_MAX)
-		walk(AT_FDCWD, path, path, used, strlen(mount), visit, context);
+		walk_below(AT_FDCWD, path, path, used, strlen(mount), visit, context);
 }

@@ -58,7 +58,7 @@ __u64 proc_forks(void)
 
 /* Whether /proc belongs to this process's namespace. NSpid lists a process's numbers from the namespace of
  * /proc down to its own: proc(5). */
-static bool look(void)
+static bool check_proc(void)
 {
 	char numbers[512];
 	long first, second;
@@ -74,7 +74,7 @@ bool proc_is_ours(void)
 	static int ours = -1; /* neither a process's namespace nor its /proc changes */
 
 	if (ours < 0)
-		ours = look();
+		ours = check_proc();
 	return ours;
 }
 

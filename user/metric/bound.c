@@ -57,7 +57,7 @@ void turns_clear(struct turns *turns)
 	memset(turns->absences, 0, turns->nr_events * sizeof(*turns->absences));
 }
 
-static void halve(struct turns *turns)
+static void halve_turns(struct turns *turns)
 {
 	for (size_t i = 0; i < turns->nr / 2; i++)
 		for (size_t e = 0; e < turns->nr_events; e++) {
@@ -93,7 +93,7 @@ void turns_add(struct turns *turns, const struct count *since, __u64 ns)
 		return;
 	turns->last_ns = 0;
 	if (++turns->nr == TURNS_MOST)
-		halve(turns);
+		halve_turns(turns);
 	memset(&turns->list[turns->nr * turns->nr_events], 0, turns->nr_events * sizeof(*since));
 }
 
@@ -209,7 +209,7 @@ static double readings_of_absences(const struct bound_subject *s)
 
 /* How far the estimate may be off by what the readings differ; infinite if they say nothing. Returns the
  * number of readings used, 0 if there are too few. */
-static size_t spread(const struct bound_subject *s, double *off)
+static size_t spread_of(const struct bound_subject *s, double *off)
 {
 	double apart = readings_of_absences(s);
 	size_t used = 0;
@@ -349,7 +349,7 @@ static int bound_by_readings(const struct turns *turns, const struct count *coun
 	if (exact)
 		return 0;
 	bound->absent_ns = absent;
-	bound->turns = known ? spread(&s, &off) : 0;
+	bound->turns = known ? spread_of(&s, &off) : 0;
 	if (!bound->turns || isnan(off))
 		off = INFINITY;
 	if (isfinite(off))

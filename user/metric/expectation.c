@@ -74,7 +74,7 @@ static const char *find_operator(const char *text, size_t *length)
 	return begin;
 }
 
-static int parse(struct expectation *expectation, const char *text, struct refusal *refusal)
+static int parse_expectation(struct expectation *expectation, const char *text, struct refusal *refusal)
 {
 	size_t length, name, i = 0;
 	const char *at = find_operator(text, &length);
@@ -106,7 +106,7 @@ struct expectation *expectations_add(struct expectations *expectations, const ch
 
 	expectations->list = xrealloc(expectations->list, (expectations->nr + 1) * sizeof(*added));
 	added = &expectations->list[expectations->nr];
-	if (parse(added, text, refusal))
+	if (parse_expectation(added, text, refusal))
 		return NULL;
 	expectations->nr++;
 	return added;

@@ -121,14 +121,14 @@ static int add_inputs(struct metric *metric, struct groups *groups, struct host 
 	return metric->group < 0 ? of_metric(metric->known, refusal) : 0;
 }
 
-static void release(struct metric *metric)
+static void release_metric(struct metric *metric)
 {
 	formula_release(&metric->formula);
 	free(metric->name);
 	free(metric->events);
 }
 
-static void append(struct metrics *metrics, const struct metric *metric)
+static void append_metric(struct metrics *metrics, const struct metric *metric)
 {
 	*xappend(metrics->list, metrics->nr) = *metric;
 }
@@ -153,7 +153,7 @@ static int add_metric(struct metrics *metrics, char *name, struct groups *groups
 	metric.name = xstrdup(name);
 	metric.events = xcalloc(metric.formula.nr_inputs, sizeof(*metric.events));
 	metric.explains = NO_EVENT;
-	append(metrics, &metric);
+	append_metric(metrics, &metric);
 	return add_inputs(&metrics->list[metrics->nr - 1], groups, host, refusal);
 }
 
@@ -313,7 +313,8 @@ static bool bind(struct metric *metric, const struct events *events)
 	return metric->explains != NO_EVENT;
 }
 
-static void explain(struct metrics *metrics, const struct known_metric *known, const struct events *events)
+static void add_explaining(struct metrics *metrics, const struct known_metric *known,
+			   const struct events *events)
 {
 	struct metric metric = {.known = known, .group = -1, .explains = NO_EVENT};
 	char why[128];
@@ -323,9 +324,9 @@ static void explain(struct metrics *metrics, const struct known_metric *known, c
 	metric.name = xstrdup(known->name);
 	metric.events = xcalloc(metric.formula.nr_inputs, sizeof(*metric.events));
 	if (bind(&metric, events))
-		append(metrics, &metric);
+		append_metric(metrics, &metric);
 	else
-		release(&metric);
+		release_metric(&metric);
 }
 
 void metrics_explain(struct metrics *metrics, const char *names, const struct host *host,
@@ -339,7 +340,7 @@ void metrics_explain(struct metrics *metrics, const char *names, const struct ho
 			find_in(host->tables.metrics, host->tables.nr_metrics, name);
 
 		if (known)
-			explain(metrics, known, events);
+			add_explaining(metrics, known, events);
 		free(name);
 	}
 }
@@ -347,7 +348,7 @@ void metrics_explain(struct metrics *metrics, const char *names, const struct ho
 void metrics_release(struct metrics *metrics)
 {
 	for (size_t i = 0; i < metrics->nr; i++)
-		release(&metrics->list[i]);
+		release_metric(&metrics->list[i]);
 	free(metrics->list);
 	*metrics = (struct metrics){0};
 }

@@ -48,7 +48,7 @@ static const struct name *name_now(struct naming *naming, const struct backgroun
 	}
 }
 
-static void *serve(void *argument)
+static void *serve_request(void *argument)
 {
 	struct background *background = argument;
 
@@ -69,10 +69,10 @@ static void *serve(void *argument)
 }
 
 /* If the thread can't be started, the caller looks up names itself. */
-static bool start(struct background *background)
+static bool start_thread(struct background *background)
 {
 	if (!background->started)
-		background->started = thread_start(&background->thread, serve, background);
+		background->started = thread_start(&background->thread, serve_request, background);
 	return background->started;
 }
 
@@ -94,7 +94,7 @@ static bool wait_until(struct background *background, __u64 deadline)
 	return idle;
 }
 
-static void forget(struct background_request *request)
+static void release_request(struct background_request *request)
 {
 	free((char *)request->path);
 	free((char *)request->build_id);
@@ -136,9 +136,9 @@ const struct name *background_name(struct background *background, const struct b
 	/* Such names are looked up again at each call, so the thread's result would never be used later. */
 	if (name || (request.kind == NAME_OF_JIT && is_past(deadline)))
 		return name;
-	if (!deadline || !start(background))
+	if (!deadline || !start_thread(background))
 		return name_now(background->naming, &request);
-	forget(&background->request);
+	release_request(&background->request);
 	request.path = copied(wanted->path);
 	request.build_id = copied(wanted->build_id);
 	pthread_mutex_lock(&background->lock);
@@ -173,7 +173,7 @@ void background_close(struct background *background)
 	pthread_mutex_unlock(&background->lock);
 	if (background->started)
 		pthread_join(background->thread, NULL);
-	forget(&background->request);
+	release_request(&background->request);
 	pthread_cond_destroy(&background->changed);
 	pthread_mutex_destroy(&background->lock);
 	free(background);

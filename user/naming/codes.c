@@ -119,7 +119,7 @@ void codes_release(struct codes *codes)
 	free(codes);
 }
 
-static const char *kept(struct codes *codes, const char *string)
+static const char *keep_text(struct codes *codes, const char *string)
 {
 	__u64 key = string ? map_key(string, 0) : 0;
 	char *text;
@@ -251,8 +251,8 @@ static bool find_dump(struct codes *codes, const struct question *question, unsi
 /* Looks up the name at this place. Code that was made at run time may be an ancestor's; the process's own map
  * comes first, because its code is newer. What is in no map may be in a dump, of which
  * a process may have its own besides an inherited one. */
-static const struct name *look_in(struct codes *codes, const struct question *question,
-				  const struct spot *spot, struct place_asked *at)
+static const struct name *find_name(struct codes *codes, const struct question *question,
+				    const struct spot *spot, struct place_asked *at)
 {
 	/* A call may be the last instruction of its function, so the return address may be in
 	 * the next one. */
@@ -289,8 +289,8 @@ static const struct name *look_up_stuck(struct codes *codes, const struct spot *
 }
 
 /* Looks up the name. If there is none, sets the cause; the result may then be NULL. */
-static const struct name *look_up(struct codes *codes, const struct question *question,
-				  const struct spot *spot, __u64 **cause)
+static const struct name *look_up_name(struct codes *codes, const struct question *question,
+				       const struct spot *spot, __u64 **cause)
 {
 	struct code_account *account = codes->account;
 	__u64 address = question->address - (question->detail & CODE_RETURN ? 1 : 0);
@@ -306,7 +306,7 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 	/* What the notes tell takes no time, and may have gone when there is some. */
 	name = at.kind == NAME_OF_KERNEL ? look_in_ksymbols(codes, address) : NULL;
 	if (!name && !is_late(codes))
-		name = look_in(codes, question, spot, &at);
+		name = find_name(codes, question, spot, &at);
 	if (at.kind == NAME_OF_KERNEL && is_nameless(name))
 		name = look_in_latest(codes, address, name);
 	if (name && name->lines_why)
@@ -353,7 +353,7 @@ static const char *inlined(struct codes *codes, const struct question *question,
 		json_array_append_new(list, value);
 	}
 	dumped = json_dumps(list, JSON_COMPACT);
-	text = name->nr > 1 ? kept(codes, dumped) : NULL;
+	text = name->nr > 1 ? keep_text(codes, dumped) : NULL;
 	free(dumped);
 	json_decref(list);
 	return text;
@@ -365,12 +365,12 @@ static bool put_name(struct codes *codes, const struct question *question, const
 {
 	if (!name || !name->nr)
 		return false;
-	code->symbol = kept(codes, name->frames[name->nr - 1].symbol);
+	code->symbol = keep_text(codes, name->frames[name->nr - 1].symbol);
 	if (question->detail & CODE_LINKAGE)
-		code->linkage = kept(codes, name->frames[name->nr - 1].linkage);
+		code->linkage = keep_text(codes, name->frames[name->nr - 1].linkage);
 	/* A function whose name is empty is written as its place, without lines. */
 	if (code->symbol && question->detail & CODE_LINE && name->frames[0].file) {
-		code->file = kept(codes, name->frames[0].file);
+		code->file = keep_text(codes, name->frames[0].file);
 		code->line = name->frames[0].line;
 		code->inlined = inlined(codes, question, name);
 	}
@@ -379,9 +379,9 @@ static bool put_name(struct codes *codes, const struct question *question, const
 
 static void put_module(struct codes *codes, const struct spot *spot, struct code *code)
 {
-	code->module = kept(codes, spot->file->path);
+	code->module = keep_text(codes, spot->file->path);
 	if (spot->file->build_id[0])
-		code->build_id = kept(codes, spot->file->build_id);
+		code->build_id = keep_text(codes, spot->file->build_id);
 }
 
 /* Describes the place, so that the name can be looked up later. If only the function was asked for, and it
@@ -406,8 +406,8 @@ static void put_place(const struct question *question, const struct spot *spot, 
 	}
 }
 
-static struct code_answer answer(struct codes *codes, const struct question *question,
-				 const struct spot *spot)
+static struct code_answer answer_question(struct codes *codes, const struct question *question,
+					  const struct spot *spot)
 {
 	bool kernel = address_is_kernel(question->address);
 	struct code_account *account = codes->account;
@@ -416,21 +416,21 @@ static struct code_answer answer(struct codes *codes, const struct question *que
 	struct code code = {0};
 
 	if (kernel)
-		code.module = kept(codes, "[kernel]");
+		code.module = keep_text(codes, "[kernel]");
 	if (!kernel && !spot->file)
 		answer.cause = question->pid ? &account->no_mapping : &account->no_pid;
 	if (!kernel && !spot->file && !(question->detail & ~(CODE_MODULE | CODE_RETURN)))
-		code.module = kept(codes, "[unknown]");
+		code.module = keep_text(codes, "[unknown]");
 	if (spot->file)
 		put_module(codes, spot, &code);
 	if (question->detail & (CODE_SYMBOL | CODE_LINE) && (kernel || spot->file)) {
 		__u64 *cause;
 
-		name = look_up(codes, question, spot, &cause);
+		name = look_up_name(codes, question, spot, &cause);
 		if (kernel && name && name->module)
-			code.module = kept(codes, name->module);
+			code.module = keep_text(codes, name->module);
 		if (name && name->build_id && !code.build_id)
-			code.build_id = kept(codes, name->build_id);
+			code.build_id = keep_text(codes, name->build_id);
 		if (!put_name(codes, question, name, &code))
 			answer.cause = cause;
 	}
@@ -475,7 +475,7 @@ static struct code_answer *find_answer(struct codes *codes, const struct questio
 	found = &codes->answers[number];
 	/* If there was no time for this name before, the file may have been read meanwhile. */
 	if (number == known || found->cause == &codes->account->no_time)
-		*found = answer(codes, asked, spot);
+		*found = answer_question(codes, asked, spot);
 	return found;
 }
 
@@ -541,13 +541,13 @@ static __u64 *look_for_datum(struct codes *codes, const struct datum *datum, con
 	if (name->outside || name->refused || name->failed ||
 	    (!name->nr && !name->build_id && wanted.build_id))
 		return NULL;
-	code->module = kept(codes, at->file->path);
-	code->type = kept(codes, name->type);
-	code->field = kept(codes, name->field);
+	code->module = keep_text(codes, at->file->path);
+	code->type = keep_text(codes, name->type);
+	code->field = keep_text(codes, name->field);
 	code->untyped = name->untyped;
 	if (!name->nr || !(datum->detail & of_variable))
 		return name->nr ? &account->named : name->no_room ? &account->no_file : &account->no_symbol;
-	code->symbol = kept(codes, name->frames[0].symbol);
+	code->symbol = keep_text(codes, name->frames[0].symbol);
 	if (datum->detail & CODE_VARIABLE_OFFSET) {
 		code->offset = name->frames[0].offset;
 		code->has_offset = true;
@@ -577,7 +577,7 @@ static __u64 *describe_datum(struct codes *codes, const struct datum *datum, str
 	if (!datum->address)
 		return &account->no_address;
 	if (address_is_kernel(datum->address)) {
-		code->module = kept(codes, "[kernel]");
+		code->module = keep_text(codes, "[kernel]");
 		return &account->kernel;
 	}
 	region = region_of(codes, datum); /* first, because it looks for processes that are not known yet */
@@ -587,7 +587,7 @@ static __u64 *describe_datum(struct codes *codes, const struct datum *datum, str
 		cause = look_for_datum(codes, datum, &beside[i], code);
 	if (cause)
 		return cause;
-	code->module = region ? kept(codes, region->path) : NULL;
+	code->module = region ? keep_text(codes, region->path) : NULL;
 	if (!region)
 		return &account->no_mapping;
 	for (size_t i = 0; i < 2; i++)
@@ -612,14 +612,14 @@ static bool look_for_type(struct codes *codes, const struct datum *datum, struct
 	name = wanted.path ? background_name(codes->background, &wanted, codes->waiting) : NULL;
 	if (!name)
 		return false;
-	code->type = kept(codes, name->type);
-	code->field = kept(codes, name->field);
+	code->type = keep_text(codes, name->type);
+	code->field = keep_text(codes, name->field);
 	code->untyped = name->untyped ?: code->untyped;
 	if (name->type)
 		code->untyped = NULL;
 	if (code->symbol || !name->nr || !(datum->detail & of_variable))
 		return false;
-	code->symbol = kept(codes, name->frames[0].symbol);
+	code->symbol = keep_text(codes, name->frames[0].symbol);
 	code->has_offset = datum->detail & CODE_VARIABLE_OFFSET && !name->indexed;
 	code->offset = code->has_offset ? name->frames[0].offset : 0;
 	return true;
@@ -665,7 +665,7 @@ bool codes_datum(struct codes *codes, const struct datum *asked, __u64 count, bo
 	}
 	*cause += count;
 	if (!code.module)
-		code.module = kept(codes, "[unknown]");
+		code.module = keep_text(codes, "[unknown]");
 	/* Equal types of different files are one entry. */
 	if (!(datum.detail & of_variable) && code.type)
 		code.module = NULL;
@@ -734,14 +734,14 @@ static struct code with_texts(struct codes *codes, const struct code *code)
 {
 	struct code copy = *code;
 
-	copy.module = kept(codes, code->module);
-	copy.build_id = kept(codes, code->build_id);
-	copy.symbol = kept(codes, code->symbol);
-	copy.linkage = kept(codes, code->linkage);
-	copy.file = kept(codes, code->file);
-	copy.inlined = kept(codes, code->inlined);
-	copy.type = kept(codes, code->type);
-	copy.field = kept(codes, code->field);
+	copy.module = keep_text(codes, code->module);
+	copy.build_id = keep_text(codes, code->build_id);
+	copy.symbol = keep_text(codes, code->symbol);
+	copy.linkage = keep_text(codes, code->linkage);
+	copy.file = keep_text(codes, code->file);
+	copy.inlined = keep_text(codes, code->inlined);
+	copy.type = keep_text(codes, code->type);
+	copy.field = keep_text(codes, code->field);
 	return copy;
 }
 

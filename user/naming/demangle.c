@@ -29,7 +29,7 @@ static void write_piece(const char *piece, size_t length, void *opaque)
 }
 
 /* Replaces the end of the text by "…", at a character boundary. */
-static size_t cut(char *text, size_t size)
+static size_t cut_end(char *text, size_t size)
 {
 	size_t length = size - 1 - strlen("…");
 
@@ -59,7 +59,7 @@ static size_t plain(const char *symbol, char *text, size_t size)
 
 	memcpy(text, symbol, length < size ? length : size - 1);
 	if (length == size)
-		return cut(text, size);
+		return cut_end(text, size);
 	text[length] = '\0';
 	return length;
 }
@@ -74,7 +74,7 @@ size_t demangle(const char *symbol, char *text, size_t size)
 	if (!mangled)
 		return plain(symbol, text, size);
 	if (setjmp(writing.enough))
-		return cut(writing.text, writing.size);
+		return cut_end(writing.text, writing.size);
 	/* Rust's older manglings are also valid C++ names, with a hash at the end, so Rust comes first. */
 	if (!rust_demangle_callback(symbol, style, write_piece, &writing)) {
 		writing.used = 0;

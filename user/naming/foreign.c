@@ -129,7 +129,7 @@ static void read_build_id(int fd, char text[FOREIGN_BUILD_ID])
 	}
 }
 
-static void tell(int socket, const struct told *told, int fd)
+static void tell_result(int socket, const struct told *told, int fd)
 {
 	if (!packet_send(socket, (struct iovec[]){{(void *)told, sizeof(*told)}}, 1, fd))
 		_exit(0);
@@ -140,7 +140,7 @@ static void tell(int socket, const struct told *told, int fd)
 
 /* Copies what was asked for of a file to memory. Tells after each piece that it is still at work. Returns the
  * descriptor of the copy, or -1 with errno. */
-static int copy(int socket, const struct open_request *asked, int from)
+static int copy_file(int socket, const struct open_request *asked, int from)
 {
 	static char piece[PIECE];
 	int to = memfd_create(HELPER_NAME, MFD_CLOEXEC), error = 0;
@@ -156,7 +156,7 @@ static int copy(int socket, const struct open_request *asked, int from)
 		else if (pwrite(to, piece, got, at) != got) /* who reads it begins at its start */
 			error = ENOSPC;
 		at += got;
-		tell(socket, &(struct told){.done = false}, -1);
+		tell_result(socket, &(struct told){.done = false}, -1);
 	}
 	if (!error)
 		return to;
@@ -204,14 +204,15 @@ static int handle_found(int socket, const struct open_request *asked, struct tol
 		read_build_id(fd, told->build_id);
 	if (told->local)
 		return fd;
-	copied = asked->want == FOREIGN_HOLD ? fcntl(found, F_DUPFD_CLOEXEC, 0) : copy(socket, asked, fd);
+	copied =
+		asked->want == FOREIGN_HOLD ? fcntl(found, F_DUPFD_CLOEXEC, 0) : copy_file(socket, asked, fd);
 	error = errno;
 	close(fd); /* may wait for the server, too: fuse_flush() */
 	errno = error;
 	return copied;
 }
 
-static void answer(int socket, const struct open_request *asked, int passed)
+static void answer_request(int socket, const struct open_request *asked, int passed)
 {
 	char folder_text[TEXT_MOST], path_text[TEXT_MOST];
 	const char *path = asked->text + (asked->has_folder ? strlen(asked->text) + 1 : 0);
@@ -232,7 +233,7 @@ static void answer(int socket, const struct open_request *asked, int passed)
 			fd = handle_found(socket, asked, &told, found);
 		told.error = fd < 0 ? errno : 0;
 	}
-	tell(socket, &told, fd);
+	tell_result(socket, &told, fd);
 	close_range(socket + 1, ~0U, 0);
 }
 
@@ -242,7 +243,7 @@ static void serve(int socket, const void *unused __attribute__((unused)))
 	int passed;
 
 	while (packet_receive(socket, &asked, sizeof(asked), &passed) == sizeof(asked))
-		answer(socket, &asked, passed);
+		answer_request(socket, &asked, passed);
 }
 
 /* --- helpers -------------------------------------------------------------------------------------- */
@@ -265,7 +266,7 @@ static struct {
 #define HELPERS_MOST 64
 
 /* Called with the lock. */
-static void forget(struct helper *helper)
+static void forget_helper(struct helper *helper)
 {
 	struct helper **at = &helpers.first;
 
@@ -279,7 +280,7 @@ static void forget(struct helper *helper)
 }
 
 /* Called with the lock. */
-static struct helper *start(void)
+static struct helper *start_helper(void)
 {
 	struct helper *helper = xcalloc(1, sizeof(*helper));
 
@@ -321,7 +322,7 @@ static bool is_runnable(const struct helper *helper)
 
 /* Waits for a message of a helper, until the deadline or for longer while the helper is only short of CPU
  * time. Returns 0, ETIMEDOUT, or ECHILD if it has ended. */
-static int receive(struct helper *helper, struct told *told, int *fd, __u64 deadline)
+static int receive_told(struct helper *helper, struct told *told, int *fd, __u64 deadline)
 {
 	struct pollfd ready = {.fd = helper->process.socket, .events = POLLIN};
 
@@ -362,14 +363,14 @@ static void look_after_stuck(void)
 			continue;
 		do {
 			told.done = false;
-			err = receive(helper, &told, &fd, 0);
+			err = receive_told(helper, &told, &fd, 0);
 			if (fd >= 0)
 				close(fd);
 		} while (!err && !told.done);
 		if (!err)
 			helper->state = IDLE;
 		else if (err == ECHILD)
-			forget(helper);
+			forget_helper(helper);
 	}
 }
 
@@ -420,7 +421,7 @@ bool foreign_is_stuck(dev_t device)
 }
 
 /* Returns a helper for the question, or NULL with an error. */
-static struct helper *take(const struct foreign_question *question, int *error)
+static struct helper *take_helper(const struct foreign_question *question, int *error)
 {
 	struct helper *helper;
 
@@ -433,7 +434,7 @@ static struct helper *take(const struct foreign_question *question, int *error)
 	if (*error == ETIMEDOUT)
 		helper = NULL;
 	else if (!helper)
-		helper = start();
+		helper = start_helper();
 	if (helper)
 		helper->state = BUSY;
 	pthread_mutex_unlock(&helpers.lock);
@@ -453,7 +454,7 @@ static void give_back(struct helper *helper, const struct foreign_question *ques
 		helper->device = question->device;
 		helper->state = STUCK;
 	} else if (error) {
-		forget(helper);
+		forget_helper(helper);
 	}
 	pthread_mutex_unlock(&helpers.lock);
 }
@@ -475,8 +476,8 @@ static unsigned int may_wait_ms(void)
 }
 
 /* Sends the question and waits for the answer. Returns 0, ETIMEDOUT, or ECHILD. */
-static int converse(struct helper *helper, const struct foreign_question *question, struct told *told,
-		    int *fd)
+static int converse_with(struct helper *helper, const struct foreign_question *question, struct told *told,
+			 int *fd)
 {
 	const char *folder = question->folder;
 	struct open_request *asked = xcalloc(1, sizeof(*asked));
@@ -500,7 +501,7 @@ static int converse(struct helper *helper, const struct foreign_question *questi
 	free(asked);
 	told->done = false;
 	while (!err && !told->done)
-		err = receive(helper, told, fd, clock_ns(CLOCK_MONOTONIC) + wait_ms * 1000000ULL);
+		err = receive_told(helper, told, fd, clock_ns(CLOCK_MONOTONIC) + wait_ms * 1000000ULL);
 	return err;
 }
 
@@ -513,10 +514,10 @@ int foreign_ask(const struct foreign_question *question, struct foreign_answer *
 	answer->fd = -1;
 	/* A helper may have been killed since its last answer. */
 	for (int tries = 0; tries < 2; tries++) {
-		helper = take(question, &err);
+		helper = take_helper(question, &err);
 		if (!helper)
 			return err;
-		err = converse(helper, question, &told, &answer->fd);
+		err = converse_with(helper, question, &told, &answer->fd);
 		give_back(helper, question, err);
 		if (err != ECHILD)
 			break;

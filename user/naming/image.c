@@ -89,7 +89,7 @@ static void find_code(struct image *image)
 	free(spans);
 }
 
-static const char *begin(struct image *image)
+static const char *begin_elf(struct image *image)
 {
 	const char *why = check_header(image);
 
@@ -115,7 +115,7 @@ const char *image_from_file(struct image *image, int fd)
 	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode)) {
 		image->size = stat.st_size;
 		image->owner = stat.st_uid;
-		return begin(image);
+		return begin_elf(image);
 	}
 	image_close(image);
 	return "it is no regular file";
@@ -124,7 +124,7 @@ const char *image_from_file(struct image *image, int fd)
 const char *image_from_memory(struct image *image, char *memory, size_t size)
 {
 	*image = (struct image){.fd = -1, .memory = memory, .size = size};
-	return begin(image);
+	return begin_elf(image);
 }
 
 /* The section headers are the last part of the vdso, so its size is where they end. */

@@ -64,7 +64,7 @@ static void note_name(struct map *names, __u64 index, __u32 name)
 	map_put(names, index, (void *)((uintptr_t)name + 1));
 }
 
-static void add(struct symbols *symbols, __u64 address, __u64 size, __u32 name, __u32 order)
+static void add_symbol(struct symbols *symbols, __u64 address, __u64 size, __u32 name, __u32 order)
 {
 	struct found_symbol symbol = {
 		.address = address, .end = address + size, .name = name, .order = order};
@@ -94,7 +94,7 @@ static bool take_load(struct symbols *symbols, struct map *names, struct dump *d
 	if (name < 0)
 		return false;
 	note_name(names, load.index, name);
-	add(symbols, load.address, load.size, name, order);
+	add_symbol(symbols, load.address, load.size, name, order);
 	return true;
 }
 
@@ -110,7 +110,7 @@ static void take_move(struct symbols *symbols, const struct map *names, struct d
 	memcpy(&move, found, sizeof(move));
 	name = (uintptr_t)map_find(names, move.index);
 	if (name)
-		add(symbols, move.to, move.size, name - 1, order);
+		add_symbol(symbols, move.to, move.size, name - 1, order);
 }
 
 /* Takes all records. Returns false if they do not fit. The last one may be incomplete: the file grows. */

@@ -8,7 +8,7 @@
 
 #define FOREVER (~0ULL)
 
-static bool overlap(const struct ksymbol *a, const struct ksymbol *b)
+static bool symbols_overlap(const struct ksymbol *a, const struct ksymbol *b)
 {
 	return a->begin < b->end && b->begin < a->end;
 }
@@ -20,7 +20,7 @@ static void end_others(struct ksymbols *ksymbols, struct ksymbol *new)
 	for (size_t i = 0; i < ksymbols->nr; i++) {
 		struct ksymbol *old = &ksymbols->list[i];
 
-		if (!overlap(old, new))
+		if (!symbols_overlap(old, new))
 			continue;
 		ksymbols->replaced = true;
 		if (old->since > new->since)
@@ -38,7 +38,7 @@ static bool end_known(struct ksymbols *ksymbols, const struct ksymbol *gone)
 	for (size_t i = 0; i < ksymbols->nr; i++) {
 		struct ksymbol *old = &ksymbols->list[i];
 
-		if (!overlap(old, gone) || old->since > gone->until || old->until < gone->until)
+		if (!symbols_overlap(old, gone) || old->since > gone->until || old->until < gone->until)
 			continue;
 		known |= old->begin == gone->begin;
 		old->until = gone->until;

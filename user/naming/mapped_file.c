@@ -68,7 +68,7 @@ void mapped_files_release(struct mapped_files *files)
 	free(files);
 }
 
-static bool identify(pid_t pid, struct root *root)
+static bool identify_root(pid_t pid, struct root *root)
 {
 	char path[64];
 	struct stat mounts, folder;
@@ -96,7 +96,7 @@ static bool same_root(const struct root *a, const struct root *b)
 static bool is_ours(struct mapped_files *files, const struct root *root)
 {
 	if (!files->ours.inode)
-		identify(getpid(), &files->ours);
+		identify_root(getpid(), &files->ours);
 	return same_root(root, &files->ours);
 }
 
@@ -105,7 +105,7 @@ struct root *root_of(struct mapped_files *files, pid_t pid)
 	struct root found, *root;
 	char path[64];
 
-	if (!identify(pid, &found))
+	if (!identify_root(pid, &found))
 		return NULL;
 	for (root = files->roots; root; root = root->next)
 		if (same_root(root, &found)) {
@@ -162,7 +162,7 @@ const char *root_path(const struct root *root, const char *path, char *text, siz
 		return NULL;
 	if (is_ours(root->files, root))
 		length = snprintf(text, size, "%s", path);
-	else if (identify(root->pid, &now) && same_root(root, &now))
+	else if (identify_root(root->pid, &now) && same_root(root, &now))
 		length = snprintf(text, size, "/proc/%d/root%s", (int)proc_living(root->pid), path);
 	else
 		length = snprintf(text, size, "/proc/self/fd/%d%s", root->fd, path);
@@ -184,8 +184,8 @@ static bool may_hold(const struct mapped_files *files)
 }
 
 /* Asks for a descriptor to keep and the build-id. */
-static int hold(const struct sighting *sighting, const char *folder, const char *path, __u64 resolve,
-		struct foreign_answer *answer)
+static int hold_file(const struct sighting *sighting, const char *folder, const char *path, __u64 resolve,
+		     struct foreign_answer *answer)
 {
 	/* The kernel says what is mapped, so any owner is accepted. */
 	return foreign_ask(
@@ -206,7 +206,7 @@ static int open_below(const struct sighting *sighting, const char *path, struct 
 
 	if (sighting->root->fd >= 0)
 		snprintf(folder, sizeof(folder), "/proc/self/fd/%d", sighting->root->fd);
-	return hold(sighting, folder, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, answer);
+	return hold_file(sighting, folder, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, answer);
 }
 
 static void map_files_path(const struct sighting *sighting, char *text, size_t size)
@@ -221,7 +221,7 @@ static int open_mapped(const struct sighting *sighting, struct foreign_answer *a
 	char path[96];
 
 	map_files_path(sighting, path, sizeof(path));
-	return hold(sighting, NULL, path, 0, answer);
+	return hold_file(sighting, NULL, path, 0, answer);
 }
 
 void build_id_text(char text[BUILD_ID_TEXT], const __u8 *build_id, size_t size)
@@ -294,8 +294,8 @@ static enum file_kind kind_of(const char *path)
 	return path[0] == '/' || !strncmp(path, "[vdso", 5) ? FILE_REGULAR : FILE_ANONYMOUS;
 }
 
-static struct mapped_file *find(struct mapped_files *files, const struct sighting *sighting,
-				const char *build_id)
+static struct mapped_file *find_file(struct mapped_files *files, const struct sighting *sighting,
+				     const char *build_id)
 {
 	__u64 key = key_of(sighting->path, sighting->root);
 	struct mapped_file *file;
@@ -322,8 +322,8 @@ size_t mapped_files_bytes(const struct mapped_files *files)
 }
 
 /* Adds a file. The caller gets a reference. */
-static struct mapped_file *add(struct mapped_files *files, const struct sighting *sighting,
-			       const char *build_id, int fd, bool readable)
+static struct mapped_file *add_file(struct mapped_files *files, const struct sighting *sighting,
+				    const char *build_id, int fd, bool readable)
 {
 	struct mapped_file *file = xcalloc(1, sizeof(*file));
 
@@ -349,9 +349,9 @@ static struct mapped_file *add(struct mapped_files *files, const struct sighting
 static struct mapped_file *get_special(struct mapped_files *files, enum file_kind kind)
 {
 	const struct sighting special = {.path = kind == FILE_VDSO ? "[vdso]" : "[anon]", .build_id = ""};
-	struct mapped_file *file = find(files, &special, "");
+	struct mapped_file *file = find_file(files, &special, "");
 
-	return file ? mapped_file_again(file) : add(files, &special, "", -1, false);
+	return file ? mapped_file_again(file) : add_file(files, &special, "", -1, false);
 }
 
 /* --- the vdso of 32-bit processes -------------------------------------------------------------- */
@@ -390,10 +390,10 @@ static struct mapped_file *get_low_vdso(struct mapped_files *files, const struct
 {
 	int fd = copy_vdso(sighting);
 	const struct sighting special = {.path = low_vdso_name(fd), .build_id = ""};
-	struct mapped_file *file = find(files, &special, "");
+	struct mapped_file *file = find_file(files, &special, "");
 
 	if (!file)
-		return add(files, &special, "", fd, true);
+		return add_file(files, &special, "", fd, true);
 	if (file->fd < 0) {
 		file->fd = fd;
 		file->readable = true;
@@ -422,10 +422,10 @@ static struct mapped_file *get_by_name(struct mapped_files *files, const char *p
 	if (length > tail && !strcmp(path + length - tail, DELETED))
 		length -= tail;
 	snprintf(name, sizeof(name), "%.*s", (int)length, strcmp(path, "//anon") ? path : "[anon]");
-	file = find(files, &named, "");
+	file = find_file(files, &named, "");
 	if (file)
 		return mapped_file_again(file);
-	file = add(files, &named, "", -1, false);
+	file = add_file(files, &named, "", -1, false);
 	file->kind = FILE_REGULAR;
 	return file;
 }
@@ -440,13 +440,13 @@ struct mapped_file *mapped_file_known(struct mapped_files *files, const struct s
 		return NULL;
 	if (kind_of(sighting->path) == FILE_VDSO)
 		return get_special(files, FILE_VDSO);
-	file = sighting->build_id[0] ? find(files, sighting, sighting->build_id) : NULL;
+	file = sighting->build_id[0] ? find_file(files, sighting, sighting->build_id) : NULL;
 	return file ? mapped_file_again(file) : NULL;
 }
 
 static struct mapped_file *get_regular(struct mapped_files *files, const struct sighting *sighting)
 {
-	struct mapped_file *file = find(files, sighting, sighting->build_id);
+	struct mapped_file *file = find_file(files, sighting, sighting->build_id);
 	const char *build_id = sighting->build_id;
 	struct foreign_answer answer = {.fd = -1};
 
@@ -455,13 +455,13 @@ static struct mapped_file *get_regular(struct mapped_files *files, const struct 
 	open_sighted(sighting, &answer);
 	if (!build_id[0])
 		build_id = answer.build_id;
-	file = build_id[0] ? find(files, sighting, build_id) : NULL;
+	file = build_id[0] ? find_file(files, sighting, build_id) : NULL;
 	if (answer.fd >= 0 && (file || !may_hold(files))) {
 		close(answer.fd);
 		answer.fd = -1;
 	}
 	if (!file) {
-		file = add(files, sighting, build_id, answer.fd, answer.local);
+		file = add_file(files, sighting, build_id, answer.fd, answer.local);
 		file->filesystem = sighting->device ? sighting->device : answer.stat.st_dev;
 		return file;
 	}

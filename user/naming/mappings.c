@@ -114,7 +114,7 @@ struct mappings {
 	void *context; /* of changed */
 };
 
-static void tell(const struct mappings *mappings, enum mappings_change change, pid_t pid, pid_t parent)
+static void tell_change(const struct mappings *mappings, enum mappings_change change, pid_t pid, pid_t parent)
 {
 	if (mappings->changed)
 		mappings->changed(mappings->context, change, pid, parent);
@@ -129,7 +129,7 @@ void mappings_watch(struct mappings *mappings,
 	mappings->changed = changed;
 	mappings->context = context;
 	for (size_t at = 0; (process = map_next(&mappings->processes, &at));)
-		tell(mappings, MAPPINGS_ADDED, process->pid, 0);
+		tell_change(mappings, MAPPINGS_ADDED, process->pid, 0);
 }
 
 /* --- spaces and lives ------------------------------------------------------------------------- */
@@ -143,7 +143,7 @@ static struct space *space_new(void)
 }
 
 /* The current mapping of this number, in the order of the addresses. */
-static struct mapping *current(const struct space *space, size_t i)
+static struct mapping *current_mapping(const struct space *space, size_t i)
 {
 	return &space->list[i < space->gap ? i : i + (space->room - space->nr)];
 }
@@ -156,7 +156,7 @@ static size_t first_after(const struct space *space, __u64 address)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (current(space, middle)->end > address)
+		if (current_mapping(space, middle)->end > address)
 			high = middle;
 		else
 			low = middle + 1;
@@ -169,7 +169,7 @@ static void space_put(struct mappings *mappings, struct space *space)
 	if (--space->users)
 		return;
 	for (size_t i = 0; i < space->nr; i++)
-		mapped_file_put(current(space, i)->file);
+		mapped_file_put(current_mapping(space, i)->file);
 	for (size_t i = 0; i < space->nr_ended; i++)
 		mapped_file_put(space->ended[i].file);
 	mappings->nr -= space->nr + space->nr_ended;
@@ -217,7 +217,7 @@ static void add_ended(struct mappings *mappings, struct space *space, const stru
 /* Ends a current mapping. */
 static void space_end(struct mappings *mappings, struct space *space, size_t i, __u64 until)
 {
-	struct mapping mapping = *current(space, i);
+	struct mapping mapping = *current_mapping(space, i);
 
 	move_gap(space, i + 1);
 	space->gap--;
@@ -237,8 +237,8 @@ static struct space *own_space(struct mappings *mappings, struct life *life)
 	life->space = space_new();
 	life->space->anonymous = shared->anonymous;
 	for (size_t i = 0; i < shared->nr; i++) {
-		mapped_file_again(current(shared, i)->file);
-		space_add(mappings, life->space, current(shared, i));
+		mapped_file_again(current_mapping(shared, i)->file);
+		space_add(mappings, life->space, current_mapping(shared, i));
 	}
 	for (size_t i = 0; i < shared->nr_ended; i++) {
 		if (shared->ended[i].until <= life->since)
@@ -329,7 +329,7 @@ static uid_t owner_of(pid_t pid, uid_t known)
 
 /* Looks up the owner and the root of a process, once per life. If the process has already ended, both keep
  * their former values. */
-static void look_at(struct mappings *mappings, const struct process *process)
+static void look_at_owner(struct mappings *mappings, const struct process *process)
 {
 	struct life *life = process->life;
 	struct root *root;
@@ -377,19 +377,19 @@ static void begin_unheard(struct mappings *mappings, struct process *process)
 {
 	begin_life(mappings, process, 0, space_new(), process->life)->comms.incomplete = true;
 	process->threaded = true;
-	look_at(mappings, process);
+	look_at_owner(mappings, process);
 }
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-static struct process *find(const struct mappings *mappings, pid_t pid)
+static struct process *find_process(const struct mappings *mappings, pid_t pid)
 {
 	return map_find(&mappings->processes, pid);
 }
 
 static struct process *find_or_make(struct mappings *mappings, pid_t pid)
 {
-	struct process *process = find(mappings, pid);
+	struct process *process = find_process(mappings, pid);
 
 	if (process)
 		return process;
@@ -457,7 +457,7 @@ void mappings_forget(struct mappings *mappings, __u64 since)
 		forget_lives(mappings, process, since);
 		if (process->life)
 			continue;
-		tell(mappings, MAPPINGS_GONE, process->pid, 0);
+		tell_change(mappings, MAPPINGS_GONE, process->pid, 0);
 		map_remove(&mappings->processes, process->pid, process);
 		free(process);
 		at--;
@@ -531,7 +531,7 @@ static void forget_ended(struct mappings *mappings)
 static bool is_there(const struct space *space, const struct mapping *new)
 {
 	size_t i = first_after(space, new->begin);
-	const struct mapping *old = i < space->nr ? current(space, i) : NULL;
+	const struct mapping *old = i < space->nr ? current_mapping(space, i) : NULL;
 
 	return old && old->begin == new->begin && old->end == new->end && old->offset == new->offset &&
 	       old->file == new->file;
@@ -559,8 +559,8 @@ static void replace(struct mappings *mappings, struct space *space, const struct
 {
 	size_t i = first_after(space, new->begin);
 
-	while (i < space->nr && current(space, i)->begin < new->end) {
-		struct mapping old = *current(space, i);
+	while (i < space->nr && current_mapping(space, i)->begin < new->end) {
+		struct mapping old = *current_mapping(space, i);
 
 		mappings->replaced |= old.file != new->file &&old.since &&old.file->kind == FILE_REGULAR;
 		space_end(mappings, space, i, new->since);
@@ -570,8 +570,8 @@ static void replace(struct mappings *mappings, struct space *space, const struct
 	}
 }
 
-static void add(struct mappings *mappings, struct process *process, struct sighting *sighting, __u64 offset,
-		__u64 time)
+static void add_mapping(struct mappings *mappings, struct process *process, struct sighting *sighting,
+			__u64 offset, __u64 time)
 {
 	struct life *life = process->life;
 	struct mapping mapping = {.begin = sighting->begin,
@@ -587,7 +587,7 @@ static void add(struct mappings *mappings, struct process *process, struct sight
 	sighting->root = life->root;
 	mapping.file = mapped_file_known(mappings->files, sighting);
 	if (!mapping.file) {
-		look_at(mappings, process);
+		look_at_owner(mappings, process);
 		sighting->root = life->root;
 		mapping.file = mapped_file_get(mappings->files, sighting);
 	}
@@ -599,7 +599,7 @@ static void add(struct mappings *mappings, struct process *process, struct sight
 	space->anonymous |= mapping.file->kind == FILE_ANONYMOUS;
 	replace(mappings, space, &mapping);
 	space_add(mappings, space, &mapping);
-	tell(mappings, MAPPINGS_ADDED, process->pid, 0);
+	tell_change(mappings, MAPPINGS_ADDED, process->pid, 0);
 	/* The kernel maps a program before its interpreter: load_elf_binary(), fs/binfmt_elf.c. */
 	if (!life->program && mapping.file->kind == FILE_REGULAR)
 		life->program = mapped_file_again(mapping.file);
@@ -619,7 +619,7 @@ static void take_mapped(struct mappings *mappings, const struct sideband_note *n
 	if (!process->life)
 		begin_unheard(mappings, process);
 	build_id_text(build_id, note->build_id, note->build_id_size);
-	add(mappings, process, &sighting, note->offset, note->time);
+	add_mapping(mappings, process, &sighting, note->offset, note->time);
 }
 
 static void take_executed(struct mappings *mappings, const struct sideband_note *note)
@@ -633,12 +633,12 @@ static void take_executed(struct mappings *mappings, const struct sideband_note 
 	mappings->executed = xroom(mappings->executed, mappings->nr_executed, &mappings->room_executed,
 				   sizeof(*mappings->executed));
 	mappings->executed[mappings->nr_executed++] = note->pid;
-	tell(mappings, MAPPINGS_EXECUTED, note->pid, 0);
+	tell_change(mappings, MAPPINGS_EXECUTED, note->pid, 0);
 }
 
 static void take_named(struct mappings *mappings, const struct sideband_note *note)
 {
-	struct process *process = find(mappings, note->pid);
+	struct process *process = find_process(mappings, note->pid);
 
 	if (process && process->life)
 		comms_add(&process->life->comms, note->comm);
@@ -659,7 +659,7 @@ static void look_for_jit(struct mappings *mappings, const struct process *proces
 {
 	struct life *life = process->life;
 
-	look_at(mappings, process);
+	look_at_owner(mappings, process);
 	if (life->own_pid)
 		return;
 	life->own_pid = own_pid(process->pid);
@@ -689,7 +689,7 @@ static struct ancestor *handed_down(struct mappings *mappings, const struct proc
 
 static void take_forked(struct mappings *mappings, const struct sideband_note *note)
 {
-	struct process *parent = find(mappings, note->parent);
+	struct process *parent = find_process(mappings, note->parent);
 	struct process *process = find_or_make(mappings, note->pid);
 	struct life *life;
 
@@ -704,12 +704,12 @@ static void take_forked(struct mappings *mappings, const struct sideband_note *n
 		life->program = mapped_file_again(parent->life->program);
 	life->comms = comms_copy(&parent->life->comms);
 	life->ancestor = handed_down(mappings, parent);
-	tell(mappings, MAPPINGS_FORKED, note->pid, note->parent);
+	tell_change(mappings, MAPPINGS_FORKED, note->pid, note->parent);
 }
 
 static void take_threaded(struct mappings *mappings, const struct sideband_note *note)
 {
-	struct process *process = find(mappings, note->pid);
+	struct process *process = find_process(mappings, note->pid);
 
 	if (process)
 		process->threaded = true;
@@ -717,7 +717,7 @@ static void take_threaded(struct mappings *mappings, const struct sideband_note 
 
 static void take_exited(struct mappings *mappings, const struct sideband_note *note)
 {
-	struct process *process = find(mappings, note->pid);
+	struct process *process = find_process(mappings, note->pid);
 
 	if (process)
 		process->exited = note->time;
@@ -738,10 +738,10 @@ void mappings_take(struct mappings *mappings, const struct sideband_note *note)
 void mappings_look_at_executed(struct mappings *mappings, bool look)
 {
 	for (size_t i = 0; i < mappings->nr_executed && look; i++) {
-		const struct process *process = find(mappings, mappings->executed[i]);
+		const struct process *process = find_process(mappings, mappings->executed[i]);
 
 		if (process && process->life && process->exited == FOREVER)
-			look_at(mappings, process);
+			look_at_owner(mappings, process);
 	}
 	mappings->nr_executed = 0;
 }
@@ -815,7 +815,7 @@ static void add_line(struct mappings *mappings, struct process *process, char *l
 	sighting.path = line[path] ? line + path : "//anon";
 	read_name(line + path, process->pid, &sighting);
 	if (strcmp(sighting.path, "[vsyscall]"))
-		add(mappings, process, &sighting, offset, time);
+		add_mapping(mappings, process, &sighting, offset, time);
 }
 
 /* Finds the program of a process whose exec was not noted. */
@@ -830,9 +830,9 @@ static void find_program(struct life *life, pid_t pid)
 		return;
 	path[length] = '\0';
 	for (size_t i = 0; i < life->space->nr; i++)
-		if (!strcmp(current(life->space, i)->file->path, path)) {
+		if (!strcmp(current_mapping(life->space, i)->file->path, path)) {
 			mapped_file_put(life->program);
-			life->program = mapped_file_again(current(life->space, i)->file);
+			life->program = mapped_file_again(current_mapping(life->space, i)->file);
 			return;
 		}
 }
@@ -924,7 +924,8 @@ struct found_mapping {
 	struct spot spot;
 };
 
-static void consider(struct found_mapping *found, const struct life *life, const struct mapping *mapping)
+static void consider_mapping(struct found_mapping *found, const struct life *life,
+			     const struct mapping *mapping)
 {
 	struct spot spot = {.file = mapping->file,
 			    .offset = found->address - mapping->begin + mapping->offset};
@@ -954,8 +955,8 @@ static void consider(struct found_mapping *found, const struct life *life, const
 
 /* Finds what was mapped at the address: in the lives of the greatest likelihood, the mapping that existed
  * longest. Returns false if there is none. */
-static bool search(const struct process *process, const char *comm, __u64 address, __u64 interval,
-		   struct spot *place)
+static bool search_lives(const struct process *process, const char *comm, __u64 address, __u64 interval,
+			 struct spot *place)
 {
 	const struct life *last = process->life;
 	/* How long a mapping has been there says something only beside another one. */
@@ -971,9 +972,9 @@ static bool search(const struct process *process, const char *comm, __u64 addres
 		size_t i = first_after(space, address);
 
 		for (size_t n = 0; n < space->nr_ended; n++)
-			consider(&found, life, &space->ended[n]);
+			consider_mapping(&found, life, &space->ended[n]);
 		if (i < space->nr)
-			consider(&found, life, current(space, i));
+			consider_mapping(&found, life, current_mapping(space, i));
 	}
 	*place = found.spot;
 	return found.longest;
@@ -981,17 +982,17 @@ static bool search(const struct process *process, const char *comm, __u64 addres
 
 struct spot mappings_find(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since)
 {
-	struct process *process = find(mappings, pid);
+	struct process *process = find_process(mappings, pid);
 	struct spot place = {0};
 
-	if (process && search(process, comm, address, since, &place))
+	if (process && search_lives(process, comm, address, since, &place))
 		return place;
 	if (process && process->looked >= since)
 		return place;
 	mappings_look(mappings, pid);
 	process = find_or_make(mappings, pid);
 	process->looked = clock_ns(CLOCK_MONOTONIC);
-	search(process, comm, address, since, &place);
+	search_lives(process, comm, address, since, &place);
 	return place;
 }
 
@@ -1000,11 +1001,11 @@ void mappings_each(struct mappings *mappings, pid_t pid,
 				__u64 offset),
 		   void *context)
 {
-	const struct process *process = find(mappings, pid);
+	const struct process *process = find_process(mappings, pid);
 	const struct space *space = process && process->life ? process->life->space : NULL;
 
 	for (size_t i = 0; space && i < space->nr; i++) {
-		const struct mapping *mapping = current(space, i);
+		const struct mapping *mapping = current_mapping(space, i);
 
 		each(context, mapping->file, mapping->begin, mapping->end, mapping->offset);
 	}
@@ -1024,13 +1025,13 @@ static const struct life *likeliest(const struct process *process, const char *c
 void mappings_beside(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since,
 		     struct beside beside[2])
 {
-	const struct process *process = find(mappings, pid);
+	const struct process *process = find_process(mappings, pid);
 	const struct life *life = process ? likeliest(process, comm, since) : NULL;
 	size_t i = life ? first_after(life->space, address) : 0;
 
 	for (size_t n = 0; n < 2; n++) {
 		bool there = life && i + n > 0 && i + n <= life->space->nr;
-		const struct mapping *mapping = there ? current(life->space, i + n - 1) : NULL;
+		const struct mapping *mapping = there ? current_mapping(life->space, i + n - 1) : NULL;
 
 		beside[n] = mapping ? (struct beside){mapping->file, mapping->begin, mapping->offset}
 				    : (struct beside){0};
@@ -1039,14 +1040,14 @@ void mappings_beside(struct mappings *mappings, pid_t pid, const char *comm, __u
 
 bool mappings_has_ended(struct mappings *mappings, pid_t pid)
 {
-	const struct process *process = find(mappings, pid);
+	const struct process *process = find_process(mappings, pid);
 
 	return !process || process->exited != FOREVER;
 }
 
 const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
 {
-	const struct process *process = find(mappings, pid);
+	const struct process *process = find_process(mappings, pid);
 
 	return process && process->life ? process->life->program : NULL;
 }
@@ -1072,7 +1073,7 @@ static const struct life *life_of_code(const struct process *process, __u64 addr
 		const struct space *space = life->space;
 		size_t i = first_after(space, address);
 
-		if (i < space->nr && has_own_code(current(space, i), address))
+		if (i < space->nr && has_own_code(current_mapping(space, i), address))
 			return life;
 		for (size_t n = 0; n < space->nr_ended; n++)
 			if (has_own_code(&space->ended[n], address))
@@ -1084,7 +1085,7 @@ static const struct life *life_of_code(const struct process *process, __u64 addr
 const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 address, unsigned int generation,
 			 uid_t *owner, char *text, size_t size)
 {
-	struct process *process = find(mappings, pid);
+	struct process *process = find_process(mappings, pid);
 	const struct ancestor *ancestor;
 	const struct life *life;
 
@@ -1118,7 +1119,7 @@ static const struct mapping *older_dump(const struct space *space, const struct 
 
 	for (size_t i = 0; i < space->nr + space->nr_ended; i++) {
 		const struct mapping *mapping =
-			i < space->nr ? current(space, i) : &space->ended[i - space->nr];
+			i < space->nr ? current_mapping(space, i) : &space->ended[i - space->nr];
 
 		if (jitdump_is_named(mapping->file->path) && is_older(mapping, than) &&
 		    (!found || is_older(found, mapping)))
@@ -1133,7 +1134,7 @@ static const struct mapping *older_dump(const struct space *space, const struct 
 const char *mappings_jitdump(struct mappings *mappings, pid_t pid, __u64 address, unsigned int number,
 			     uid_t *owner, char *text, size_t size)
 {
-	struct process *process = find(mappings, pid);
+	struct process *process = find_process(mappings, pid);
 	const struct life *life = process && process->life ? life_of_code(process, address) : NULL;
 	const struct mapping *dump = life ? older_dump(life->space, NULL) : NULL;
 

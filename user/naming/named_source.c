@@ -62,7 +62,7 @@ static const char *constant(const char *why)
 
 /* Sets why the source can't be read by the worker's answer (NULL: the request failed). Returns the answer, or
  * NULL if it can't be read. */
-static const struct answer *answered(struct named_source *source, const struct answer *answer)
+static const struct answer *take_answer(struct named_source *source, const struct answer *answer)
 {
 	source->failed = !answer;
 	source->no_room = answer && answer->no_room;
@@ -85,7 +85,7 @@ bool source_open(struct named_source *source, const struct file_place *place)
 		return false;
 	}
 	source->owner = stat.st_uid;
-	answer = answered(source, worker_ask(source->worker, &question));
+	answer = take_answer(source, worker_ask(source->worker, &question));
 	if (answer)
 		strcpy(source->build_id, answer->build_id);
 	return answer;
@@ -213,7 +213,7 @@ void source_load(struct named_source *source, const struct file_place *place,
 	question.size += snprintf(text + question.size, PATH_MAX, "%.4000s", settings->debug_dir) + 1;
 	debug_dirs_fetched(fetched, sizeof(fetched));
 	question.size += snprintf(text + question.size, PATH_MAX, "%.4000s", fetched) + 1;
-	answer = answered(source, worker_ask(source->worker, &question));
+	answer = take_answer(source, worker_ask(source->worker, &question));
 	if (!answer)
 		return;
 	source->types = settings->types;
@@ -234,7 +234,7 @@ void source_load_map(struct named_source *source, int fd, size_t most, bool line
 		.ask = {.kind = ASK_MAP, .id = new_id(), .most = most, .lines = lines},
 		.fd = fd,
 		.sealed = &sealed};
-	const struct answer *answer = answered(source, worker_ask(source->worker, &question));
+	const struct answer *answer = take_answer(source, worker_ask(source->worker, &question));
 
 	if (!answer)
 		return;
@@ -310,7 +310,7 @@ size_t source_bytes(const struct named_source *source)
 /* --- names ------------------------------------------------------------------------------------ */
 
 /* Returns the stored copy of a text that the worker sent; each text is stored once. NULL stays NULL. */
-static const char *kept(struct named_source *source, const char *text)
+static const char *keep_text(struct named_source *source, const char *text)
 {
 	__u64 key = text ? map_key(text, 0) : 0;
 	char *known = text ? map_find(&source->told, key) : NULL;
@@ -325,7 +325,7 @@ static const char *kept(struct named_source *source, const char *text)
 
 /* Returns a symbol in its shown form (demangled), which is made once. `symbol` must live as long as the
  * source's texts. */
-static const char *shown(struct named_source *source, const char *symbol)
+static const char *shown_symbol(struct named_source *source, const char *symbol)
 {
 	char text[NAMING_SYMBOL_MAX + 1];
 	const char *known = symbol ? map_find(&source->shown, (uintptr_t)symbol) : NULL;
@@ -335,7 +335,7 @@ static const char *shown(struct named_source *source, const char *symbol)
 	demangle(symbol, text, sizeof(text));
 	if (!strcmp(symbol, text))
 		return symbol;
-	known = kept(source, text);
+	known = keep_text(source, text);
 	map_put(&source->shown, (uintptr_t)symbol, (char *)known);
 	return known;
 }
@@ -379,7 +379,7 @@ static const char *plain_name(struct named_source *source, const char *name)
  * may have, is none. */
 static void set_function(struct named_source *source, struct frame *frame, const char *name)
 {
-	const char *symbol = shown(source, name);
+	const char *symbol = shown_symbol(source, name);
 
 	frame->symbol = symbol && *symbol ? symbol : NULL;
 	frame->linkage = frame->symbol && symbol != name ? name : NULL;
@@ -393,11 +393,11 @@ static void set_frames(struct named_source *source, struct name *name, const str
 
 	for (size_t i = 0; i < answer->nr_frames; i++) {
 		const struct told_frame *told = answer_frame(answer, i);
-		const char *file = kept(source, answer_text(answer, told->file));
+		const char *file = keep_text(source, answer_text(answer, told->file));
 		bool known = file && *file;
 
 		frames[i] = (struct frame){.file = known ? file : NULL, .line = known ? told->line : 0};
-		set_function(source, &frames[i], kept(source, answer_text(answer, told->function)));
+		set_function(source, &frames[i], keep_text(source, answer_text(answer, told->function)));
 	}
 	if (last->entry && last->entry <= address)
 		frames[answer->nr_frames - 1].offset = address - last->entry;
@@ -419,7 +419,7 @@ static struct named_symbol symbol_of(struct named_source *source, const struct s
 	const char *indexed = answer ? answer_text(answer, answer->symbol) : NULL;
 
 	if (indexed && answer->symbol_begin <= address && (!symbol || symbol->address < answer->symbol_begin))
-		return (struct named_symbol){kept(source, indexed), answer->symbol_begin};
+		return (struct named_symbol){keep_text(source, indexed), answer->symbol_begin};
 	return symbol ? (struct named_symbol){symbol_name(symbols, symbol), symbol->address}
 		      : (struct named_symbol){0};
 }
@@ -478,8 +478,8 @@ static const struct answer *set_type(struct named_source *source, struct name *n
 	if (!answer || answer->why[0] || !answer->nr_frames)
 		return answer;
 	told = answer_frame(answer, 0);
-	name->type = kept(source, answer_text(answer, told->function));
-	name->field = kept(source, answer_text(answer, told->file));
+	name->type = keep_text(source, answer_text(answer, told->function));
+	name->field = keep_text(source, answer_text(answer, told->file));
 	name->untyped = name->type ? NULL : TYPE_UNDESCRIBED;
 	return answer;
 }
@@ -521,7 +521,7 @@ struct name *source_access_at(struct named_source *source, __u64 address)
 	}
 	variable = answer_frame(answer, 1);
 	frame = pool_take(&source->pool, sizeof(*frame));
-	set_function(source, frame, kept(source, answer_text(answer, variable->function)));
+	set_function(source, frame, keep_text(source, answer_text(answer, variable->function)));
 	frame->offset = variable->entry;
 	name->indexed = !variable->line;
 	name->frames = frame;

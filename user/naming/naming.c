@@ -64,7 +64,7 @@ static void put_first(struct naming *naming, struct named_source *source)
 	naming->newest = source;
 }
 
-static void use(struct naming *naming, struct named_source *source)
+static void use_source(struct naming *naming, struct named_source *source)
 {
 	source->used_at = clock_seconds();
 	if (naming->newest == source)
@@ -83,7 +83,7 @@ static struct named_source *new_source(struct naming *naming)
 }
 
 /* Updates the memory in use after the source has changed. */
-static void weigh(struct naming *naming, struct named_source *source)
+static void weigh_source(struct naming *naming, struct named_source *source)
 {
 	naming->bytes -= source->bytes;
 	source->bytes = source_bytes(source);
@@ -107,7 +107,7 @@ static void forget_alias(struct naming *naming, struct alias **of_source)
 	free(alias);
 }
 
-static void forget(struct naming *naming, struct named_source *source)
+static void forget_source(struct naming *naming, struct named_source *source)
 {
 	unlink_source(naming, source);
 	naming->bytes -= source->bytes;
@@ -153,7 +153,7 @@ static struct named_source *expendable(const struct naming *naming, const struct
 
 /* What counts against the limit. The kernel's symbols are beside it for `few_lines`: they would be read again
  * by turns with those of programs. */
-static size_t counted(const struct naming *naming)
+static size_t counted_bytes(const struct naming *naming)
 {
 	return naming->bytes - (naming->settings.few_lines && naming->kernel ? naming->kernel->bytes : 0);
 }
@@ -166,9 +166,9 @@ static void leave_out_lines(struct naming *naming, const struct named_source *us
 
 	if (!used && naming->newest && naming->newest->bytes > naming->settings.memory)
 		used = naming->newest;
-	while (counted(naming) > naming->settings.memory && (source = expendable(naming, used, true))) {
+	while (counted_bytes(naming) > naming->settings.memory && (source = expendable(naming, used, true))) {
 		source_drop_lines(source);
-		weigh(naming, source);
+		weigh_source(naming, source);
 	}
 }
 
@@ -183,7 +183,7 @@ static void leave_out(struct naming *naming, const struct named_source *used)
 		source->left_out = source->no_room = true;
 		source->why = SOURCE_NO_ROOM;
 		source->read_at = clock_seconds();
-		weigh(naming, source);
+		weigh_source(naming, source);
 	}
 }
 
@@ -191,10 +191,10 @@ static void leave_out(struct naming *naming, const struct named_source *used)
 static void forget_oldest(struct naming *naming, const struct named_source *used)
 {
 	for (struct named_source *source = naming->oldest, *newer;
-	     source && source != used && counted(naming) > naming->settings.memory; source = newer) {
+	     source && source != used && counted_bytes(naming) > naming->settings.memory; source = newer) {
 		newer = source->newer;
 		if (source != naming->kernel || !naming->settings.few_lines)
-			forget(naming, source);
+			forget_source(naming, source);
 	}
 }
 
@@ -220,10 +220,10 @@ void naming_forget(struct naming *naming, __u64 since)
 	for (struct named_source *source = naming->oldest, *newer; source; source = newer) {
 		newer = source->newer;
 		if (source->used_at < second && source != naming->kernel) {
-			forget(naming, source);
+			forget_source(naming, source);
 		} else if (source->names.nr && source->named_at < second) {
 			source_forget_names(source);
-			weigh(naming, source);
+			weigh_source(naming, source);
 		}
 	}
 }
@@ -262,7 +262,7 @@ void naming_close(struct naming *naming)
 	if (!naming)
 		return;
 	while (naming->oldest)
-		forget(naming, naming->oldest);
+		forget_source(naming, naming->oldest);
 	map_release(&naming->aliases);
 	worker_release(naming->worker);
 	free(naming);
@@ -270,7 +270,7 @@ void naming_close(struct naming *naming)
 
 /* --- names from a source ------------------------------------------------------------------------ */
 
-static const struct name *unknown(struct naming *naming, const char *why)
+static const struct name *unknown_name(struct naming *naming, const char *why)
 {
 	naming->unknown = (struct name){.why = why};
 	return &naming->unknown;
@@ -299,7 +299,7 @@ static struct name *keep_name(struct naming *naming, struct named_source *source
 	if (!source->names.nr)
 		source->named_at = clock_seconds();
 	map_put(&source->names, key, name);
-	weigh(naming, source);
+	weigh_source(naming, source);
 	keep_limit(naming, source);
 	return name;
 }
@@ -363,11 +363,11 @@ static void add_alias(struct naming *naming, const char *text, const struct iden
 		}
 	if (paths > PATHS_MOST)
 		forget_alias(naming, oldest);
-	weigh(naming, source);
+	weigh_source(naming, source);
 }
 
 /* Finds the current identity of the file. Returns false if there is no such file. */
-static bool identify(const struct file_place *place, struct identity *identity, unsigned int wait_ms)
+static bool identify_file(const struct file_place *place, struct identity *identity, unsigned int wait_ms)
 {
 	char whole[sizeof(place->root) + sizeof(place->path)];
 	struct stat now;
@@ -406,7 +406,7 @@ static size_t room_for_lines(const struct naming *naming)
 
 	if (!naming->settings.few_lines)
 		return most;
-	return counted(naming) < most ? most - counted(naming) : 0;
+	return counted_bytes(naming) < most ? most - counted_bytes(naming) : 0;
 }
 
 static struct named_source *open_source(struct naming *naming, const struct file_place *place,
@@ -421,13 +421,13 @@ static struct named_source *open_source(struct naming *naming, const struct file
 	if (build_id[0])
 		same = find_alias(naming, build_id, &no_identity);
 	if (same && alike(&same->identity, identity) && !source_is_stale(same)) {
-		forget(naming, source);
+		forget_source(naming, source);
 		return same;
 	}
 	if (open)
 		source_load(source, place, &naming->settings, room_for_lines(naming));
 	source->left_out = source_is_for_later(source);
-	weigh(naming, source);
+	weigh_source(naming, source);
 	if (build_id[0] && !same)
 		add_alias(naming, build_id, &no_identity, source);
 	return source;
@@ -467,7 +467,7 @@ static const struct name *datum_in_file(struct naming *naming, struct named_sour
 		if (address - source->loaded[i].address < source->loaded[i].size)
 			return keep_name(naming, source, address | KEY_OF_DATA,
 					 source_datum_at(source, address));
-	unknown(naming, "nothing of the file is there");
+	unknown_name(naming, "nothing of the file is there");
 	naming->unknown.outside = true;
 	return &naming->unknown;
 }
@@ -491,7 +491,7 @@ static const struct name *name_in_file(struct naming *naming, struct named_sourc
 		return name;
 	if (!address_of(source, place->offset, &address))
 		return source->why ? unknown_of(naming, source)
-				   : unknown(naming, "no code of the file is there");
+				   : unknown_name(naming, "no code of the file is there");
 	if (place->access)
 		return access_in_file(naming, source, address);
 	return place->data ? datum_in_file(naming, source, address + place->distance)
@@ -540,7 +540,7 @@ static void find_wanted(struct naming *naming, struct wanted_file *wanted, const
 	if (wanted->source)
 		return;
 	place_of_path(&wanted->place, path, naming->settings.root);
-	wanted->missing = !identify(&wanted->place, &wanted->identity, wait_ms);
+	wanted->missing = !identify_file(&wanted->place, &wanted->identity, wait_ms);
 	if (!wanted->missing)
 		wanted->source = find_alias(naming, path, &wanted->identity);
 }
@@ -563,7 +563,7 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 	if (wanted.source && is_for_another_reading(wanted.source)) {
 		if (!may_read)
 			return NULL;
-		forget(naming, wanted.source);
+		forget_source(naming, wanted.source);
 		find_wanted(naming, &wanted, path, build_id, FOREIGN_PATIENT_MS);
 	}
 	if (wanted.missing)
@@ -576,8 +576,8 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 		add_alias(naming, path, &wanted.identity, source);
 	}
 	if (wanted.build_id[0] && !source->why && !agrees(source->build_id, wanted.build_id))
-		return unknown(naming, "the file that is there now has another build-id");
-	use(naming, source);
+		return unknown_name(naming, "the file that is there now has another build-id");
+	use_source(naming, source);
 	name = name_in_file(naming, source, place);
 	/* The worker that had the lines ended before this request: read the file again. */
 	return may_read && source_is_stale(source) ? name_of_file(naming, path, build_id, place, true) : name;
@@ -628,7 +628,7 @@ const struct name *naming_known_build_id(struct naming *naming, const char *buil
 	if (!source || is_for_another_reading(source))
 		return NULL;
 	keep_limit(naming, source);
-	use(naming, source);
+	use_source(naming, source);
 	return name_in_file(naming, source, &(struct wanted_place){.offset = offset});
 }
 
@@ -697,13 +697,13 @@ const struct name *naming_kernel(struct naming *naming, __u64 address)
 
 	keep_limit(naming, NULL);
 	if (naming->kernel && kernel_is_stale(naming, address))
-		forget(naming, naming->kernel);
+		forget_source(naming, naming->kernel);
 	if (!naming->kernel)
 		naming->kernel = read_kernel(naming);
 	source = naming->kernel;
-	use(naming, source);
+	use_source(naming, source);
 	if (source->why)
-		return unknown(naming, source->why);
+		return unknown_name(naming, source->why);
 	name = map_find(&source->names, address);
 	if (name)
 		return name;
@@ -752,7 +752,7 @@ static void read_jit(struct naming *naming, struct named_source *source, const s
 		if (source_is_for_later(source))
 			source->identity = no_identity;
 	}
-	weigh(naming, source);
+	weigh_source(naming, source);
 }
 
 const struct name *naming_jit(struct naming *naming, const char *map, uid_t owner, __u64 address)
@@ -766,7 +766,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 	place_of_path(&place, map, naming->settings.root);
 	source = find_jit(naming, map);
 	if (!source) {
-		if (!identify(&place, &identity, FOREIGN_PATIENT_MS))
+		if (!identify_file(&place, &identity, FOREIGN_PATIENT_MS))
 			return not_opened(naming, errno);
 		source = new_source(naming);
 		source->path = xstrdup(map);
@@ -775,12 +775,12 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 		/* A JIT appends to the map all the time. Unless the address is missing, it is checked at most
 		 * once a second. */
 		changed = (!symbols_find(&source->symbols, address) || clock_seconds() != source->read_at) &&
-			  identify(&place, &identity, FOREIGN_PATIENT_MS) &&
+			  identify_file(&place, &identity, FOREIGN_PATIENT_MS) &&
 			  !same_identity(&identity, &source->identity);
 		if (changed || source_is_stale(source))
 			read_jit(naming, source, &place, owner);
 	}
-	use(naming, source);
+	use_source(naming, source);
 	if (source->why)
 		return unknown_of(naming, source);
 	if (map_find(&source->names, address))

@@ -44,7 +44,7 @@ static bool distribute(char *to, const char *from, size_t nr, size_t size, int s
 	return true;
 }
 
-static void sort(char *list, size_t nr, size_t size)
+static void sort_by_key(char *list, size_t nr, size_t size)
 {
 	char *from = list, *to = xmalloc(nr * size);
 
@@ -86,7 +86,7 @@ void order_by_address(void *list, size_t nr, size_t size)
 		return;
 	if (first < nr / 4)
 		first = 0;
-	sort((char *)list + first * size, nr - first, size);
+	sort_by_key((char *)list + first * size, nr - first, size);
 	if (first)
 		merge(list, first, nr, size);
 }

@@ -79,8 +79,8 @@ static bool is_alone(const struct sweep *sweep)
 	       (sweep->left == 1 || next->high <= sweep->follows.low);
 }
 
-static void step(struct sweep *sweep, size_t nr, struct span (*span_at)(const void *of, size_t i),
-		 const void *of)
+static void step_on(struct sweep *sweep, size_t nr, struct span (*span_at)(const void *of, size_t i),
+		    const void *of)
 {
 	sweep->next = sweep->follows;
 	if (--sweep->left > 1)
@@ -104,7 +104,7 @@ void spans_of_ordered(struct spans *spans, size_t nr, struct span (*span_at)(con
 			begin_piece(&sweep, sweep.next.low, sweep.next.what);
 			if (sweep.left == 1 || sweep.next.high < sweep.follows.low)
 				begin_piece(&sweep, sweep.next.high, SPANS_NONE);
-			step(&sweep, nr, span_at, of);
+			step_on(&sweep, nr, span_at, of);
 			continue;
 		}
 		if (sweep.active && (!sweep.left || sweep.heap[0].high <= sweep.next.low)) {
@@ -114,7 +114,7 @@ void spans_of_ordered(struct spans *spans, size_t nr, struct span (*span_at)(con
 			while (sweep.left && sweep.next.low == low) {
 				if (sweep.next.high > low)
 					push(&sweep, &sweep.next);
-				step(&sweep, nr, span_at, of);
+				step_on(&sweep, nr, span_at, of);
 			}
 		}
 		while (sweep.active && sweep.heap[0].high <= low)

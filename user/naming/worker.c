@@ -152,7 +152,7 @@ void worker_release(struct worker *worker)
 #define HUGE_LEAST (64UL << 20)
 
 /* Executes the program again, because a newly executed program shares no memory with this one. */
-static void execute(struct worker *worker, int end)
+static void execute_worker(struct worker *worker, int end)
 {
 	char name[] = WORKER_NAME, memory[40], *arguments[] = {name, memory, NULL};
 	char huge[] = HUGE_PAGES, *environment[] = {worker->memory >= HUGE_LEAST ? huge : NULL, NULL};
@@ -231,7 +231,7 @@ bool worker_start(struct worker *worker)
 		close(ends[1]);
 		ends[1] = other;
 	}
-	execute(worker, ends[1]);
+	execute_worker(worker, ends[1]);
 	if (worker->process < 0)
 		close(ends[0]);
 	else
@@ -248,7 +248,7 @@ static bool send_ask(struct worker *worker, const struct ask *ask, const char *t
 			   fd);
 }
 
-static bool receive(struct worker *worker, int *passed)
+static bool receive_answer(struct worker *worker, int *passed)
 {
 	worker->size = packet_receive(worker->fd, worker->got.bytes, sizeof(worker->got), passed);
 	return worker->size >= sizeof(struct answer);
@@ -266,7 +266,7 @@ static bool is_of(const char *text, size_t size, const char *first, const char *
 
 /* Whether the texts are terminated and contain only allowed characters, all frames are there, and no more
  * memory is used than allowed. */
-static bool check(struct worker *worker)
+static bool check_answer(struct worker *worker)
 {
 	struct answer *answer = &worker->got.answer;
 	size_t frames = (size_t)answer->nr_frames * sizeof(struct told_frame);
@@ -293,7 +293,7 @@ const char *answer_text(const struct answer *answer, __u32 at)
 
 /* Maps the memory that came with an answer. A file with holes is refused: reading a hole would allocate
  * memory that was never counted. */
-static bool map(int fd, size_t most, struct sealed *sealed)
+static bool map_sealed(int fd, size_t most, struct sealed *sealed)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat stat;
@@ -328,7 +328,7 @@ static const char *never_of(const char *why)
 
 #define FILES_MOST 16 /* debug files that are opened for one request; five are usual */
 
-static bool converse(struct worker *worker, struct question_of_worker *question)
+static bool converse_once(struct worker *worker, struct question_of_worker *question)
 {
 	bool sent = send_ask(worker, &question->ask, question->text, question->size, question->fd);
 	__u64 until = clock_ns(CLOCK_MONOTONIC) + ANSWER_S * 1000000000ULL;
@@ -344,9 +344,9 @@ static bool converse(struct worker *worker, struct question_of_worker *question)
 	question->unsent = !sent;
 	if (!sent)
 		return false;
-	for (int files = 0; receive(worker, &passed); files++) {
+	for (int files = 0; receive_answer(worker, &passed); files++) {
 		const struct answer *answer = &worker->got.answer;
-		bool right = check(worker);
+		bool right = check_answer(worker);
 		const char *path;
 
 		if (answer->kind == ANSWER_NEVER && right && worker->trusted) {
@@ -359,7 +359,7 @@ static bool converse(struct worker *worker, struct question_of_worker *question)
 			worker->why = WORKER_MEMORY;
 		if (answer->kind == ANSWER_DONE && right && !answer->why[0] && passed >= 0 &&
 		    question->sealed)
-			right = map(passed, worker->memory, question->sealed);
+			right = map_sealed(passed, worker->memory, question->sealed);
 		if (passed >= 0)
 			close(passed);
 		path = right ? answer_text(answer, 0) : NULL;
@@ -383,7 +383,7 @@ const struct answer *worker_ask(struct worker *worker, struct question_of_worker
 
 	if (started)
 		worker->why = WORKER_FAILED;
-	done = started && converse(worker, question);
+	done = started && converse_once(worker, question);
 
 	if (question->fd >= 0)
 		close(question->fd);

@@ -72,7 +72,7 @@ static void widen(const struct looks *looks, size_t cell, struct bound *bound)
 
 /* Whether the sum was enabled at least as long as its part, except for the time between enabling the two:
  * otherwise its count leaves out some of the part's. */
-static bool covers(const struct count *sum, const struct count *part)
+static bool covers_part(const struct count *sum, const struct count *part)
 {
 	return sum->enabled_ns >= 0.99 * part->enabled_ns;
 }
@@ -112,7 +112,7 @@ void cells_measure(const struct looks *looks, struct measured_cells *cells)
 			struct measured_cells *part = &cells[i], *sum = &cells[j];
 
 			if (!part->bound.turns || !sum->bound.turns || !encloses(sum->cell, part->cell) ||
-			    !covers(&sum->count, &part->count))
+			    !covers_part(&sum->count, &part->count))
 				continue;
 			part->bound.high = fmax(fmin(part->bound.high, sum->bound.high), part->bound.low);
 		}

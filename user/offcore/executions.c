@@ -38,7 +38,7 @@ int executions_parse(const char *text, const struct matrix *matrix, const struct
 
 /* --- what an execution counts ----------------------------------------------------------------- */
 
-static void choose(struct executions *executions, struct plan *plan)
+static void choose_cells(struct executions *executions, struct plan *plan)
 {
 	for (int i = 0; i < executions->at_once; i++)
 		plan->events.list[i] = executions->all[(executions->first + i) % executions->nr_cells];
@@ -55,7 +55,7 @@ void executions_begin(struct executions *executions, struct plan *plan, const st
 	executions->at_once = at_once < matrix->nr_cells ? at_once : matrix->nr_cells;
 	executions->all = xcalloc(plan->events.nr, sizeof(*executions->all));
 	memcpy(executions->all, plan->events.list, plan->events.nr * sizeof(*executions->all));
-	choose(executions, plan);
+	choose_cells(executions, plan);
 }
 
 /* If the last of the executions has room for more cells than are left, it counts the first cells again. */
@@ -64,7 +64,7 @@ void executions_next(struct executions *executions, struct plan *plan)
 	executions->first += executions->at_once;
 	if (executions->first >= executions->nr_cells)
 		executions->first = 0;
-	choose(executions, plan);
+	choose_cells(executions, plan);
 }
 
 void executions_release(struct executions *executions)

@@ -101,7 +101,7 @@ static bool begins_with(const char *counterpart, const struct option_row *row)
 	return length - 2 == strlen(row->name) && !strncmp(counterpart + 2, row->name, length - 2);
 }
 
-static void offer(const struct option_row *row, void *context)
+static void offer_option(const struct option_row *row, void *context)
 {
 	struct offered *offered = context;
 
@@ -128,7 +128,7 @@ int meant_option(const struct command *command, const char *text, struct refusal
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "="), text);
 	nearest_begin(&offered.nearest, is_long ? name + 2 : "", 4);
 	offered.counterpart = counterpart = counterpart_find(options, ARRAY_SIZE(options), name);
-	command_each_option(command, offer, &offered);
+	command_each_option(command, offer_option, &offered);
 	/* getopt_long(3) takes the beginning of a name for the name if no other begins so. */
 	if (is_long && offered.begin_so > 1)
 		because(refusal, "%d options of nhmtap %s begin so", offered.begin_so, command->name);

@@ -45,8 +45,8 @@ void options_join(struct options *options, const char **list, const char *text)
 /* Lists are later parsed into buffers of fixed size. */
 #define LIST_MOST 4096
 
-static int join(struct options *options, const struct option_row *row, const char *argument,
-		struct refusal *refusal)
+static int join_argument(struct options *options, const struct option_row *row, const char *argument,
+			 struct refusal *refusal)
 {
 	const char **list = place_of(options, row);
 
@@ -146,8 +146,8 @@ static int take_text(struct options *options, const struct option_row *row, cons
 	return 0;
 }
 
-static int take(struct options *options, const struct option_row *row, const char *argument,
-		struct refusal *refusal)
+static int take_argument(struct options *options, const struct option_row *row, const char *argument,
+			 struct refusal *refusal)
 {
 	void *place = place_of(options, row);
 
@@ -161,7 +161,7 @@ static int take(struct options *options, const struct option_row *row, const cha
 	case OPTION_TEXT:
 		return take_text(options, row, argument, refusal);
 	case OPTION_LIST:
-		return join(options, row, argument, refusal);
+		return join_argument(options, row, argument, refusal);
 	case OPTION_TEXTS:
 	case OPTION_WHOLE:
 		return add_text(options, row, argument, refusal);
@@ -195,7 +195,7 @@ struct gathered {
 	size_t nr;
 };
 
-static void gather(const struct option_row *row, void *context)
+static void gather_row(const struct option_row *row, void *context)
 {
 	struct gathered *gathered = context;
 
@@ -275,7 +275,7 @@ int options_parse(struct options *options, const struct command *command, int ar
 	int found;
 
 	options_begin(options, command);
-	command_each_option(command, gather, &gathered);
+	command_each_option(command, gather_row, &gathered);
 	for (size_t i = 0; i < gathered.nr; i++) {
 		row = gathered.rows[i];
 		longs[i] = (struct option){row->name, argument_of(row), NULL, 256 + i};
@@ -300,7 +300,8 @@ int options_parse(struct options *options, const struct command *command, int ar
 			return meant_option(command, argv[at < argc ? at : argc - 1], refusal);
 		row = row_found(&gathered, found);
 		if (check_order(&seen, row, optarg, refusal) ||
-		    take(options, row, row->kind == OPTION_WHOLE ? argv[optind - 1] : optarg, refusal))
+		    take_argument(options, row, row->kind == OPTION_WHOLE ? argv[optind - 1] : optarg,
+				  refusal))
 			return -1;
 	}
 	options->rest = argv + optind;
@@ -356,7 +357,7 @@ const struct option_row *option_of_member(const struct command *command, const c
 	struct gathered gathered = {.nr = 0};
 	char name[64];
 
-	command_each_option(command, gather, &gathered);
+	command_each_option(command, gather_row, &gathered);
 	for (size_t i = 0; i < gathered.nr; i++)
 		if (!gathered.rows[i]->line_only &&
 		    !strcmp(option_member(gathered.rows[i], name, sizeof(name)), member))
@@ -380,13 +381,13 @@ static int take_texts(struct options *options, const struct option_row *row, con
 	size_t i;
 
 	if (json_is_string(value))
-		return take(options, row, json_string_value(value), refusal);
+		return take_argument(options, row, json_string_value(value), refusal);
 	if (!json_is_array(value))
 		return refuse_kind(row, "a text, or a list of texts", refusal);
 	json_array_foreach(value, i, text) {
 		if (!json_is_string(text))
 			return refuse_kind(row, "a text, or a list of texts", refusal);
-		if (take(options, row, json_string_value(text), refusal))
+		if (take_argument(options, row, json_string_value(text), refusal))
 			return -1;
 	}
 	return 0;
@@ -403,7 +404,7 @@ static int take_number(struct options *options, const struct option_row *row, co
 		snprintf(text, sizeof(text), "%.9f", json_real_value(value));
 	else
 		snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
-	return take(options, row, text, refusal);
+	return take_argument(options, row, text, refusal);
 }
 
 int option_take(struct options *options, const struct option_row *row, const json_t *value,
@@ -414,7 +415,7 @@ int option_take(struct options *options, const struct option_row *row, const jso
 	case OPTION_FIXED:
 		if (!json_is_boolean(value))
 			return refuse_kind(row, "true or false", refusal);
-		return json_is_true(value) ? take(options, row, NULL, refusal) : 0;
+		return json_is_true(value) ? take_argument(options, row, NULL, refusal) : 0;
 	case OPTION_LIST:
 	case OPTION_TEXTS:
 	case OPTION_WHOLE:
@@ -423,7 +424,7 @@ int option_take(struct options *options, const struct option_row *row, const jso
 	case OPTION_WORD:
 		if (!json_is_string(value))
 			return refuse_kind(row, "a text", refusal);
-		return take(options, row, json_string_value(value), refusal);
+		return take_argument(options, row, json_string_value(value), refusal);
 	case OPTION_NUMBER:
 	case OPTION_DELAY:
 	case OPTION_SECONDS:

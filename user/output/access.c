@@ -54,7 +54,7 @@ static const char *variable(const char *name)
 }
 
 /* Puts variables of the environment where nothing is asked for. A key belongs to its certificate. */
-static void complete(struct push_access *access)
+static void complete_from_environment(struct push_access *access)
 {
 	bool own = access->files[ACCESS_CERT] || access->files[ACCESS_KEY];
 
@@ -168,7 +168,8 @@ static bool holds_what_it_should(enum access_file which, const char *text)
 
 /* Keeps a copy in memory, since libraries read certificates at each connection: the file may have been
  * replaced by half, or its file system may not answer. Returns 0 or an errno. */
-static int keep(struct credentials *credentials, enum access_file which, const char *text, size_t size)
+static int keep_in_memory(struct credentials *credentials, enum access_file which, const char *text,
+			  size_t size)
 {
 	int fd = memfd_create("nhmtap-tls", MFD_CLOEXEC);
 
@@ -294,7 +295,7 @@ static int take_file(struct credentials *credentials, enum access_file which, co
 		snprintf(why, sizeof(why), "it holds no %s", in_pem[which].holds);
 		err = refuse_file(refusal, which, path, why);
 	} else {
-		err = keep(credentials, which, text, size);
+		err = keep_in_memory(credentials, which, text, size);
 		if (err)
 			err = refuse_file(refusal, which, path, strerror(err));
 	}
@@ -330,7 +331,7 @@ int credentials_read(struct credentials *credentials, const struct push_access *
 	err = access_check(&access, url, refusal);
 	/* Variables are for all outputs of OpenTelemetry, of which some may do without TLS. */
 	if (otlp)
-		complete(&access);
+		complete_from_environment(&access);
 	for (size_t i = 0; i < ACCESS_FILES && !err; i++)
 		if (access.files[i] && (i == ACCESS_HEADERS || !strncmp(url, "https:", 6)))
 			err = take_file(credentials, i, access.files[i], refusal);

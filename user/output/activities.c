@@ -47,7 +47,7 @@ static json_t *sole(const struct activities *activities, json_t *known)
 		       : NULL;
 }
 
-static json_t *add(struct activities *activities, const char *what, const char *activity)
+static json_t *add_measurement(struct activities *activities, const char *what, const char *activity)
 {
 	struct measurement *measured = xmalloc(sizeof(*measured));
 
@@ -72,7 +72,7 @@ const struct measurement *measurement_in(struct activities *activities, const ch
 	place = json_object_get(known, activity);
 	if (!place) {
 		place = (activities->comparing ? sole(activities, known) : NULL)
-				?: add(activities, what, activity);
+				?: add_measurement(activities, what, activity);
 		json_object_set_new_nocheck(known, activity, place);
 	}
 	return activities->list[json_integer_value(place)];

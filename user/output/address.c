@@ -116,8 +116,8 @@ void address_hurry(void)
 	wait_ms = LATER_MS;
 }
 
-static int look_up(struct address *address, const char *asked, const char *place, const char *host,
-		   const char *port, struct refusal *refusal)
+static int look_up_host(struct address *address, const char *asked, const char *place, const char *host,
+			const char *port, struct refusal *refusal)
 {
 	struct lookup *lookup = xcalloc(1, sizeof(*lookup));
 	__u64 deadline = clock_ns(CLOCK_MONOTONIC) + wait_ms * 1000000ULL;
@@ -171,7 +171,7 @@ static int tcp_address(struct address *address, const char *asked, const char *p
 		port[-2] = '\0';
 		name++;
 	}
-	err = address ? look_up(address, asked, place, name, port, refusal) : 0;
+	err = address ? look_up_host(address, asked, place, name, port, refusal) : 0;
 	free(host);
 	return err;
 }
@@ -248,7 +248,7 @@ struct joining {
 	int fd; /* the socket, which the process has as well */
 };
 
-static void join(int socket, const void *address)
+static void serve_connection(int socket, const void *address)
 {
 	int error = start_to_connect(APART_KEPT, address);
 
@@ -261,7 +261,8 @@ static struct joining *begin_to_join(const struct address *address)
 	struct joining *joining = xcalloc(1, sizeof(*joining));
 
 	joining->fd = make_socket(address);
-	if (joining->fd >= 0 && apart_start(&joining->process, "nhmtap-connect", join, address, joining->fd))
+	if (joining->fd >= 0 &&
+	    apart_start(&joining->process, "nhmtap-connect", serve_connection, address, joining->fd))
 		return joining;
 	address_part(joining);
 	return NULL;

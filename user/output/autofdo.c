@@ -70,7 +70,7 @@ static void add_entries(struct text *text, const json_t *record, const char *kin
 
 /* The member of an entry that tells how often: the number of its branches if all stand for the same,
  * otherwise what they stand for. */
-static const char *counted(const struct stream *stream, const json_t *record)
+static const char *counted_member(const struct stream *stream, const json_t *record)
 {
 	const json_t *event = profile_event(stream, record);
 	bool unequal = json_object_get(json_object_get(event, "attr"), "sample_freq") ||
@@ -81,7 +81,7 @@ static const char *counted(const struct stream *stream, const json_t *record)
 
 static int write_autofdo(struct stream *stream, const json_t *record)
 {
-	const char *count = counted(stream, record);
+	const char *count = counted_member(stream, record);
 	struct text text = {0};
 	int err;
 

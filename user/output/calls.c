@@ -78,7 +78,7 @@ bool calls_of_kernel(const json_t *frame)
 }
 
 /* Cuts a name to `wanted` bytes, but not within a UTF-8 character. */
-static void cut(char *name, size_t size, size_t wanted)
+static void cut_name(char *name, size_t size, size_t wanted)
 {
 	size_t end = size - 1;
 
@@ -129,7 +129,7 @@ const char *calls_name(const struct call *call, char *name, size_t size)
 	else
 		wanted = snprintf(name, size, "%s%s%s", path_last(module), place ? "+" : "",
 				  place ? place : "");
-	cut(name, size, wanted);
+	cut_name(name, size, wanted);
 	clean(name, size);
 	return name;
 }
@@ -149,7 +149,7 @@ const char *calls_owner(const json_t *entry, char *name, size_t size)
 	const json_t *pid = json_object_get(entry, "pid"), *tid = json_object_get(entry, "tid");
 	size_t used = snprintf(name, size, "%s", comm ? comm : "");
 
-	cut(name, size, used);
+	cut_name(name, size, used);
 	if (pid && used < size)
 		used += snprintf(name + used, size - used, "%s%lld", used ? "-" : "",
 				 (long long)json_integer_value(pid));

@@ -478,7 +478,7 @@ static int finish(struct stream *stream)
 	return own->block.rows || empty ? write_block(stream) : 0;
 }
 
-static int settle(struct stream *stream)
+static int settle_block(struct stream *stream)
 {
 	struct clickhouse *own = stream->own;
 	bool push = stream->sink.push;
@@ -515,7 +515,7 @@ static const struct format clickhouse = {
 	.write = write_record,
 	.write_fields = write_fields,
 	.finish = finish,
-	.settle = settle,
+	.settle = settle_block,
 	.rows = native_rows,
 	.media = "application/octet-stream",
 	.halve = native_halve,

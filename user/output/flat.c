@@ -85,7 +85,7 @@ static void envelope_of_record(struct stream *stream, const json_t *record, stru
 		 time.interval ? &time.interval_ms : NULL, false, fields);
 }
 
-static struct flat begin(struct stream *stream, const json_t *record)
+static struct flat begin_line(struct stream *stream, const json_t *record)
 {
 	struct flat flat = {.line = json_object()};
 	struct fields fields;
@@ -121,7 +121,7 @@ static int put_line(struct stream *stream)
 	return sink_put(&stream->sink, stream->line.text, stream->line.used);
 }
 
-static int end(struct stream *stream, struct flat *flat)
+static int end_line(struct stream *stream, struct flat *flat)
 {
 	struct compact *line = &stream->line;
 
@@ -182,7 +182,7 @@ struct flat_taking {
 static int write_row(void *context, const struct row *row)
 {
 	const struct flat_taking *taking = context;
-	struct flat flat = begin(taking->stream, taking->record);
+	struct flat flat = begin_line(taking->stream, taking->record);
 	const char *name;
 	json_t *value;
 
@@ -193,7 +193,7 @@ static int write_row(void *context, const struct row *row)
 	json_object_set(flat.line, "value", (json_t *)row->value);
 	add_total(taking->stream, &flat);
 	json_object_update_missing(flat.line, row->values);
-	return end(taking->stream, &flat);
+	return end_line(taking->stream, &flat);
 }
 
 static void begin_texts(struct flat_taking *taking)

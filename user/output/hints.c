@@ -72,7 +72,7 @@ static bool has_event(const json_t *events, const char *wanted)
 	return false;
 }
 
-static bool has(const json_t *start, const char *wanted)
+static bool has_member(const json_t *start, const char *wanted)
 {
 	return has_text(json_object_get(start, "by"), wanted) ||
 	       has_event(json_object_get(start, "events"), wanted);
@@ -88,12 +88,12 @@ static bool has_shares(const json_t *start)
 	return false;
 }
 
-static bool fits(const struct hint *hint, const char *command, const json_t *start,
-		 const struct sharing *sharing)
+static bool fits_records(const struct hint *hint, const char *command, const json_t *start,
+			 const struct sharing *sharing)
 {
-	return !strcmp(hint->command, command) && (!hint->with || has(start, hint->with)) &&
-	       (!hint->without || !has(start, hint->without)) && (!hint->by_shares || has_shares(start)) &&
-	       (!hint->shared || sharing_untold(sharing));
+	return !strcmp(hint->command, command) && (!hint->with || has_member(start, hint->with)) &&
+	       (!hint->without || !has_member(start, hint->without)) &&
+	       (!hint->by_shares || has_shares(start)) && (!hint->shared || sharing_untold(sharing));
 }
 
 void hint_add(struct text *text, const char *command, const json_t *start, const struct sharing *sharing)
@@ -101,7 +101,7 @@ void hint_add(struct text *text, const char *command, const json_t *start, const
 	const json_t *emulated = emulated_host(start);
 
 	for (size_t i = 0; i < ARRAY_SIZE(hints); i++) {
-		if (!fits(&hints[i], command, start, sharing))
+		if (!fits_records(&hints[i], command, start, sharing))
 			continue;
 		text_add(text, "# next: ");
 		if (emulated && !hints[i].stored)

@@ -32,7 +32,7 @@ static const struct timespec *date(struct stream *stream, bool shares)
 
 /* "{"type":"count","schema_version":…,"seq":7": what comes first in every record. `shares`: its time may be
  * that of the record before. */
-static void begin(struct stream *stream, const char *type, bool shares)
+static void begin_line(struct stream *stream, const char *type, bool shares)
 {
 	struct compact *line = &stream->line;
 	size_t length = strlen(type);
@@ -56,7 +56,7 @@ static void begin(struct stream *stream, const char *type, bool shares)
 	}
 }
 
-static int end(struct stream *stream)
+static int end_line(struct stream *stream)
 {
 	int err;
 
@@ -93,13 +93,13 @@ static int write_line(struct stream *stream, const json_t *record)
 
 	stream->line.used = 0;
 	if (!bare)
-		begin(stream, json_string_value(json_object_get(record, "type")), false);
+		begin_line(stream, json_string_value(json_object_get(record, "type")), false);
 	json_object_foreach((json_t *)record, member, value) {
 		if (bare || strcmp(member, "type"))
 			append_member(stream, stream->line.used ? ',' : '{', member, value);
 	}
 	compact_add(&stream->line, "}", 1);
-	return end(stream);
+	return end_line(stream);
 }
 
 static int write_fields(struct stream *stream, const char *type, const struct fields *fields)
@@ -107,7 +107,7 @@ static int write_fields(struct stream *stream, const char *type, const struct fi
 	struct compact *line = &stream->line;
 	size_t begun;
 
-	begin(stream, type, true);
+	begin_line(stream, type, true);
 	begun = line->used;
 	compact_add_fields(line, fields);
 	if (line->used + LINE_TAIL > RECORD_MAX) {
@@ -118,7 +118,7 @@ static int write_fields(struct stream *stream, const char *type, const struct fi
 		fields_clear(&shorter);
 	}
 	compact_add(line, "}", 1);
-	return end(stream);
+	return end_line(stream);
 }
 
 static const struct format json = {

@@ -415,7 +415,8 @@ static json_t *labels_of_row(const struct taking *taking, const struct row *row)
 	return labels;
 }
 
-static void add(const struct taking *taking, const char *name, const char *help, json_t *labels, __u64 more)
+static void add_to_counter(const struct taking *taking, const char *name, const char *help, json_t *labels,
+			   __u64 more)
 {
 	struct meter *family = family_of(taking->meters, METER_COUNTER, name, "", help);
 	struct meter_series *series = series_of(taking->meters, family, labels);
@@ -424,8 +425,8 @@ static void add(const struct taking *taking, const char *name, const char *help,
 	series->count += more;
 }
 
-static void set(struct meters *meters, const char *name, const char *unit, const char *help, json_t *labels,
-		double number)
+static void set_gauge(struct meters *meters, const char *name, const char *unit, const char *help,
+		      json_t *labels, double number)
 {
 	struct meter *family = family_of(meters, METER_GAUGE, name, unit, help);
 	struct meter_series *series = series_of(meters, family, labels);
@@ -472,9 +473,10 @@ static int take_count(void *context, const struct row *row)
 		json_decref(labels);
 		return 0;
 	}
-	add(taking, "events",
-	    "What events have counted; of one that was counted part of the time, what that stands for.",
-	    labels, integer(row->values, "scaled"));
+	add_to_counter(
+		taking, "events",
+		"What events have counted; of one that was counted part of the time, what that stands for.",
+		labels, integer(row->values, "scaled"));
 	return 0;
 }
 
@@ -531,10 +533,11 @@ static int take_cell(void *context, const struct row *row)
 {
 	if (is_unknown(row))
 		return 0;
-	add(context, "offcore_responses",
-	    "Off-core requests by what answered them; of a cell that was counted part of the time, what that "
-	    "stands for.",
-	    labels_of_row(context, row), integer(row->values, "scaled"));
+	add_to_counter(context, "offcore_responses",
+		       "Off-core requests by what answered them; of a cell that was counted part of the "
+		       "time, what that "
+		       "stands for.",
+		       labels_of_row(context, row), integer(row->values, "scaled"));
 	return 0;
 }
 
@@ -545,8 +548,9 @@ static int take_entry(void *context, const struct row *row)
 
 	snprintf(name, sizeof(name), "%s_entries", string(taking->record, "type"));
 	if (taking->meters->entries)
-		add(taking, name, "What samples stand for (the sum of their periods), by the keys of --by.",
-		    labels_of_row(taking, row), json_integer_value(row->value));
+		add_to_counter(taking, name,
+			       "What samples stand for (the sum of their periods), by the keys of --by.",
+			       labels_of_row(taking, row), json_integer_value(row->value));
 	return 0;
 }
 
@@ -558,18 +562,18 @@ static void take_samples(const struct taking *taking)
 
 	if (!json_is_object(samples))
 		return;
-	add(taking, "samples", "Samples that were aggregated.", labels_of(taking),
-	    integer(samples, "aggregated"));
+	add_to_counter(taking, "samples", "Samples that were aggregated.", labels_of(taking),
+		       integer(samples, "aggregated"));
 	if (json_object_get(samples, "throttled"))
-		add(taking, "samples_throttled",
-		    "How often the kernel paused the event, which sampled too often.", labels_of(taking),
-		    integer(samples, "throttled"));
+		add_to_counter(taking, "samples_throttled",
+			       "How often the kernel paused the event, which sampled too often.",
+			       labels_of(taking), integer(samples, "throttled"));
 	json_object_foreach(json_object_get(samples, "lost"), cause, count) {
 		json_t *labels = labels_of(taking);
 
 		json_object_set_new(labels, "cause", json_string(cause));
-		add(taking, "samples_lost", "Samples that were not, by cause.", labels,
-		    json_integer_value(count));
+		add_to_counter(taking, "samples_lost", "Samples that were not, by cause.", labels,
+			       json_integer_value(count));
 	}
 }
 
@@ -610,8 +614,8 @@ static void take_gap(const struct taking *taking)
 
 	json_object_set(labels, "cause", json_object_get(taking->record, "cause"));
 	json_object_set(labels, "output", json_object_get(taking->record, "output"));
-	add(taking, "missed_records", "Records that this output has missed, by cause.", labels,
-	    integer(taking->record, "records"));
+	add_to_counter(taking, "missed_records", "Records that this output has missed, by cause.", labels,
+		       integer(taking->record, "records"));
 }
 
 static void take_warning(const struct taking *taking)
@@ -621,17 +625,18 @@ static void take_warning(const struct taking *taking)
 	json_t *labels = labels_of(taking);
 
 	json_object_set(labels, "cause", json_object_get(taking->record, "cause"));
-	add(taking, "warnings", "Warnings, by cause.", labels, 1);
+	add_to_counter(taking, "warnings", "Warnings, by cause.", labels, 1);
 	if (!rejected && !refused)
 		return;
 	labels = labels_of(taking);
 	json_object_set(labels, "output", json_object_get(taking->record, "output"));
 	if (rejected)
-		add(taking, "rejected_points", "Data points and profiles that a server has rejected.", labels,
-		    json_integer_value(rejected));
+		add_to_counter(taking, "rejected_points",
+			       "Data points and profiles that a server has rejected.", labels,
+			       json_integer_value(rejected));
 	else
-		add(taking, "refused_records", "Records in requests that a server has refused.", labels,
-		    json_integer_value(refused));
+		add_to_counter(taking, "refused_records", "Records in requests that a server has refused.",
+			       labels, json_integer_value(refused));
 }
 
 /* Takes what has happened to an output. */
@@ -645,16 +650,16 @@ static bool take_failure(const struct taking *taking)
 	labels = labels_of(taking);
 	json_object_set(labels, "output", (json_t *)output);
 	json_object_set(labels, "errno", json_object_get(taking->record, "errno"));
-	add(taking, "output_failures", "How often an output has come to a stand.", labels, 1);
+	add_to_counter(taking, "output_failures", "How often an output has come to a stand.", labels, 1);
 	return true;
 }
 
 /* Takes whether the session has taken its new CONFIG. */
 static bool take_reload(const struct taking *taking)
 {
-	set(taking->meters, "config_last_reload_successful", "",
-	    "Whether the session runs by its latest CONFIG.", json_object(),
-	    !strcmp(string(taking->record, "outcome"), "taken"));
+	set_gauge(taking->meters, "config_last_reload_successful", "",
+		  "Whether the session runs by its latest CONFIG.", json_object(),
+		  !strcmp(string(taking->record, "outcome"), "taken"));
 	return true;
 }
 
@@ -726,8 +731,8 @@ void meters_take_self(struct meters *meters)
 	family->whole = false;
 	series->set = true;
 	series->number = own_cpu_ns() / 1e9 - meters->spent;
-	set(meters, "self_memory", "bytes", "Memory that nhmtap itself has resident.", json_object(),
-	    resident_bytes());
+	set_gauge(meters, "self_memory", "bytes", "Memory that nhmtap itself has resident.", json_object(),
+		  resident_bytes());
 	family = family_of(meters, METER_INFO, "build", "", "The program.");
 	series_of(meters, family, json_pack("{s:s}", "version", NHMTAP_VERSION))->set = true;
 }

@@ -63,7 +63,7 @@ static void repeat(char *to, const struct compact *text, size_t bytes)
 }
 
 /* Appends default values up to this row: zeros, which are the length of an empty text, too. */
-static void fill(struct native_column *column, size_t rows, struct compact *to)
+static void fill_column(struct native_column *column, size_t rows, struct compact *to)
 {
 	size_t bytes = bytes_missing(column, rows);
 	char *at;
@@ -87,7 +87,7 @@ static inline struct native_column *open_column(struct native_block *block, size
 	if (column->rows > block->rows)
 		return NULL;
 	if (column->rows < block->rows)
-		fill(column, block->rows, &column->bytes);
+		fill_column(column, block->rows, &column->bytes);
 	column->rows++;
 	return column;
 }
@@ -152,7 +152,7 @@ void native_set_usual(struct native_block *block, size_t number, const char *tex
 	struct native_column *column = &block->list[number];
 
 	if (column->rows < block->rows)
-		fill(column, block->rows, &column->bytes);
+		fill_column(column, block->rows, &column->bytes);
 	column->usual.used = 0;
 	add_text(&column->usual, text, length);
 }
@@ -188,7 +188,7 @@ void native_write(struct native_block *block, struct compact *to)
 
 		add_head(to, column);
 		compact_add(to, column->bytes.text, column->bytes.used);
-		fill(column, block->rows, to);
+		fill_column(column, block->rows, to);
 		column->bytes.used = column->rows = 0;
 	}
 	block->rows = 0;

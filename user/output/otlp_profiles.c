@@ -572,7 +572,7 @@ static size_t resource_of(struct adding *adding, const json_t *context)
 	return gathered->nr_published - 1;
 }
 
-static void forget(struct otlp_message *gathered)
+static void release_gathered(struct otlp_message *gathered)
 {
 	if (gathered->data)
 		otlp__profiles_data__free_unpacked(gathered->data, NULL);
@@ -649,7 +649,7 @@ static int put_binary(struct stream *stream)
 	otlp__profiles_data__pack(gathered->data, bytes);
 	err = sink_put(&stream->sink, (const char *)bytes, size);
 	free(bytes);
-	forget(gathered);
+	release_gathered(gathered);
 	return err;
 }
 
@@ -663,7 +663,7 @@ static int put_line(struct stream *stream)
 	line->used = 0;
 	protobuf_json(line, &gathered->data->base);
 	compact_add(line, "\n", 1);
-	forget(gathered);
+	release_gathered(gathered);
 	return sink_put(&stream->sink, line->text, line->used);
 }
 
@@ -673,7 +673,7 @@ static void release(struct stream *stream)
 
 	if (!gathered)
 		return;
-	forget(gathered);
+	release_gathered(gathered);
 	otlp_contexts_release(&gathered->contexts);
 	free(gathered);
 }

@@ -181,8 +181,8 @@ static bool make_half(const struct message_encoding *encoding, const char *bytes
 	return made;
 }
 
-static bool halve(const struct message_encoding *encoding, const char *bytes, size_t size,
-		  struct half halves[2])
+static bool halve_document(const struct message_encoding *encoding, const char *bytes, size_t size,
+			   struct half halves[2])
 {
 	if (!make_half(encoding, bytes, size, 0, &halves[0]))
 		return false;
@@ -228,10 +228,10 @@ static struct half write_text(const Otlp__ProfilesData *data)
 
 bool otlp_profiles_halve(const char *bytes, size_t size, struct half halves[2])
 {
-	return halve(&(struct message_encoding){read_binary, write_binary}, bytes, size, halves);
+	return halve_document(&(struct message_encoding){read_binary, write_binary}, bytes, size, halves);
 }
 
 bool otlp_profiles_json_halve(const char *bytes, size_t size, struct half halves[2])
 {
-	return halve(&(struct message_encoding){read_text, write_text}, bytes, size, halves);
+	return halve_document(&(struct message_encoding){read_text, write_text}, bytes, size, halves);
 }

@@ -489,7 +489,7 @@ static void take_events(struct stream *stream, const char *activity, json_t *eve
 	json_object_set(stream->events, activity, events);
 }
 
-static void remember(struct stream *stream, json_t *record, const char *activity)
+static void remember_record(struct stream *stream, json_t *record, const char *activity)
 {
 	const char *type = json_string_value(json_object_get(record, "type"));
 
@@ -578,7 +578,7 @@ static void count_missed(struct stream *stream, __u64 records)
 }
 
 /* Moves the count of the type that was missed last into `types`. */
-static void settle(struct gap *gap)
+static void settle_types(struct gap *gap)
 {
 	json_int_t before;
 
@@ -592,7 +592,7 @@ static void settle(struct gap *gap)
 /* last_type points to the key in `types`, which stays valid as long as `types` does. */
 static void begin_type(struct gap *gap, const char *type)
 {
-	settle(gap);
+	settle_types(gap);
 	if (!gap->types)
 		gap->types = json_object();
 	if (!json_object_get(gap->types, type))
@@ -628,7 +628,7 @@ void stream_tell_gap(struct stream *stream)
 		stream->gap = gap.expected ? (struct gap){0} : gap;
 		return;
 	}
-	settle(&gap);
+	settle_types(&gap);
 	stream->gap = (struct gap){0};
 	if (!timespec_is_set(&gap.until))
 		clock_gettime(CLOCK_REALTIME, &gap.until);
@@ -712,7 +712,7 @@ int stream_write(struct stream *stream, json_t *record, const char *activity)
 	if (!stream->format->lines && stream_takes(stream, activity)) {
 		if (!stream->format->texts || !strcmp(string(record, "type"), "frames"))
 			open_list(record);
-		remember(stream, record, activity);
+		remember_record(stream, record, activity);
 	}
 	if (let_in(stream, json_string_value(json_object_get(record, "type")), activity, 0))
 		return write_record(stream, record, activity);

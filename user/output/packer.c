@@ -73,7 +73,7 @@ static bool may_pass(int error)
 }
 
 /* Writes the whole records as a frame. While the disk is full, it is tried again. */
-static int pack(struct packer *packer)
+static int pack_frame(struct packer *packer)
 {
 	const char *last = memrchr(packer->text, '\n', packer->used);
 	bool bytes = __atomic_load_n(&packer->bytes, __ATOMIC_ACQUIRE);
@@ -96,7 +96,7 @@ static int pack(struct packer *packer)
 }
 
 /* Returns the number of bytes; 0: there is nothing now; -1: nothing more will come. */
-static ssize_t take(struct packer *packer)
+static ssize_t take_text(struct packer *packer)
 {
 	ssize_t got;
 
@@ -133,9 +133,9 @@ static void *work(void *argument)
 	while (!err && got >= 0) {
 		bool ending = packer->ending; /* before the last look into the pipe */
 
-		got = take(packer);
+		got = take_text(packer);
 		if (got > 0 ? packer->used >= FRAME_BYTES : got < 0 || !remaining_ms(packer))
-			err = pack(packer);
+			err = pack_frame(packer);
 		if (!got && !ending && !err)
 			wait_for(packer, remaining_ms(packer));
 	}
@@ -151,7 +151,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-static void release(struct packer *packer)
+static void release_packer(struct packer *packer)
 {
 	close(packer->end);
 	close(packer->over);
@@ -169,7 +169,7 @@ int packer_start(struct packer **result, int file, bool append)
 				  .end = eventfd(0, EFD_CLOEXEC),
 				  .over = eventfd(0, EFD_CLOEXEC)};
 	if (packer->end < 0 || packer->over < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
-		release(packer);
+		release_packer(packer);
 		return -1;
 	}
 	packer->in = ends[0];
@@ -178,7 +178,7 @@ int packer_start(struct packer **result, int file, bool append)
 	if (!thread_start(&packer->thread, work, packer)) {
 		close(ends[0]);
 		close(ends[1]);
-		release(packer);
+		release_packer(packer);
 		errno = EAGAIN;
 		return -1;
 	}
@@ -214,6 +214,6 @@ int packer_end(struct packer *packer)
 		return ETIMEDOUT; /* the thread may still use it */
 	pthread_join(packer->thread, NULL);
 	err = packer->error;
-	release(packer);
+	release_packer(packer);
 	return err;
 }

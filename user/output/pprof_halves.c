@@ -50,7 +50,7 @@ static void keep_samples(Pprof__Profile *profile, size_t first, size_t end)
 	profile->n_sample = nr;
 }
 
-static struct half pack(const Pprof__Profile *profile)
+static struct half pack_profile(const Pprof__Profile *profile)
 {
 	size_t size = pprof__profile__get_packed_size(profile);
 	unsigned char *bytes = xmalloc(size);
@@ -74,7 +74,7 @@ static size_t make_half(const char *bytes, size_t size, int which, struct half *
 			nr = 0;
 	}
 	if (nr > 1)
-		*half = pack(profile);
+		*half = pack_profile(profile);
 	pprof__profile__free_unpacked(profile, NULL);
 	return nr;
 }

@@ -20,7 +20,7 @@ static struct {
 } line;
 
 /* Removes the line. Called before anything else is written to stderr, and at the end. */
-static void hide(void)
+static void hide_line(void)
 {
 	if (!line.shown)
 		return;
@@ -32,7 +32,7 @@ static void hide(void)
 bool progress_begin(bool quiet)
 {
 	line.on = !quiet && isatty(STDERR_FILENO);
-	say_behind(hide);
+	say_behind(hide_line);
 	line.began_ns = clock_ns(CLOCK_MONOTONIC);
 	line.next_ns = line.began_ns + PROGRESS_NS;
 	return line.on;
@@ -77,7 +77,7 @@ void progress_show(const char *format, ...)
 
 void progress_end(void)
 {
-	hide();
+	hide_line();
 	line.on = false;
 }
 

@@ -28,7 +28,7 @@ struct pruning {
 	bool broken;	/* a number names nothing */
 };
 
-static void *at(const ProtobufCMessage *message, size_t offset)
+static void *member_at(const ProtobufCMessage *message, size_t offset)
 {
 	return (char *)message + offset;
 }
@@ -72,7 +72,7 @@ static size_t place_of(const struct table_of_items *table, int64_t number)
 	return place;
 }
 
-static void walk(struct pruning *pruning, ProtobufCMessage *message);
+static void walk_message(struct pruning *pruning, ProtobufCMessage *message);
 
 static int64_t visit_number(struct pruning *pruning, struct table_of_items *table, int64_t number)
 {
@@ -89,7 +89,7 @@ static int64_t visit_number(struct pruning *pruning, struct table_of_items *tabl
 	if (!table->named[place]) {
 		table->named[place] = true;
 		if (!table->texts)
-			walk(pruning, table->items[place]);
+			walk_message(pruning, table->items[place]);
 	}
 	return number;
 }
@@ -107,20 +107,20 @@ static void walk_field(struct pruning *pruning, ProtobufCMessage *message, const
 {
 	const struct protobuf_name *name = name_of(pruning, message, field);
 	bool list = field->label == PROTOBUF_C_LABEL_REPEATED;
-	void *value = at(message, field->offset);
-	size_t nr = list ? *(size_t *)at(message, field->quantifier_offset) : 1;
+	void *value = member_at(message, field->offset);
+	size_t nr = list ? *(size_t *)member_at(message, field->quantifier_offset) : 1;
 
 	value = list ? *(void **)value : value;
 	for (size_t i = 0; i < nr; i++) {
 		if (name)
 			visit_name(pruning, &pruning->tables[name->table], field, value, i);
 		else if (field->type == PROTOBUF_C_TYPE_MESSAGE && ((ProtobufCMessage **)value)[i])
-			walk(pruning, ((ProtobufCMessage **)value)[i]);
+			walk_message(pruning, ((ProtobufCMessage **)value)[i]);
 	}
 }
 
 /* Follows or changes the names in a message and in what it consists of, but for the tables. */
-static void walk(struct pruning *pruning, ProtobufCMessage *message)
+static void walk_message(struct pruning *pruning, ProtobufCMessage *message)
 {
 	for (unsigned int i = 0; i < message->descriptor->n_fields; i++) {
 		const field_t *field = &message->descriptor->fields[i];
@@ -135,8 +135,8 @@ static void begin_table(struct table_of_items *table, const ProtobufCMessage *di
 {
 	const field_t *field = field_of(dictionary, form->field), *id;
 
-	table->items = *(void ***)at(dictionary, field->offset);
-	table->nr = at(dictionary, field->quantifier_offset);
+	table->items = *(void ***)member_at(dictionary, field->offset);
+	table->nr = member_at(dictionary, field->quantifier_offset);
 	table->size = *table->nr;
 	table->texts = field->type == PROTOBUF_C_TYPE_STRING;
 	table->named = xcalloc(table->size + 1, sizeof(*table->named));
@@ -146,7 +146,7 @@ static void begin_table(struct table_of_items *table, const ProtobufCMessage *di
 	table->ids = xcalloc(table->size + 1, sizeof(*table->ids));
 	for (size_t i = 0; i < table->size; i++) {
 		id = field_of(table->items[i], "id");
-		table->ids[i] = *(int64_t *)at(table->items[i], id->offset);
+		table->ids[i] = *(int64_t *)member_at(table->items[i], id->offset);
 	}
 }
 
@@ -178,7 +178,7 @@ static void drop_unnamed(struct table_of_items *table)
 static void walk_items(struct pruning *pruning, const struct table_of_items *table)
 {
 	for (size_t i = 0; i < *table->nr && !table->texts; i++)
-		walk(pruning, table->items[i]);
+		walk_message(pruning, table->items[i]);
 }
 
 static void release_table(struct table_of_items *table)
@@ -198,12 +198,12 @@ bool protobuf_prune(ProtobufCMessage *message, ProtobufCMessage *dictionary, con
 		begin_table(&pruning.tables[i], dictionary, &form->tables[i]);
 	for (size_t i = 0; i < form->nr_tables; i++)
 		name_first(&pruning, i);
-	walk(&pruning, message);
+	walk_message(&pruning, message);
 	if (!pruning.broken) {
 		for (size_t i = 0; i < form->nr_tables; i++)
 			drop_unnamed(&pruning.tables[i]);
 		pruning.numbering = true;
-		walk(&pruning, message);
+		walk_message(&pruning, message);
 		for (size_t i = 0; i < form->nr_tables; i++)
 			walk_items(&pruning, &pruning.tables[i]);
 	}

@@ -487,7 +487,7 @@ static struct push *open_push(const char *url, struct document_kind kind, const 
 	return push;
 }
 
-static void renew(struct push *push, const struct push_access *access)
+static void renew_credentials(struct push *push, const struct push_access *access)
 {
 	struct credentials credentials;
 	struct refusal refusal;
@@ -505,7 +505,7 @@ static void renew(struct push *push, const struct push_access *access)
 /* --- one request ------------------------------------------------------------------------------ */
 
 /* Starts the request. The connection is reused by later requests. */
-static void begin(struct push *push, const struct document *document)
+static void begin_request(struct push *push, const struct document *document)
 {
 	curl_easy_reset(push->easy);
 	push->answered = push->head = 0;
@@ -591,7 +591,7 @@ static bool may_lack_certificate(const struct push *push, CURLcode code)
 }
 
 /* Says why there is no answer, or which one. */
-static void explain(struct push *push, CURLcode code, long status)
+static void explain_failure(struct push *push, CURLcode code, long status)
 {
 	const char *said = push->error[0] ? push->error : curl_easy_strerror(code);
 	long error = 0;
@@ -832,7 +832,7 @@ static const char *why_of(const struct push *push)
 /* --- the outcome ------------------------------------------------------------------------------ */
 
 /* Puts two smaller requests in the place of one that is too large for the server. Returns whether it can. */
-static bool halve(struct push *push, struct documents *documents)
+static bool halve_first(struct push *push, struct documents *documents)
 {
 	const struct document *first = documents->first;
 	struct half halves[2];
@@ -856,7 +856,7 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 
 	curl_easy_getinfo(push->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status < 200 || passes(status) || (status > 299 && clickhouse_passes(push))) {
-		explain(push, code, status);
+		explain_failure(push, code, status);
 		wait_before_again(push, status >= 200			   ? EAGAIN
 					: code == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT
 									   : ECONNREFUSED);
@@ -864,7 +864,7 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 	}
 	push->stopped = 0;
 	push->pause_ns = 0;
-	if (status == TOO_LARGE && halve(push, documents))
+	if (status == TOO_LARGE && halve_first(push, documents))
 		return;
 	if (status <= 299) {
 		read_answer(push, documents->first);
@@ -946,7 +946,7 @@ static bool is_pausing(struct push *push)
 	return false;
 }
 
-static int step(struct push *push, struct documents *documents)
+static int step_requests(struct push *push, struct documents *documents)
 {
 	int running;
 
@@ -957,12 +957,12 @@ static int step(struct push *push, struct documents *documents)
 		if (push->busy || !documents->first ||
 		    (push->stopped && clock_ns(CLOCK_MONOTONIC) < push->again_ns))
 			continue;
-		begin(push, documents->first);
+		begin_request(push, documents->first);
 		curl_multi_socket_action(push->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 	} while (act(push));
 	take_outcomes(push, documents);
 	return push->stopped;
 }
 
-const struct pusher pusher = {check_push, open_push, close_push, renew,	 fd_of,
-			      is_busy,	  tries_of,  step,	 why_of, take_rejected};
+const struct pusher pusher = {check_push, open_push,	 close_push, renew_credentials, fd_of, is_busy,
+			      tries_of,	  step_requests, why_of,     take_rejected};

@@ -41,7 +41,7 @@ static struct restreamed_run *run_of(struct restream *restream, const json_t *re
 	return restream->runs = run;
 }
 
-static void forget(struct restream *restream, struct restreamed_run *run)
+static void forget_run(struct restream *restream, struct restreamed_run *run)
 {
 	struct restreamed_run **at = &restream->runs;
 
@@ -99,7 +99,7 @@ static int release_pieces(struct restream *restream, struct restreamed_run *run)
 /* Members that the output adds to every record. */
 static const char *const envelope[] = {"type", "schema_version", "time", "run_id", "seq", "activity", NULL};
 
-static void carry(json_t *frame, const json_t *first, const char *const *members)
+static void carry_members(json_t *frame, const json_t *first, const char *const *members)
 {
 	for (; *members; members++)
 		if (json_object_get(first, *members))
@@ -112,8 +112,8 @@ static json_t *frame_of(const json_t *first, const char *list, bool others)
 	const struct record_type *type = record_type_of(first);
 	json_t *frame = others && type->kept[0] ? json_object() : json_copy((json_t *)first);
 
-	carry(frame, first, envelope);
-	carry(frame, first, type->kept);
+	carry_members(frame, first, envelope);
+	carry_members(frame, first, type->kept);
 	json_object_del(frame, list);
 	json_object_del(frame, "part");
 	json_object_del(frame, "parts");
@@ -202,7 +202,7 @@ static int put_whole(struct restream *restream, struct restreamed_run *run, cons
 	return err;
 }
 
-static bool same(const json_t *first, const json_t *record, const char *member)
+static bool is_same_member(const json_t *first, const json_t *record, const char *member)
 {
 	const json_t *a = json_object_get(first, member), *b = json_object_get(record, member);
 
@@ -218,13 +218,14 @@ static bool continues(const struct restreamed_run *run, const json_t *record, co
 	if (!list || integer(record, "part") != (json_int_t)run->nr + 1)
 		return false;
 	for (const char *const *member = type->kept; first && *member; member++)
-		if (!same(first, record, *member))
+		if (!is_same_member(first, record, *member))
 			return false;
-	return !first || (same(first, record, "type") && same(first, record, "activity") &&
-			  same(first, record, "parts"));
+	return !first ||
+	       (is_same_member(first, record, "type") && is_same_member(first, record, "activity") &&
+		is_same_member(first, record, "parts"));
 }
 
-static void keep(struct restreamed_run *run, json_t *record, const char *line, size_t size)
+static void keep_piece(struct restreamed_run *run, json_t *record, const char *line, size_t size)
 {
 	struct piece *piece = xappend(run->pieces, run->nr);
 
@@ -244,7 +245,7 @@ static int take_record(struct restream *restream, struct restreamed_run *run, js
 	/* If earlier parts are missing the record is written as it is: without them it can't be cut anew. */
 	if (!list || (cut && !next && !continues(run, record, list)))
 		return put_shifted(restream, run, record, line, size);
-	keep(run, record, line, size);
+	keep_piece(run, record, line, size);
 	return cut && (json_int_t)run->nr < integer(record, "parts") ? 0 : put_whole(restream, run, list);
 }
 
@@ -264,7 +265,7 @@ static int pass_oldest(struct restream *restream)
 		return 0;
 	err = release_pieces(restream, oldest);
 	if (!oldest->shift)
-		forget(restream, oldest);
+		forget_run(restream, oldest);
 	return err;
 }
 
@@ -277,7 +278,7 @@ static int restream_one(struct restream *restream, json_t *record, const char *l
 
 	/* A run without a shift and without waiting parts needs no state. */
 	if ((type && !strcmp(type, "end")) || (!run->shift && !run->nr))
-		forget(restream, run);
+		forget_run(restream, run);
 	return err ? err : failed;
 }
 
@@ -296,7 +297,7 @@ int restream_end(struct restream *restream)
 	while (restream->runs) {
 		failed = release_pieces(restream, restream->runs);
 		err = err ? err : failed;
-		forget(restream, restream->runs);
+		forget_run(restream, restream->runs);
 	}
 	return err;
 }

@@ -54,7 +54,7 @@ bool scribe_is_late(const struct scribe *scribe)
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-static int give(struct scribe *scribe, const struct scribe_asked *asked, int memory)
+static int give_job(struct scribe *scribe, const struct scribe_asked *asked, int memory)
 {
 	if (!packet_send(scribe->process.socket, (struct iovec[]){{(void *)asked, sizeof(*asked)}}, 1,
 			 memory))
@@ -73,7 +73,7 @@ static int give_with(struct scribe *scribe, const struct scribe_asked *asked, co
 		if (write(memory, parts[i].iov_base, parts[i].iov_len) != (ssize_t)parts[i].iov_len)
 			err = ENOMEM;
 	if (!err)
-		err = give(scribe, asked, memory);
+		err = give_job(scribe, asked, memory);
 	if (memory >= 0)
 		close(memory);
 	return err;
@@ -81,7 +81,7 @@ static int give_with(struct scribe *scribe, const struct scribe_asked *asked, co
 
 int scribe_ask(struct scribe *scribe, enum scribe_job job, bool begun)
 {
-	return give(scribe, &(struct scribe_asked){.job = job, .begun = begun}, -1);
+	return give_job(scribe, &(struct scribe_asked){.job = job, .begun = begun}, -1);
 }
 
 /* The most bytes of a job, so that each ends soon if there is an answer. */

@@ -85,8 +85,8 @@ static void try(const struct server *server, struct scribe_done *done)
 }
 
 /* What could not be written is taken back: the caller has it still. */
-static void put(struct server *server, const struct scribe_asked *asked, const char *memory,
-		struct scribe_done *done)
+static void put_records(struct server *server, const struct scribe_asked *asked, const char *memory,
+			struct scribe_done *done)
 {
 	struct sink *sink = &server->sink;
 	const size_t *sizes = (const void *)memory;
@@ -119,8 +119,8 @@ static void write_document(const struct server *server, const struct scribe_aske
 }
 
 /* Returns the descriptor that goes with the answer, or -1. */
-static int work(struct server *server, const struct scribe_asked *asked, const char *memory,
-		struct scribe_done *done)
+static int do_job(struct server *server, const struct scribe_asked *asked, const char *memory,
+		  struct scribe_done *done)
 {
 	switch (asked->job) {
 	case SCRIBE_OPEN:
@@ -129,7 +129,7 @@ static int work(struct server *server, const struct scribe_asked *asked, const c
 		try(server, done);
 		return -1;
 	case SCRIBE_PUT:
-		put(server, asked, memory, done);
+		put_records(server, asked, memory, done);
 		return -1;
 	case SCRIBE_DOCUMENT:
 		write_document(server, asked, memory, done);
@@ -144,7 +144,7 @@ static int work(struct server *server, const struct scribe_asked *asked, const c
 	return -1;
 }
 
-static void *map(int fd, size_t size)
+static void *map_records(int fd, size_t size)
 {
 	void *memory = fd < 0 || !size ? NULL : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
 
@@ -160,13 +160,13 @@ static bool serve_one(struct server *server)
 
 	if (packet_receive(server->socket, &asked, sizeof(asked), &passed) != sizeof(asked))
 		return false;
-	memory = map(passed, asked.size);
+	memory = map_records(passed, asked.size);
 	if (passed >= 0)
 		close(passed);
 	if (asked.size && !memory)
 		done.error = ENOMEM;
 	else
-		fd = work(server, &asked, memory, &done);
+		fd = do_job(server, &asked, memory, &done);
 	if (memory)
 		munmap(memory, asked.size);
 	return packet_send(server->socket, (struct iovec[]){{&done, sizeof(done)}}, 1, fd);

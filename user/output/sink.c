@@ -56,7 +56,7 @@ static void take_stdout(struct sink *sink)
 	sink->lent = own < 0;
 }
 
-static void look_at(struct sink *sink)
+static void look_at_kind(struct sink *sink)
 {
 	struct stat stat = {0};
 
@@ -133,7 +133,7 @@ static void take_open(struct sink *sink, const struct scribe_done *done, int fd)
 	sink->unopened = false;
 	queue_rewind(&sink->queue);
 	if (fd >= 0)
-		look_at(sink);
+		look_at_kind(sink);
 }
 
 /* The end of SCRIBE_OPEN. A process that is not needed, or has failed, ends: the place may be another one at
@@ -291,7 +291,7 @@ static int flush_apart(struct sink *sink)
 }
 
 /* Has what is written to a file FILE.zst compressed. Returns 0, or an errno. */
-static int pack(struct sink *sink)
+static int begin_packing(struct sink *sink)
 {
 	struct stat stat = {0};
 	int fd;
@@ -328,8 +328,8 @@ static int open_here(struct sink *sink, bool later)
 	}
 	if (sink->fd < 0)
 		return errno;
-	err = pack(sink);
-	look_at(sink);
+	err = begin_packing(sink);
+	look_at_kind(sink);
 	return err;
 }
 
@@ -358,7 +358,7 @@ int sink_open(struct sink *sink, const char *path, bool append, bool later, scri
 		sink->serve = NULL; /* its own thread waits for the file system */
 	if (!path) {
 		take_stdout(sink);
-		look_at(sink);
+		look_at_kind(sink);
 		leave_stdout(sink);
 		return 0;
 	}
@@ -843,8 +843,8 @@ static void open_again_here(struct sink *sink)
 		sink->packer = NULL;
 		sink->fd = fd;
 		sink->append = true;
-		pack(sink);
-		look_at(sink);
+		begin_packing(sink);
+		look_at_kind(sink);
 	}
 	sink->unopened = false;
 	sink->append = sink->begun = true;

@@ -125,7 +125,7 @@ static const char *behind(const char *of, int wanted)
 }
 
 /* What stands for what is left out. */
-static const char *mark(const struct text *text)
+static const char *mark_left_out(const struct text *text)
 {
 	return text->ascii ? "..." : "…";
 }
@@ -178,8 +178,9 @@ static bool find_widest(const char *of, int least, struct bracketed *widest)
 
 static void add_without_middle(struct text *text, const char *of, int all, int width)
 {
-	int kept = width - text_columns(mark(text)), head = (kept + 1) / 2;
-	const char *tail = behind(of, all - (kept - head)), *end = behind(of, head), *left_out = mark(text);
+	int kept = width - text_columns(mark_left_out(text)), head = (kept + 1) / 2;
+	const char *tail = behind(of, all - (kept - head)), *end = behind(of, head),
+		   *left_out = mark_left_out(text);
 	size_t length = strlen(left_out);
 
 	/* Something may be left out there already. */
@@ -197,8 +198,8 @@ static char *with_less(const char *of, const struct bracketed *in, int fewer, bo
 	int most = in->columns - fewer;
 
 	text_add(&less, "%.*s", (int)(in->begin - of), of);
-	if (most < text_columns(mark(&less)) + 2)
-		text_add(&less, "%s", mark(&less));
+	if (most < text_columns(mark_left_out(&less)) + 2)
+		text_add(&less, "%s", mark_left_out(&less));
 	else
 		add_without_middle(&less, in->begin, in->columns, most);
 	text_add(&less, "%s", in->end);
@@ -210,7 +211,7 @@ static char *with_less(const char *of, const struct bracketed *in, int fewer, bo
 /* What is in the brackets of a name (arguments, parameters of templates) tells less than the rest. */
 void text_add_shortened(struct text *text, const char *of, int width)
 {
-	int all = text_columns(of), least = text_columns(mark(text));
+	int all = text_columns(of), least = text_columns(mark_left_out(text));
 	char *shorter = NULL, *before;
 	struct bracketed widest;
 

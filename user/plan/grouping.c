@@ -20,7 +20,7 @@ static size_t end_of_group(const struct events *events, size_t first)
 	return end;
 }
 
-static void append(struct events *some, const struct events *events, size_t first, size_t end)
+static void append_events(struct events *some, const struct events *events, size_t first, size_t end)
 {
 	memcpy(some->list + some->nr, events->list + first, (end - first) * sizeof(*some->list));
 	some->nr += end - first;
@@ -29,7 +29,7 @@ static void append(struct events *some, const struct events *events, size_t firs
 /* Whether the events from `first` up to, but not including, `end` fit the counters at the same time, beside
  * the pinned groups outside of them. Those are always counted before others: ctx_sched_in(),
  * kernel/events/core.c; of too many, the first that fit. */
-static bool fit(const struct events *events, size_t first, size_t end, struct host *host)
+static bool fit_together(const struct events *events, size_t first, size_t end, struct host *host)
 {
 	struct events some = {xcalloc(events->nr + 1, sizeof(*some.list)), 0};
 	size_t next;
@@ -41,11 +41,11 @@ static bool fit(const struct events *events, size_t first, size_t end, struct ho
 		next = end_of_group(events, i);
 		if (!events->list[i].attr.pinned || (i >= first && i < end))
 			continue;
-		append(&some, events, i, next);
+		append_events(&some, events, i, next);
 		if (!events_fit(&some, host))
 			some.nr = before;
 	}
-	append(&some, events, first, end);
+	append_events(&some, events, first, end);
 	fits = events_fit(&some, host);
 	free(some.list);
 	return fits;
@@ -95,7 +95,7 @@ void grouping_form(struct events *events, struct host *host)
 	size_t end;
 
 	part_weak_groups(events, host);
-	if (!host->events || fit(events, 0, events->nr, host))
+	if (!host->events || fit_together(events, 0, events->nr, host))
 		return;
 	for (size_t first = 0; first < events->nr; first = end) {
 		int group = next_group(events);
@@ -104,14 +104,14 @@ void grouping_form(struct events *events, struct host *host)
 		if (!alone_on_core(&events->list[first], host))
 			continue;
 		while (end < events->nr && alone_on_core(&events->list[end], host) &&
-		       fit(events, first, end + 1, host))
+		       fit_together(events, first, end + 1, host))
 			end++;
 		for (size_t i = first; end > first + 1 && i < end; i++)
 			events->list[i].group = group;
 	}
 }
 
-static void place(struct events *events, size_t first, size_t end, struct host *host)
+static void place_group(struct events *events, size_t first, size_t end, struct host *host)
 {
 	int counters[PLACEMENT_MOST];
 
@@ -134,12 +134,12 @@ void grouping_place(struct events *events, struct host *host)
 
 	if (!host->events)
 		return;
-	if (fit(events, 0, events->nr, host)) {
-		place(events, 0, events->nr, host);
+	if (fit_together(events, 0, events->nr, host)) {
+		place_group(events, 0, events->nr, host);
 		return;
 	}
 	for (size_t first = 0; first < events->nr; first = end) {
 		end = end_of_group(events, first);
-		place(events, first, end, host);
+		place_group(events, first, end, host);
 	}
 }

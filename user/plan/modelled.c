@@ -11,7 +11,7 @@
 #define UMASK(config) ((config) >> 8 & 0xff)
 
 /* Code 0 stands for a fixed counter, and every machine has those that it reports. */
-static void settle(struct event *event, struct host *host)
+static void settle_modelled(struct event *event, struct host *host)
 {
 	struct encoding encoding;
 	__u32 umask;
@@ -31,5 +31,5 @@ void modelled_settle(struct events *events, struct host *host)
 	if (!host->emulated.model[0] || host->pretended)
 		return;
 	for (size_t i = 0; i < events->nr; i++)
-		settle(&events->list[i], host);
+		settle_modelled(&events->list[i], host);
 }

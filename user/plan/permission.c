@@ -10,7 +10,7 @@
 #include "host/kernel.h"
 #include "plan/denial.h"
 
-static void number(struct permission *permission, long long value)
+static void set_number(struct permission *permission, long long value)
 {
 	permission->kind = PERMISSION_NUMBER;
 	permission->number = value;
@@ -45,7 +45,7 @@ static void judge_paranoid(struct permission *permission, struct host *host)
 		instead(refusal, "run a kernel with CONFIG_PERF_EVENTS=y");
 		return;
 	}
-	number(permission, level);
+	set_number(permission, level);
 	permission->ok = level <= 0 || (level >= PARANOID_ALL ? holds(host, CAP_SYS_ADMIN)
 							      : host_capable(host, CAP_PERFMON));
 	if (level >= PARANOID_ALL)
@@ -208,7 +208,7 @@ static void judge_descriptors(struct permission *permission, struct host *host)
 {
 	__u64 needed = EVENTS_EXPECTED * cpus_count(&host->online) + 64;
 
-	number(permission, host->descriptor_limit);
+	set_number(permission, host->descriptor_limit);
 	permission->ok = host->descriptor_limit >= needed;
 	because(&permission->refusal,
 		"an event takes a descriptor on each CPU: %d events on all CPUs need %llu", EVENTS_EXPECTED,
@@ -221,7 +221,7 @@ static void judge_memory(struct permission *permission, struct host *host)
 	if (host->locked_memory_limit == RLIM_INFINITY)
 		word(permission, "unlimited");
 	else
-		number(permission, host->locked_memory_limit);
+		set_number(permission, host->locked_memory_limit);
 	/* From 5.11 on, BPF memory is charged to the cgroup instead. */
 	permission->ok = host->locked_memory_limit == RLIM_INFINITY || kernel_at_least(host, 5, 11) ||
 			 holds(host, CAP_SYS_RESOURCE);

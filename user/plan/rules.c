@@ -23,7 +23,7 @@ struct subject {
 };
 
 /* Makes the event the subject. Returns false if it is not an event of the core's PMU. */
-static bool look_at(struct subject *s, const struct event *event)
+static bool make_subject(struct subject *s, const struct event *event)
 {
 	struct encoding encoding = {0};
 	bool core = encoding_of(&event->attr, s->host, &encoding);
@@ -49,7 +49,7 @@ static bool offcore(const struct subject *s)
 	return extra_register_of(s->cpu, s->config) == EXTRA_OFFCORE;
 }
 
-static int refused(const struct subject *s, enum status status, struct refusal *refusal)
+static int refuse_event(const struct subject *s, enum status status, struct refusal *refusal)
 {
 	refusal->error = 0;
 	return refuse(refusal, status, "event '%s'", s->event->name);
@@ -61,7 +61,7 @@ static int pin_control(const struct subject *s, struct refusal *refusal)
 {
 	if (!(s->config & CONFIG_PC))
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal, "pc (pin control, bit 19) would be dropped without a word: the kernel keeps "
 			 "the pins for itself");
 	according(refusal, "kernel, X86_RAW_EVENT_MASK");
@@ -74,7 +74,7 @@ static int cmask_width(const struct subject *s, struct refusal *refusal)
 
 	if (!s->cpu->cmask_most || cmask <= s->cpu->cmask_most)
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal, "cmask=%llu needs bits of the register above those of %u, which must be zero", cmask,
 		s->cpu->cmask_most);
 	according(refusal, "%s", s->cpu->cmask_source);
@@ -86,7 +86,7 @@ static int stray_config1(const struct subject *s, struct refusal *refusal)
 {
 	if (!s->config1 || offcore(s) || load_latency(s) || !s->cpu->nr_models)
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal,
 		"config1=0x%llx belongs to no register of this event, and the kernel would "
 		"ignore it",
@@ -106,7 +106,7 @@ static int second_offcore_register(const struct subject *s, struct refusal *refu
 
 	if (!known || !known->ignored || !selects(s, known->ignored) || offcore(s))
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal,
 		"this CPU has one off-core register, with event 0x%llx; 0x%llx would count without "
 		"any request or response",
@@ -123,7 +123,7 @@ static int missing_event(const struct subject *s, struct refusal *refusal)
 
 	if (!known || !event_missing(s->host, known))
 		return 0;
-	refused(s, STATUS_REFUSED, refusal);
+	refuse_event(s, STATUS_REFUSED, refusal);
 	because(refusal,
 		"the CPU says that it lacks this event (bit %d of CPUID.0AH:EBX): its code may count "
 		"something else",
@@ -139,7 +139,7 @@ static int missing_generic(const struct subject *s, struct refusal *refusal)
 
 	if (bit < 0)
 		return 0;
-	refused(s, STATUS_REFUSED, refusal);
+	refuse_event(s, STATUS_REFUSED, refusal);
 	refusal->error = ENOENT;
 	because(refusal,
 		"the CPU says that it lacks this event (bit %d of CPUID.0AH:EBX), and then the kernel's "
@@ -160,7 +160,7 @@ static int missing_fixed_counter(const struct subject *s, struct refusal *refusa
 	rule = kernel_rule_of(kernel->placed, kernel->nr_placed, s->config);
 	if (!rule || rule->counters || rule->fixed_counter < 0 || has_fixed_counter(s->cpu, rule))
 		return 0;
-	refused(s, STATUS_REFUSED, refusal);
+	refuse_event(s, STATUS_REFUSED, refusal);
 	because(refusal, "only fixed counter %d counts it, and this CPU has %u", rule->fixed_counter,
 		s->cpu->fixed_counters);
 	according(refusal, "%s", kernel->source);
@@ -171,7 +171,7 @@ static int any_thread_version(const struct subject *s, struct refusal *refusal)
 {
 	if (!(s->config & CONFIG_ANY) || !s->cpu->perfmon || s->cpu->perfmon >= 3)
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	refusal->error = EINVAL;
 	because(refusal,
 		"any (both threads of a core) came with architectural perfmon version 3, and this CPU "
@@ -195,7 +195,7 @@ static int offcore_width(const struct subject *s, struct refusal *refusal)
 	responses = offcore_responses(known);
 	if (!(s->config1 & ~(requests | responses)))
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	highest = 63 - __builtin_clzll(requests | responses);
 	if (s->config1 >> highest > 1)
 		because(refusal, "offcore_rsp=0x%llx has bits beyond %d", s->config1, highest);
@@ -232,7 +232,7 @@ static int offcore_counts_nothing(const struct subject *s, struct refusal *refus
 	missing = s->config1 & offcore_requests(known) ? missing_of_response(known, s->config1) : "request";
 	if (!missing)
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal, "offcore_rsp=0x%llx has no %s bit, so it counts nothing", s->config1, missing);
 	according(refusal, "%s", known->source);
 	return instead(refusal, "name all, as in %s:%s:%s; --force insists", known->registers[0].name,
@@ -248,7 +248,7 @@ static int offcore_reserved(const struct subject *s, struct refusal *refusal)
 	responses = s->config1 & offcore_responses(s->cpu->offcore);
 	if (responses & ~s->cpu->offcore->reserved)
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal, "its only response bits, 0x%llx, are reserved on this CPU", responses);
 	according(refusal, "%s", s->cpu->offcore->source);
 	return instead(refusal, "choose another response; --force insists");
@@ -264,7 +264,7 @@ static int latency_range(const struct subject *s, struct refusal *refusal)
 
 	if (!load_latency(s) || the_tables || (threshold >= least && threshold <= most))
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal,
 		threshold ? "ldlat=%llu is outside of %u to %u core cycles"
 			  : "its threshold is missing (ldlat=%llu; %u to %u core cycles)",
@@ -277,7 +277,7 @@ static int latency_flags(const struct subject *s, struct refusal *refusal)
 {
 	if (!load_latency(s) || !(s->config & (CONFIG_CMASK | CONFIG_INV)))
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal, "cmask and inv are undefined with load latency");
 	according(refusal, "%s", s->cpu->latency_source);
 	return instead(refusal, "leave them out");
@@ -289,7 +289,7 @@ static int precise_without_period(const struct subject *s, struct refusal *refus
 {
 	if (!s->event->attr.precise_ip || s->event->attr.sample_period)
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	refusal->error = EINVAL;
 	because(refusal, "precise is about samples, and counting takes none");
 	according(refusal, "kernel, intel_pmu_hw_config()");
@@ -300,7 +300,7 @@ static int precise_any_thread(const struct subject *s, struct refusal *refusal)
 {
 	if (!s->event->attr.precise_ip || !(s->config & CONFIG_ANY))
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	refusal->error = EINVAL;
 	because(refusal, "any (both threads of a core) can't be sampled precisely");
 	according(refusal, "kernel, intel_pebs_constraints()");
@@ -315,7 +315,7 @@ static int precise_by_kernel(const struct subject *s, struct refusal *refusal)
 		return 0;
 	if (kernel_rule_of(kernel->precise, kernel->nr_precise, s->config))
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	refusal->error = EINVAL;
 	because(refusal, s->event->known && s->event->known->precise
 				 ? "the CPU could record it precisely, but the kernel's driver does not"
@@ -336,7 +336,7 @@ static int precise_unrecorded(const struct subject *s, struct refusal *refusal)
 	rule = kernel_rule_of(kernel->precise, kernel->nr_precise, s->config);
 	if (!rule || rule->mask & CONFIG_EVENT)
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal, "the kernel takes any event as precise, but the CPU can't record this one: it would "
 			 "count, and no sample would come");
 	according(refusal, "%s", known ? known->source : s->cpu->offcore->source);
@@ -358,7 +358,7 @@ static int other_side(const struct subject *s, struct refusal *refusal)
 	sides_of(s->event, s->host, &sides);
 	if (!sides_missed(s->event, &sides))
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal, "it %s; on the user's side it would count nothing", sides.why);
 	according(refusal, "kernel, %s", sides.source);
 	if (host_may_count_kernel(s->host))
@@ -371,7 +371,7 @@ static int without_sides(const struct subject *s, struct refusal *refusal)
 {
 	if (!s->event->sideless || !sides_any_excluded(s->event))
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	refusal->error = EINVAL;
 	because(refusal, "its counter counts whoever is the cause, on all sides together: the kernel takes "
 			 "none of u, k, h, G, H and I for it");
@@ -383,7 +383,7 @@ static int guests_alone(const struct subject *s, struct refusal *refusal)
 {
 	if (!sides_of_guests_ignored(s->event))
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal, "G asks for guests alone, and the kernel counts this event itself, on the host: it "
 			 "would ignore G and count what happens here");
 	according(refusal, "kernel, perf_exclude_event()");
@@ -394,7 +394,7 @@ static int no_side(const struct subject *s, struct refusal *refusal)
 {
 	if (!s->event->privilege_given || !sides_all_excluded(s->event, s->host))
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal, "h is a hypervisor's side, which an x86 CPU does not tell apart; without u and k it "
 			 "would count nothing");
 	according(refusal, "kernel, x86_pmu_hw_config() and perf_exclude_event()");
@@ -407,7 +407,7 @@ static int sampled_tracepoint(const struct subject *s, struct refusal *refusal)
 {
 	if (s->event->attr.type != PERF_TYPE_TRACEPOINT || !s->event->attr.sample_period)
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	refusal->error = EINVAL;
 	because(refusal,
 		"samples are taken by a BPF program of events, which the kernel attaches to none of a "
@@ -423,7 +423,7 @@ static int short_period(const struct subject *s, struct refusal *refusal)
 
 	if (attr->freq || !attr->sample_period || attr->sample_period >= least)
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	refusal->error = EINVAL;
 	because(refusal, "a period of %llu is below %llu, the least that the kernel takes on this CPU",
 		attr->sample_period, least);
@@ -436,7 +436,7 @@ static int any_thread_rights(const struct subject *s, struct refusal *refusal)
 	if (!(s->config & CONFIG_ANY) || s->host->perf_event_paranoid <= 0 ||
 	    host_capable(s->host, CAP_PERFMON))
 		return 0;
-	refused(s, STATUS_REFUSED, refusal);
+	refuse_event(s, STATUS_REFUSED, refusal);
 	refusal->error = EACCES;
 	because(refusal,
 		"any counts the core's other thread too, which requires the right to measure whole CPUs; "
@@ -535,7 +535,7 @@ static __u64 branch_filter(const struct subject *s)
 	       (attr->exclude_kernel ? 0 : PERF_SAMPLE_BRANCH_KERNEL);
 }
 
-static bool branches(const struct subject *s)
+static bool takes_branches(const struct subject *s)
 {
 	return s->cpu->nr_branches && (s->event->attr.branch_sample_type || s->event->attr.precise_ip > 1);
 }
@@ -565,7 +565,7 @@ static const struct shared_register {
 } shared_registers[] = {
 	{"load-latency threshold", load_latency, config1, one},
 	{"off-core register", offcore, config1, offcore_registers},
-	{"branch filter", branches, branch_filter, one},
+	{"branch filter", takes_branches, branch_filter, one},
 };
 
 /* Whether the events from `first` up to this one already use all registers of this kind for other values.
@@ -580,7 +580,7 @@ static bool all_held(const struct subject *s, const struct shared_register *reg,
 		struct subject that = *s;
 		size_t v = 0;
 
-		if (!look_at(&that, other) || !reg->used(&that))
+		if (!make_subject(&that, other) || !reg->used(&that))
 			continue;
 		if (reg->value(&that) == reg->value(s))
 			return false;
@@ -608,7 +608,7 @@ size_t rules_register(const struct event *event, const char *name, struct host *
 {
 	struct subject subject = {.cpu = host->events, .host = host};
 
-	if (!host->events || !look_at(&subject, event))
+	if (!host->events || !make_subject(&subject, event))
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(shared_registers); i++) {
 		const struct shared_register *reg = &shared_registers[i];
@@ -635,7 +635,7 @@ static int group_shares_register(const struct subject *s, struct refusal *refusa
 	reg = contested(s, first, &holder);
 	if (!reg)
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	refusal->error = EINVAL;
 	because(refusal, "the group already has '%s', and there %s %s %s%s", holder->name,
 		reg->number(s) == 1 ? "is" : "are", number_of(s, reg), reg->name,
@@ -662,7 +662,7 @@ static int siblings_share_register(const struct subject *s, struct refusal *refu
 	reg = covers_siblings(s) ? contested(s, s->all->list, &holder) : NULL;
 	if (!reg)
 		return 0;
-	refused(s, STATUS_USAGE, refusal);
+	refuse_event(s, STATUS_USAGE, refusal);
 	because(refusal,
 		"'%s' wants another value in the %s, of which each core has %s for both "
 		"of its threads: on one of them it would never run",
@@ -711,7 +711,7 @@ static const struct rule {
 };
 
 /* Whether a rule is about an event: of the core's PMU or not, on a CPU with a table or without. */
-static bool concerns(const struct rule *rule, const struct cpu_events *cpu, bool core)
+static bool is_of_event(const struct rule *rule, const struct cpu_events *cpu, bool core)
 {
 	return rule->of_all || (cpu && (core || rule->of_groups));
 }
@@ -722,11 +722,11 @@ int rules_check(const struct events *events, const struct target *target, struct
 	struct subject subject = {.cpu = host->events, .host = host, .all = events, .target = target};
 
 	for (size_t i = 0; i < events->nr; i++) {
-		bool core = subject.cpu && look_at(&subject, &events->list[i]);
+		bool core = subject.cpu && make_subject(&subject, &events->list[i]);
 
 		subject.event = &events->list[i];
 		for (size_t r = 0; r < ARRAY_SIZE(rules); r++)
-			if (concerns(&rules[r], subject.cpu, core) && !(force && rules[r].yields) &&
+			if (is_of_event(&rules[r], subject.cpu, core) && !(force && rules[r].yields) &&
 			    rules[r].check(&subject, refusal))
 				return -1;
 	}

@@ -117,7 +117,7 @@ static void note_ignored(struct event *event, const struct sides *sides)
 		event_note(event, "on x86 the kernel counts the idle task all the same");
 }
 
-static void settle(struct event *event, const struct host *host)
+static void settle_sides(struct event *event, const struct host *host)
 {
 	struct sides sides;
 
@@ -135,5 +135,5 @@ static void settle(struct event *event, const struct host *host)
 void sides_settle(struct events *events, const struct host *host)
 {
 	for (size_t i = 0; i < events->nr; i++)
-		settle(&events->list[i], host);
+		settle_sides(&events->list[i], host);
 }

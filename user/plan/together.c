@@ -71,7 +71,7 @@ static void add_wanted(struct wanted *wanted, const struct plan *plan, struct ho
 }
 
 /* Whether both plans need the register, and not just one and the same value. */
-static bool differ(const struct plan *a, const struct plan *b, const char *reg, struct host *host)
+static bool values_differ(const struct plan *a, const struct plan *b, const char *reg, struct host *host)
 {
 	struct wanted of_a = {.reg = reg}, of_b = {.reg = reg};
 	bool found = false;
@@ -165,7 +165,7 @@ size_t together_turns(const struct party *parties, size_t nr, size_t which, stru
 
 		for (size_t p = 0; p < nr && too_many(parties, nr, which, contests[c].reg, host); p++)
 			if (p != which && meet(&own->target, &parties[p].plan->target, host) &&
-			    differ(own, parties[p].plan, contests[c].reg, host))
+			    values_differ(own, parties[p].plan, contests[c].reg, host))
 				turn.with |= 1ULL << p;
 		if (turn.with)
 			turns[found++] = turn;

@@ -100,7 +100,7 @@ static void skip_blanks(struct where_parser *parser)
 		parser->at++;
 }
 
-static bool take(struct where_parser *parser, const char *text)
+static bool skip_text(struct where_parser *parser, const char *text)
 {
 	skip_blanks(parser);
 	if (strncmp(parser->at, text, strlen(text)))
@@ -142,8 +142,8 @@ static bool take_word(struct where_parser *parser, char *word, size_t size)
 
 /* --- comparisons ------------------------------------------------------------------------------ */
 
-static struct where_node *node(struct where_parser *parser, enum kind kind, struct where_node *left,
-			       struct where_node *right)
+static struct where_node *make_node(struct where_parser *parser, enum kind kind, struct where_node *left,
+				    struct where_node *right)
 {
 	struct where_node *made;
 
@@ -158,15 +158,15 @@ static struct where_node *node(struct where_parser *parser, enum kind kind, stru
 	return made;
 }
 
-static struct where_node *compare(struct where_parser *parser, enum where_field field, enum where_op op,
-				  __u64 value, __u64 mask)
+static struct where_node *make_comparison(struct where_parser *parser, enum where_field field,
+					  enum where_op op, __u64 value, __u64 mask)
 {
 	struct where_node *made;
 
 	if (parser->nr_terms == WHERE_TERMS)
 		return fail(parser, parser->at, "there are more comparisons than a program has room for",
 			    "leave some out");
-	made = node(parser, COMPARISON, NULL, NULL);
+	made = make_node(parser, COMPARISON, NULL, NULL);
 	if (!made)
 		return NULL;
 	parser->nr_terms++;
@@ -181,8 +181,8 @@ static struct where_node *compare_comm(struct where_parser *parser, const char *
 
 	/* The kernel cuts longer names. */
 	memcpy(words, word, strnlen(word, sizeof(words) - 1));
-	return node(parser, AND, compare(parser, WHERE_COMM, WHERE_EQUAL, words[0], ~0ULL),
-		    compare(parser, WHERE_COMM_END, WHERE_EQUAL, words[1], ~0ULL));
+	return make_node(parser, AND, make_comparison(parser, WHERE_COMM, WHERE_EQUAL, words[0], ~0ULL),
+			 make_comparison(parser, WHERE_COMM_END, WHERE_EQUAL, words[1], ~0ULL));
 }
 
 static struct where_node *compare_source(struct where_parser *parser, const char *at, const char *word)
@@ -195,9 +195,9 @@ static struct where_node *compare_source(struct where_parser *parser, const char
 
 		if (strcmp(known->name, word))
 			continue;
-		one = compare(parser, WHERE_SOURCE, WHERE_EQUAL, known->perf_data_src & ~DATA_SRC_ACCESS,
-			      ~DATA_SRC_ACCESS);
-		made = made ? node(parser, OR, made, one) : one;
+		one = make_comparison(parser, WHERE_SOURCE, WHERE_EQUAL,
+				      known->perf_data_src & ~DATA_SRC_ACCESS, ~DATA_SRC_ACCESS);
+		made = made ? make_node(parser, OR, made, one) : one;
 	}
 	return made ? made
 		    : fail(parser, at, "this CPU has no source of this name",
@@ -212,7 +212,7 @@ static struct where_node *compare_cgroup(struct where_parser *parser, const char
 
 	snprintf(path, sizeof(path), "%s%s", parser->host->cgroup_mount, word);
 	return *word == '/' && !stat(path, &status)
-		       ? compare(parser, WHERE_CGROUP, WHERE_EQUAL, status.st_ino, ~0ULL)
+		       ? make_comparison(parser, WHERE_CGROUP, WHERE_EQUAL, status.st_ino, ~0ULL)
 		       : fail(parser, at, "there is no cgroup at this path",
 			      "write it as /proc/PID/cgroup has it");
 }
@@ -231,7 +231,7 @@ static struct where_node *compare_number(struct where_parser *parser, enum where
 			    "the largest is 18446744073709551615, or 0xffffffffffffffff");
 	if (!isdigit((unsigned char)*word) || *end || errno)
 		return fail(parser, at, "a number is expected here", "write it in decimal, or as 0x…");
-	return compare(parser, field, op, value, field == WHERE_SOURCE ? ~DATA_SRC_ACCESS : ~0ULL);
+	return make_comparison(parser, field, op, value, field == WHERE_SOURCE ? ~DATA_SRC_ACCESS : ~0ULL);
 }
 
 static struct where_node *compare_word(struct where_parser *parser, enum where_field field, enum where_op op,
@@ -265,7 +265,7 @@ static struct where_node *comparison(struct where_parser *parser)
 		f++;
 	if (f == ARRAY_SIZE(known_fields))
 		return fail_field(parser, at, name);
-	while (o < ARRAY_SIZE(operators) && !take(parser, operators[o].text))
+	while (o < ARRAY_SIZE(operators) && !skip_text(parser, operators[o].text))
 		o++;
 	if (o == ARRAY_SIZE(operators))
 		return fail(parser, parser->at, "a comparison is expected here", "one of == != < <= > >=");
@@ -275,7 +275,7 @@ static struct where_node *comparison(struct where_parser *parser)
 		return fail(parser, at, "a value is expected here",
 			    "a number, or a name, in \" if it has blanks");
 	made = compare_word(parser, known_fields[f].field, operators[o].op, at, word);
-	return operators[o].negated ? node(parser, NOT, made, NULL) : made;
+	return operators[o].negated ? make_node(parser, NOT, made, NULL) : made;
 }
 
 /* --- the tree --------------------------------------------------------------------------------- */
@@ -291,12 +291,12 @@ static struct where_node *negatable(struct where_parser *parser, int depth)
 	if (depth == DEPTH_MOST)
 		return fail(parser, parser->at, "this is nested too deeply",
 			    "write it with fewer parentheses");
-	if (take(parser, "!"))
-		return node(parser, NOT, negatable(parser, depth + 1), NULL);
-	if (!take(parser, "("))
+	if (skip_text(parser, "!"))
+		return make_node(parser, NOT, negatable(parser, depth + 1), NULL);
+	if (!skip_text(parser, "("))
 		return comparison(parser);
 	inner = any_of(parser, depth + 1);
-	if (inner && !take(parser, ")"))
+	if (inner && !skip_text(parser, ")"))
 		return fail(parser, parser->at, "a ')' is expected here",
 			    "or && or || and a further comparison");
 	return inner;
@@ -306,8 +306,8 @@ static struct where_node *all_of(struct where_parser *parser, int depth)
 {
 	struct where_node *left = negatable(parser, depth);
 
-	while (left && take(parser, "&&"))
-		left = node(parser, AND, left, negatable(parser, depth));
+	while (left && skip_text(parser, "&&"))
+		left = make_node(parser, AND, left, negatable(parser, depth));
 	return left;
 }
 
@@ -315,8 +315,8 @@ static struct where_node *any_of(struct where_parser *parser, int depth)
 {
 	struct where_node *left = all_of(parser, depth);
 
-	while (left && take(parser, "||"))
-		left = node(parser, OR, left, all_of(parser, depth));
+	while (left && skip_text(parser, "||"))
+		left = make_node(parser, OR, left, all_of(parser, depth));
 	return left;
 }
 
@@ -330,7 +330,7 @@ static size_t nr_terms_of(const struct where_node *node)
 }
 
 /* Appends the comparisons of a node, in the order of the text. They go on at `yes` if the node is true. */
-static void put(struct where *condition, const struct where_node *node, __u32 yes, __u32 no)
+static void put_node(struct where *condition, const struct where_node *node, __u32 yes, __u32 no)
 {
 	size_t right = condition->nr + nr_terms_of(node->left);
 
@@ -341,15 +341,15 @@ static void put(struct where *condition, const struct where_node *node, __u32 ye
 		condition->terms[condition->nr++].no = no;
 		break;
 	case NOT:
-		put(condition, node->left, no, yes);
+		put_node(condition, node->left, no, yes);
 		break;
 	case AND:
-		put(condition, node->left, right, no);
-		put(condition, node->right, yes, no);
+		put_node(condition, node->left, right, no);
+		put_node(condition, node->right, yes, no);
 		break;
 	case OR:
-		put(condition, node->left, yes, right);
-		put(condition, node->right, yes, no);
+		put_node(condition, node->left, yes, right);
+		put_node(condition, node->right, yes, no);
 		break;
 	}
 }
@@ -368,6 +368,6 @@ int where_compile(struct where *condition, const char *text, const char *fields,
 			     "join it by && or ||");
 	if (!whole)
 		return -1;
-	put(condition, whole, WHERE_WANTED, WHERE_UNWANTED);
+	put_node(condition, whole, WHERE_WANTED, WHERE_UNWANTED);
 	return 0;
 }

@@ -176,7 +176,7 @@ int entry_compare(const struct entry *a, const struct entry *b)
 
 /* --- order ------------------------------------------------------------------------------------- */
 
-static int compare(const struct entry *x, const struct entry *y, size_t key_size)
+static int compare_entries(const struct entry *x, const struct entry *y, size_t key_size)
 {
 	int order = entry_compare(x, y);
 
@@ -191,7 +191,7 @@ static void sort_few(struct entry *entries, size_t nr, size_t key_size)
 	for (size_t i = 1, at; i < nr; i++) {
 		struct entry entry = entries[i];
 
-		for (at = i; at && compare(&entry, &entries[at - 1], key_size) < 0; at--)
+		for (at = i; at && compare_entries(&entry, &entries[at - 1], key_size) < 0; at--)
 			entries[at] = entries[at - 1];
 		entries[at] = entry;
 	}

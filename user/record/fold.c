@@ -32,7 +32,7 @@ void folded_release(struct folded *folded)
 	free(folded);
 }
 
-static size_t words(const struct folded *folded)
+static size_t value_words(const struct folded *folded)
 {
 	return folded->layout->value_size / sizeof(__u64);
 }
@@ -57,12 +57,12 @@ static void add_values(struct folded *folded, const void *key, const __u64 *valu
 
 	folded->values = xroom(folded->values, number, &folded->room, folded->layout->value_size);
 	if (number == before)
-		memcpy(folded->values + number * words(folded), values, folded->layout->value_size);
+		memcpy(folded->values + number * value_words(folded), values, folded->layout->value_size);
 	else
-		values_add(folded->layout, folded->values + number * words(folded), values);
+		values_add(folded->layout, folded->values + number * value_words(folded), values);
 }
 
-static void add(struct folded *folded, const struct entry *entry, const struct fold_numbers *numbers)
+static void add_folded(struct folded *folded, const struct entry *entry, const struct fold_numbers *numbers)
 {
 	const struct layout *layout = folded->layout;
 	__u64 key[layout->key_size / sizeof(__u64) + 1];
@@ -124,7 +124,7 @@ void folded_add(struct folded *folded, struct reading *reading)
 	qsort(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_weight);
 	for (size_t i = 0; i < reading->nr_entries; i++) {
 		find_numbers(folded, &reading->entries[i], false, &numbers);
-		add(folded, &reading->entries[i], &numbers);
+		add_folded(folded, &reading->entries[i], &numbers);
 	}
 }
 
@@ -134,7 +134,7 @@ bool folded_try(struct folded *folded, const struct entry *entry)
 
 	if (!find_numbers(folded, entry, true, &numbers))
 		return false;
-	add(folded, entry, &numbers);
+	add_folded(folded, entry, &numbers);
 	return true;
 }
 
@@ -145,12 +145,12 @@ size_t folded_list(struct folded *folded)
 	free(folded->entries);
 	folded->entries = xmalloc((folded->keys.nr + 1) * sizeof(*folded->entries));
 	for (size_t i = 0; i < folded->keys.nr; i++)
-		folded->entries[i] =
-			(struct entry){interned_at(&folded->keys, i), folded->values + i * words(folded)};
+		folded->entries[i] = (struct entry){interned_at(&folded->keys, i),
+						    folded->values + i * value_words(folded)};
 	return folded->keys.nr;
 }
 
-static void use(const struct fold_numbers *numbers, bool *used)
+static void mark_used(const struct fold_numbers *numbers, bool *used)
 {
 	if (numbers->code)
 		used[numbers->code - 1] = true;
@@ -165,14 +165,14 @@ void folded_choose(struct folded *folded, size_t most, bool *used)
 	entries_sort(folded->layout, folded->entries, nr);
 	for (size_t i = 0; i < nr; i++)
 		if (i < kept)
-			use(numbers_of(folded, folded->entries[i].key), used);
+			mark_used(numbers_of(folded, folded->entries[i].key), used);
 		else
 			values_add(folded->layout, folded->shed, folded->entries[i].values);
 	folded->nr_shed += nr - kept;
 	folded->nr_chosen = kept;
 }
 
-static void renumber(struct fold_numbers *of, const __u32 *numbers)
+static void renumber_entry(struct fold_numbers *of, const __u32 *numbers)
 {
 	if (of->code)
 		of->code = numbers[of->code - 1] + 1;
@@ -192,7 +192,7 @@ void folded_keep(struct folded *folded, const __u32 *numbers)
 		__u64 key[before.keys.size / sizeof(__u64)];
 
 		memcpy(key, before.entries[i].key, before.keys.size);
-		renumber(numbers_of(folded, key), numbers);
+		renumber_entry(numbers_of(folded, key), numbers);
 		add_values(folded, key, before.entries[i].values);
 	}
 	interned_release(&before.keys);

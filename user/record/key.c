@@ -39,7 +39,7 @@ static void lock(struct field *field, const struct host *host, const void *at)
 /*
  * The node's number. Some samples say only which node it was not; on a machine with two nodes that is enough.
  */
-static void node(struct field *field, const struct host *host, const void *at)
+static void put_node(struct field *field, const struct host *host, const void *at)
 {
 	__u32 value = *(const __u32 *)at, node = (value & ~NODE_OTHER) - NODE_IS(0);
 
@@ -64,7 +64,7 @@ static const struct member_form forms[] = {
 	{"data_source_t", .set = source},
 	{"tlb_t", .set = tlb},
 	{"lock_t", .set = lock},
-	{"node_t", .set = node},
+	{"node_t", .set = put_node},
 	{"maximum_t", .kind = FIELD_NUMBER},
 	{"log2_histogram_t", .kind = FIELD_HISTOGRAM},
 	{"__u64", .kind = FIELD_NUMBER},

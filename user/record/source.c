@@ -9,7 +9,7 @@
 #include "record/record.h"
 #include "shared.h"
 
-static const struct known_data_source *find(const struct host *host, __u64 data_src)
+static const struct known_data_source *find_source(const struct host *host, __u64 data_src)
 {
 	for (size_t i = 0; host->events && i < host->events->nr_data_sources; i++)
 		if (host->events->data_sources[i].perf_data_src == (data_src & ~DATA_SRC_ACCESS))
@@ -102,7 +102,7 @@ static struct source_word find_number(unsigned int number)
 }
 
 /* Name and description of a source, from its fields. Returns false if they don't name a level. */
-static bool describe(__u64 data_src, char name[SOURCE_NAME_SIZE], char perf[SOURCE_NAME_SIZE])
+static bool describe_source(__u64 data_src, char name[SOURCE_NAME_SIZE], char perf[SOURCE_NAME_SIZE])
 {
 	unsigned int lvl = field(data_src, PERF_MEM_LVL_SHIFT, 14);
 	unsigned int hops = field(data_src, PERF_MEM_HOPS_SHIFT, 3);
@@ -145,14 +145,14 @@ const char *source_lock(__u32 lock)
 
 void source_name(struct field *field, const struct host *host, __u64 data_src)
 {
-	const struct known_data_source *source = find(host, data_src);
+	const struct known_data_source *source = find_source(host, data_src);
 	char name[SOURCE_NAME_SIZE], perf[SOURCE_NAME_SIZE];
 
 	if (source)
 		field_set_string(field, source->name);
 	else if (source_unmeasured(data_src))
 		field_set_string(field, "unmeasured");
-	else if (describe(data_src, name, perf))
+	else if (describe_source(data_src, name, perf))
 		field_set_value(field, json_string(name));
 	else
 		field_set_hex(field, data_src);
@@ -181,7 +181,7 @@ static void put_known(json_t *record, const struct host *host, const struct know
 
 void put_source(json_t *record, const struct host *host, __u64 data_src)
 {
-	const struct known_data_source *source = find(host, data_src);
+	const struct known_data_source *source = find_source(host, data_src);
 	char name[SOURCE_NAME_SIZE], perf[SOURCE_NAME_SIZE];
 	struct fields fields;
 
@@ -194,7 +194,7 @@ void put_source(json_t *record, const struct host *host, __u64 data_src)
 		put_known(record, host, source);
 	if (source)
 		json_object_set_new(record, "perf", json_string(source->perf));
-	else if (!source_unmeasured(data_src) && describe(data_src, name, perf))
+	else if (!source_unmeasured(data_src) && describe_source(data_src, name, perf))
 		json_object_set_new(record, "perf", json_string(perf));
 }
 

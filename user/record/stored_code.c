@@ -108,7 +108,7 @@ static bool put_name(json_t *code, const struct name *name)
 }
 
 /* The name of the code; NULL if it has a name already, or nothing to look up. */
-static const struct name *look_up(const json_t *code, struct naming *naming, bool kernel)
+static const struct name *look_up_name(const json_t *code, struct naming *naming, bool kernel)
 {
 	static const struct name other_kernel = {.why = "the records are of another boot of a kernel"};
 	const char *module = json_string_value(json_object_get(code, "module"));
@@ -129,7 +129,7 @@ static const struct name *look_up(const json_t *code, struct naming *naming, boo
 
 static bool name_code(json_t *code, struct naming *naming, bool kernel, struct stored_account *account)
 {
-	const struct name *name = json_is_object(code) ? look_up(code, naming, kernel) : NULL;
+	const struct name *name = json_is_object(code) ? look_up_name(code, naming, kernel) : NULL;
 	__u64 address;
 
 	if (!name)

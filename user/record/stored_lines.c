@@ -29,7 +29,7 @@ static const char *line_end(const struct stored_lines *lines)
 }
 
 /* Reads more bytes. Returns as read(2), but -errno on failure. */
-static ssize_t fill(struct stored_lines *lines)
+static ssize_t read_more(struct stored_lines *lines)
 {
 	ssize_t got;
 
@@ -61,7 +61,7 @@ ssize_t stored_lines_next(struct stored_lines *lines, const char **line, bool *w
 	size_t size;
 
 	while (!lines->ended && !(end = line_end(lines)) && lines->end - lines->begin < STORED_LINE_MAX) {
-		ssize_t got = fill(lines);
+		ssize_t got = read_more(lines);
 
 		if (got < 0)
 			return got;

@@ -15,7 +15,7 @@ struct run_options {
 	bool print; /* --print-config */
 };
 
-static int print(const struct request *request)
+static int print_config(const struct request *request)
 {
 	json_t *document = config_filled(request);
 
@@ -50,7 +50,7 @@ static int run(const struct options *options, struct refusal *refusal)
 			own->check, refusal)) {
 		status = refusal->status;
 	} else if (own->print) {
-		status = print(&request);
+		status = print_config(&request);
 	} else {
 		request.watcher = &watcher;
 		request.host_root = options->host_root;

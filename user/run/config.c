@@ -86,7 +86,7 @@ static int refuse_file(struct refusal *refusal, const char *path, int error)
 	return because(refusal, "%s", error == EFBIG ? "it is larger than 1 MiB" : guarded_why(error));
 }
 
-static json_t *load(const char *path, __u64 wait_ns, struct refusal *refusal)
+static json_t *load_document(const char *path, __u64 wait_ns, struct refusal *refusal)
 {
 	json_error_t error;
 	json_t *document =
@@ -500,7 +500,7 @@ static int check_form(struct request *request, struct refusal *refusal)
 	return err;
 }
 
-static int judge(struct request *request, struct refusal *refusal)
+static int judge_request(struct request *request, struct refusal *refusal)
 {
 	const json_t *document = request->document;
 
@@ -526,14 +526,14 @@ static int judge(struct request *request, struct refusal *refusal)
 static int read_within(struct request *request, const char *path, char **command, bool check, __u64 wait_ns,
 		       struct refusal *refusal)
 {
-	json_t *document = load(path, wait_ns, refusal);
+	json_t *document = load_document(path, wait_ns, refusal);
 
 	*request = (struct request){.config = path, .command = command, .check = check, .host_root = ""};
 	if (!document)
 		return -1;
 	request->document = with_texts(document, expanded_text, "", refusal);
 	json_decref(document);
-	return request->document ? judge(request, refusal) : -1;
+	return request->document ? judge_request(request, refusal) : -1;
 }
 
 /* A member that only one has, or that differs, and that is fixed for a session's life; NULL: none. */

@@ -62,7 +62,7 @@ static int by_pid(const void *a, const void *b)
 	return (one->pid > other->pid) - (one->pid < other->pid);
 }
 
-static void follow(struct context_reader *reader, pid_t pid, size_t known)
+static void follow_process(struct context_reader *reader, pid_t pid, size_t known)
 {
 	const struct followed key = {.pid = pid};
 	struct followed *found = known ? bsearch(&key, reader->list, known, sizeof(key), by_pid) : NULL;
@@ -74,7 +74,7 @@ static void follow(struct context_reader *reader, pid_t pid, size_t known)
 			(struct followed){.pid = pid, .pause_ns = FIRST_PAUSE_NS, .there = true};
 }
 
-static void tell(struct context_reader *reader, const struct followed *one, const json_t *attributes)
+static void tell_context(struct context_reader *reader, const struct followed *one, const json_t *attributes)
 {
 	struct told_context told = {.pid = one->pid, .published_ns = one->published_ns};
 
@@ -89,7 +89,7 @@ static void tell_gone(struct context_reader *reader, struct followed *one)
 	if (!one->published_ns)
 		return;
 	one->published_ns = 0;
-	tell(reader, one, NULL);
+	tell_context(reader, one, NULL);
 }
 
 static void find_context(struct followed *one, __u64 now)
@@ -100,7 +100,7 @@ static void find_context(struct followed *one, __u64 now)
 }
 
 /* Reads a context unless it is the one that was told before. */
-static void look_at(struct context_reader *reader, struct followed *one, __u64 now)
+static void look_at_context(struct context_reader *reader, struct followed *one, __u64 now)
 {
 	__u64 published = 0;
 	json_t *attributes;
@@ -117,7 +117,7 @@ static void look_at(struct context_reader *reader, struct followed *one, __u64 n
 	attributes = process_context_read(one->pid, one->address, &published);
 	if (attributes) {
 		one->published_ns = published;
-		tell(reader, one, attributes);
+		tell_context(reader, one, attributes);
 	}
 	json_decref(attributes);
 }
@@ -151,7 +151,7 @@ static void list_all(struct context_reader *reader)
 		reader->list[i].there = false;
 	while (folder && (entry = readdir(folder)))
 		if ((pid = atoi(entry->d_name)) > 0)
-			follow(reader, pid, known);
+			follow_process(reader, pid, known);
 	if (folder)
 		closedir(folder);
 	drop_gone(reader);
@@ -167,7 +167,7 @@ static void follow_children(struct context_reader *reader, const char *path, siz
 	snprintf(name, sizeof(name), "%s/children", path);
 	file = fopen(name, "re");
 	while (file && fscanf(file, "%d", &pid) == 1)
-		follow(reader, pid, known);
+		follow_process(reader, pid, known);
 	if (file)
 		fclose(file);
 }
@@ -219,13 +219,13 @@ static int wait_ms(const struct context_reader *reader, __u64 now)
 }
 
 /* Looks until the other end of the socket is closed. */
-static void look(int socket, const void *context)
+static void serve_contexts(int socket, const void *context)
 {
 	struct context_reader reader = {.socket = socket};
 	struct pollfd closed = {.fd = socket};
 
 	for (const pid_t *pid = context; *pid; pid++) {
-		follow(&reader, *pid, 0);
+		follow_process(&reader, *pid, 0);
 		reader.list[reader.nr - 1].named = true;
 	}
 	qsort(reader.list, reader.nr, sizeof(*reader.list), by_pid);
@@ -236,7 +236,7 @@ static void look(int socket, const void *context)
 		else
 			list_children(&reader);
 		for (size_t i = 0; i < reader.nr; i++)
-			look_at(&reader, &reader.list[i], clock_ns(CLOCK_MONOTONIC));
+			look_at_context(&reader, &reader.list[i], clock_ns(CLOCK_MONOTONIC));
 	} while (!poll(&closed, 1, wait_ms(&reader, clock_ns(CLOCK_MONOTONIC))));
 }
 
@@ -335,7 +335,7 @@ void begin_contexts(struct run *run)
 	if (!any_names_resources(run))
 		return;
 	gather_followed(run);
-	if (!apart_start(&run->contexts, "nhmtap-contexts", look, run->followed, -1)) {
+	if (!apart_start(&run->contexts, "nhmtap-contexts", serve_contexts, run->followed, -1)) {
 		note("there can be no process that reads the contexts of others");
 		return;
 	}

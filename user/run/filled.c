@@ -5,7 +5,7 @@
 #include "option/command.h"
 
 /* Sets a member that CONFIG does not have. */
-static void fill(json_t *object, const char *member, json_t *value)
+static void fill_member(json_t *object, const char *member, json_t *value)
 {
 	if (json_object_get(object, member))
 		json_decref(value);
@@ -21,21 +21,21 @@ static bool is_paced(const struct options *options)
 
 static void fill_activity(json_t *value, const struct options *options)
 {
-	fill(value, "interval_ms", json_integer((json_int_t)options->interval_ms));
+	fill_member(value, "interval_ms", json_integer((json_int_t)options->interval_ms));
 	if (is_paced(options))
-		fill(value, "freq", json_integer((json_int_t)options->usual_frequency));
+		fill_member(value, "freq", json_integer((json_int_t)options->usual_frequency));
 	if (option_of_member(options->command, "top"))
-		fill(value, "top", json_integer((json_int_t)options->top));
-	fill(value, "retry", json_false());
+		fill_member(value, "top", json_integer((json_int_t)options->top));
+	fill_member(value, "retry", json_false());
 }
 
 /* What stdout is decides about the format there. */
 static void fill_output(json_t *value, const struct place_of_output *place)
 {
-	fill(value, "path", json_string(place->path ?: "-"));
+	fill_member(value, "path", json_string(place->path ?: "-"));
 	if (place->path)
-		fill(value, "format", json_string("json"));
-	fill(value, "queue_bytes", json_integer((json_int_t)place->queue_bytes));
+		fill_member(value, "format", json_string("json"));
+	fill_member(value, "queue_bytes", json_integer((json_int_t)place->queue_bytes));
 }
 
 json_t *config_filled(const struct request *request)
@@ -46,7 +46,7 @@ json_t *config_filled(const struct request *request)
 		fill_activity(
 			json_array_get(json_object_get(document, "activities"), request->entries[i]->place),
 			&request->entries[i]->options);
-	fill(document, "outputs", json_pack("[{}]"));
+	fill_member(document, "outputs", json_pack("[{}]"));
 	outputs = json_object_get(document, "outputs");
 	for (size_t i = 0; i < request->nr_outputs; i++)
 		fill_output(json_array_get(outputs, i), &request->outputs[i]);

@@ -20,7 +20,7 @@ static size_t place_of_same(const struct request *request, const struct asked *a
 }
 
 /* Returns whether the activity is measuring, or will be tried again. */
-static bool begin(struct run *run, struct asked *asked)
+static bool begin_member(struct run *run, struct asked *asked)
 {
 	struct running *member = add_member(run, asked);
 	struct refusal refusal = {0};
@@ -143,7 +143,7 @@ static void read_again(struct run *run)
 	privileges_raise(); /* the files that the caller names are open now */
 	for (size_t i = 0; i < request.nr_entries; i++)
 		if (request.entries[i])
-			refused += !begin(run, request.entries[i]);
+			refused += !begin_member(run, request.entries[i]);
 	request.nr_entries = 0;
 	request_release(run->request);
 	*run->request = request;

@@ -176,7 +176,7 @@ static void report_last(struct run *run)
 			write_activity_end(run->members[i]);
 }
 
-static int execute(struct run *run, struct refusal *refusal)
+static int execute_run(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
 	int err;
@@ -201,7 +201,7 @@ static void execute_repeatedly(struct run *run, __u64 repeats, struct refusal *r
 	struct session *session = &run->session;
 
 	for (session->repeat = 1;; session->repeat++) {
-		int err = execute(run, refusal);
+		int err = execute_run(run, refusal);
 
 		for (size_t i = 0; i < run->nr; i++) {
 			activity_close(&run->members[i]->activity);
@@ -403,7 +403,7 @@ static int prepare(struct run *run, struct refusal *refusal)
 
 /* Implements --check: writes start records that show what would be opened, and warns of patterns that would
  * find nothing now. */
-static void check(struct run *run)
+static void check_only(struct run *run)
 {
 	for (size_t i = 0; i < run->nr; i++) {
 		struct running *member = run->members[i];
@@ -417,7 +417,7 @@ static void check(struct run *run)
 	run->session.reason = "checked";
 }
 
-static void release(struct run *run)
+static void release_run(struct run *run)
 {
 	struct session *session = &run->session;
 
@@ -466,14 +466,14 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	if (err) {
 		forget_foreseen(&run);
 		close_streams(&run, refusal);
-		release(&run);
+		release_run(&run);
 		return refusal->status;
 	}
 	memory_last_words(write_last_words, &run);
 	err = signals_block(&run, refusal) || prepare(&run, refusal);
 	forget_foreseen(&run);
 	if (!err && request->check)
-		check(&run);
+		check_only(&run);
 	else if (!err)
 		execute_repeatedly(&run, run.members[0]->asked->options.repeats, refusal);
 	if (refusal->asked[0])
@@ -483,7 +483,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	drain(&run);
 	close_streams(&run, refusal);
 	status = exit_status(&run, refusal);
-	release(&run);
+	release_run(&run);
 	if (run.signal_fd >= 0)
 		close(run.signal_fd);
 	return status;

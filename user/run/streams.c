@@ -136,7 +136,7 @@ static void look_and_tell(int socket, const void *path)
 #define LATE_NS 2000000000ULL
 
 /* As stat(2), but fails if a file system does not answer. */
-static int look_at(const char *path, struct stat *stat)
+static int stat_apart(const char *path, struct stat *stat)
 {
 	static __u64 late_ns;
 	struct looked looked = {.error = ETIMEDOUT};
@@ -154,16 +154,16 @@ static int look_at(const char *path, struct stat *stat)
 	return looked.error ? -1 : 0;
 }
 
-static int look(const char *path, struct stat *stat)
+static int stat_output(const char *path, struct stat *stat)
 {
-	return path ? look_at(path, stat) : fstat(STDOUT_FILENO, stat);
+	return path ? stat_apart(path, stat) : fstat(STDOUT_FILENO, stat);
 }
 
 static int look_at_folder(const char *path, struct stat *stat)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = slash ? xasprintf("%.*s/", (int)(slash - path), path) : xstrdup(".");
-	int err = look(folder, stat);
+	int err = stat_output(folder, stat);
 
 	free(folder);
 	return err;
@@ -180,7 +180,7 @@ static bool is_same_file(const char *one, const char *other)
 {
 	struct stat first, second;
 
-	if (!look(one, &first) && !look(other, &second) && is_same_inode(&first, &second))
+	if (!stat_output(one, &first) && !stat_output(other, &second) && is_same_inode(&first, &second))
 		return S_ISREG(first.st_mode) || S_ISFIFO(first.st_mode);
 	if (!one || !other || strcmp(path_last(one), path_last(other)))
 		return false;
@@ -495,7 +495,7 @@ static void on_leaving(void *context)
 		flush(run);
 }
 
-static void leave(struct stream *stream)
+static void leave_stream(struct stream *stream)
 {
 	stream->aside = true;
 	if (timespec_is_set(&stream->leaving.since))
@@ -591,7 +591,7 @@ void take_other_outputs(struct run *run, const struct request *request, struct o
 	for (size_t i = 0; i < nr_before; i++) {
 		if (goes_on(others, i))
 			continue;
-		leave(&before[i]);
+		leave_stream(&before[i]);
 		streams[nr++] = before[i];
 	}
 	session->streams = streams;

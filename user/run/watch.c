@@ -36,7 +36,7 @@ static bool is_same(const struct version *a, const struct version *b)
 
 /* Sends a byte for each change, until the other end of the socket is closed. A file that is being written
  * differs at each look; one that is away for a moment is about to be replaced. */
-static void look(int socket, const void *path)
+static void serve_versions(int socket, const void *path)
 {
 	struct pollfd closed = {.fd = socket};
 	struct version told = version_at(path), last = told;
@@ -59,7 +59,7 @@ bool watch_begin(struct apart *watcher, const char *path)
 	char first;
 	int none;
 
-	if (!apart_start(watcher, "nhmtap-watch", look, path, -1))
+	if (!apart_start(watcher, "nhmtap-watch", serve_versions, path, -1))
 		return false;
 	/* It has looked once: from here on a change is seen. Whoever reads the file tells if it can't be. */
 	apart_receive(watcher, &first, sizeof(first), &none, clock_ns(CLOCK_MONOTONIC) + FIRST_LOOK_NS);

@@ -9,7 +9,7 @@
 #include "output/member.h"
 #include "selftest/tests.h"
 
-static void add(char *text, size_t size, const char *words)
+static void add_words(char *text, size_t size, const char *words)
 {
 	size_t used = strlen(text);
 
@@ -43,7 +43,7 @@ static bool counted_value(struct test_run *run, size_t i, __u64 *value)
 	*value = integer(record, "value");
 	snprintf(words, sizeof(words), "%s%s %llu (%s)", *run->came ? "; " : "", run->names[i], *value,
 		 status);
-	add(run->came, sizeof(run->came), words);
+	add_words(run->came, sizeof(run->came), words);
 	if (!strcmp(status, "multiplexed"))
 		run->why =
 			"its events took turns, because there are not enough free counters for all of them";
@@ -75,7 +75,7 @@ bool judge_counts(struct test_run *run)
 
 		snprintf(words, sizeof(words), "%s%s %llu to %llu", i ? "; " : "", run->names[i],
 			 counted->least, counted->most);
-		add(run->expected, sizeof(run->expected), words);
+		add_words(run->expected, sizeof(run->expected), words);
 		right = counted_value(run, i, &value) && value >= counted->least && value <= counted->most &&
 			right;
 	}
@@ -168,7 +168,7 @@ static bool judge_shares(struct test_run *run, const struct shares *shares, __u6
 	return shares->all >= least && shares->right * 100 >= shares->all * percent;
 }
 
-static void any(struct test_run *run, const json_t *entry, void *samples)
+static void take_any(struct test_run *run, const json_t *entry, void *samples)
 {
 	*(__u64 *)samples += integer(entry, "samples");
 }
@@ -180,7 +180,7 @@ bool judge_period(struct test_run *run)
 	const __u64 expected = INSTRUCTIONS / PERIOD;
 	__u64 samples = 0;
 
-	run_each_entry(run, "profile", any, &samples);
+	run_each_entry(run, "profile", take_any, &samples);
 	snprintf(run->expected, sizeof(run->expected), "%llu samples, 2 of 100 more or less", expected);
 	snprintf(run->came, sizeof(run->came), "%llu", samples);
 	return samples * 100 >= expected * 98 && samples * 100 <= expected * 102;
@@ -256,7 +256,7 @@ static bool see_edges(struct test_run *run, struct edges_seen *seen)
 		all = all && seen->counts[i];
 	all = judge_shares(run, &seen->shares, 1000, run->test->percent) && all;
 	snprintf(words, sizeof(words), "; %llu mispredicted of %llu", seen->missed, seen->foretold);
-	add(run->came, sizeof(run->came), words);
+	add_words(run->came, sizeof(run->came), words);
 	return all && seen->missed * 100 <= seen->foretold;
 }
 
@@ -276,9 +276,9 @@ bool judge_trace(struct test_run *run)
 	char words[80];
 
 	snprintf(words, sizeof(words), "; %d turns, or one in 1000 less", CHANCES - 1);
-	add(run->expected, sizeof(run->expected), words);
+	add_words(run->expected, sizeof(run->expected), words);
 	snprintf(words, sizeof(words), "; %llu turns", turns);
-	add(run->came, sizeof(run->came), words);
+	add_words(run->came, sizeof(run->came), words);
 	return right && turns <= CHANCES - 1 && turns >= CHANCES - 1 - CHANCES / 1000;
 }
 
@@ -342,7 +342,7 @@ static __u64 source_value(const struct test_run *run, const json_t *entry)
 	return 0;
 }
 
-static void answered(struct test_run *run, const json_t *entry, void *shares)
+static void take_answered(struct test_run *run, const json_t *entry, void *shares)
 {
 	const struct level *level = run->test->level;
 	char example[100];
@@ -363,7 +363,7 @@ bool judge_level(struct test_run *run)
 		run->expected, sizeof(run->expected),
 		"80 of 100 samples of the chain's load, and 20 at least, from the program's buffer and in %s",
 		run->test->level->name);
-	run_each_entry(run, "mem", answered, &shares);
+	run_each_entry(run, "mem", take_answered, &shares);
 	return judge_shares(run, &shares, 20, 80);
 }
 
@@ -459,7 +459,7 @@ bool judge_responses(struct test_run *run)
 
 		snprintf(words, sizeof(words), "%s%.60s %llu (%.20s)", i ? "; " : "", response, value,
 			 string(cell, "status"));
-		add(run->came, sizeof(run->came), words);
+		add_words(run->came, sizeof(run->came), words);
 		if (strcmp(string(cell, "status"), "counted"))
 			return false;
 		if (!strcmp(response, "all")) {

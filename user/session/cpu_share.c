@@ -39,7 +39,7 @@ struct cpu_share *cpu_share_new(struct loop *loop, double allowed)
 	return share;
 }
 
-static void look(struct cpu_share *share)
+static void read_spent(struct cpu_share *share)
 {
 	if (!share->source)
 		return;
@@ -55,7 +55,7 @@ static void on_tick(void *context)
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
 	struct share_tick tick = {.ns = now - share->tick};
 
-	look(share);
+	read_spent(share);
 	tick.own_ns = share->spent.own_ns - share->at_tick.own_ns;
 	tick.samples_ns = share->spent.samples_ns - share->at_tick.samples_ns;
 	share->at_tick = share->spent;
@@ -111,7 +111,7 @@ void cpu_share_leave(struct cpu_share *share, struct share_member **member)
 {
 	if (!*member)
 		return;
-	look(share);
+	read_spent(share);
 	for (struct share_member **at = &share->members; *at; at = &(*at)->next)
 		if (*at == *member) {
 			*at = (*member)->next;
@@ -126,7 +126,7 @@ void cpu_share_leave(struct cpu_share *share, struct share_member **member)
 
 __u64 cpu_share_spent(struct cpu_share *share)
 {
-	look(share);
+	read_spent(share);
 	return share->spent.own_ns + share->spent.samples_ns;
 }
 

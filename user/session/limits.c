@@ -42,7 +42,7 @@ void limits_want(struct limits *limits, enum memory_part part, size_t least, siz
 	limits->parts[part].most += most;
 }
 
-static size_t taken(const struct limits *limits, enum memory_part part)
+static size_t taken_memory(const struct limits *limits, enum memory_part part)
 {
 	const struct memory_want *want = &limits->parts[part];
 
@@ -57,7 +57,7 @@ int limits_check(const struct limits *limits, struct refusal *refusal)
 	size_t all = 0, length = 0;
 
 	for (size_t i = 0; i < MEMORY_PARTS; i++) {
-		size_t one = taken(limits, i);
+		size_t one = taken_memory(limits, i);
 
 		all += one;
 		if (one && length < sizeof(sum))

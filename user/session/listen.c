@@ -197,7 +197,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
 static void on_due(void *context);
 
-static void serve(struct listen *listen)
+static void serve_daemon(struct listen *listen)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
@@ -213,12 +213,12 @@ static void on_due(void *context)
 	struct listen *listen = context;
 
 	listen->due = NULL; /* the timer is gone after its call */
-	serve(listen);
+	serve_daemon(listen);
 }
 
 static void on_ready(void *context, short events)
 {
-	serve(context);
+	serve_daemon(context);
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -331,7 +331,7 @@ static void on_coming(void *context, short events)
 
 	for (int i = 0; i < ACCEPT_MOST && accept_one(listen); i++)
 		MHD_run(listen->daemon);
-	serve(listen);
+	serve_daemon(listen);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

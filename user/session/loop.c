@@ -69,7 +69,7 @@ void loop_close(struct loop *loop)
 	free(loop);
 }
 
-static struct source *add(struct loop *loop, const struct source *like)
+static struct source *add_source(struct loop *loop, const struct source *like)
 {
 	struct source *source = xmalloc(sizeof(*source));
 
@@ -85,7 +85,7 @@ static struct epoll_event asked(struct source *source, short events)
 	return (struct epoll_event){.events = events, .data.ptr = source};
 }
 
-static void look(void *context)
+static void poll_source(void *context)
 {
 	struct source *source = context;
 	struct pollfd one = {.fd = source->fd, .events = source->polled};
@@ -110,7 +110,8 @@ static bool is_always_ready(int fd)
 
 struct source *loop_watch(struct loop *loop, int fd, short events, ready_fn ready, void *context)
 {
-	struct source *source = add(loop, &(struct source){.fd = fd, .ready = ready, .context = context});
+	struct source *source =
+		add_source(loop, &(struct source){.fd = fd, .ready = ready, .context = context});
 	struct epoll_event event = asked(source, events);
 
 	if (!epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event))
@@ -120,7 +121,7 @@ struct source *loop_watch(struct loop *loop, int fd, short events, ready_fn read
 	source->polled = events;
 	source->period = LOOK_NS;
 	source->at = clock_ns(CLOCK_MONOTONIC) + LOOK_NS;
-	source->due = look;
+	source->due = poll_source;
 	return source;
 }
 
@@ -134,14 +135,15 @@ void loop_listen(struct source *source, short events)
 
 struct source *loop_at(struct loop *loop, __u64 ns, due_fn due, void *context)
 {
-	return add(loop, &(struct source){.fd = -1, .at = ns, .due = due, .context = context});
+	return add_source(loop, &(struct source){.fd = -1, .at = ns, .due = due, .context = context});
 }
 
 struct source *loop_every(struct loop *loop, __u64 since, __u64 period, due_fn due, void *context)
 {
-	return add(loop,
-		   &(struct source){
-			   .fd = -1, .at = since + period, .period = period, .due = due, .context = context});
+	return add_source(
+		loop,
+		&(struct source){
+			.fd = -1, .at = since + period, .period = period, .due = due, .context = context});
 }
 
 void loop_pace(struct source *source, __u64 period)

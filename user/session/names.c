@@ -195,14 +195,14 @@ static struct listening *next_note(struct names *names, __u64 before)
 	return first;
 }
 
-static void publish(void *context)
+static void publish_lists(void *context)
 {
 	struct names *names = context;
 
 	loop_remove(names->loop, &names->publishing);
 	if (names->unwinding && unwinding_publish(names->unwinding, false))
 		names->publishing =
-			loop_at(names->loop, clock_ns(CLOCK_MONOTONIC) + PUBLISH_NS, publish, names);
+			loop_at(names->loop, clock_ns(CLOCK_MONOTONIC) + PUBLISH_NS, publish_lists, names);
 }
 
 static void pause_before_look(struct listening *listening);
@@ -217,7 +217,7 @@ static void take_of_process(struct names *names, const struct sideband_note *not
 
 /* Reads and handles all pending notes, and has those that are too new read later. `look`: see
  * mappings_look_at_executed(). Returns whether there were any. */
-static bool take(struct names *names, bool all, bool look)
+static bool take_notes(struct names *names, bool all, bool look)
 {
 	__u64 before = all ? ~0ULL : clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
 	struct listening *next;
@@ -243,7 +243,7 @@ static bool take(struct names *names, bool all, bool look)
 	mappings_look_at_executed(names->mappings, look);
 	if (names->data) /* only its users and roots would be looked up */
 		mappings_look_at_executed(names->data, false);
-	publish(names);
+	publish_lists(names);
 	return any;
 }
 
@@ -313,9 +313,9 @@ static void on_pause_over(void *context)
 	__u64 begin = clock_ns(CLOCK_THREAD_CPUTIME_ID), since = clock_ns(CLOCK_MONOTONIC) - LAST_SECONDS;
 
 	listening->pause = NULL;
-	if (!take(listening->names, false, !listening->crowded) && listening->crowded) {
+	if (!take_notes(listening->names, false, !listening->crowded) && listening->crowded) {
 		listening->crowded = false;
-		take(listening->names, false, true); /* what came before it waits for notes again */
+		take_notes(listening->names, false, true); /* what came before it waits for notes again */
 	}
 	tell_readers(listening->names);
 	if (listening->paid_until < since)
@@ -354,7 +354,7 @@ static void on_cpus(void *context, const struct cpus *gone)
 
 	if (!notices_online(names->notices, &online))
 		return;
-	take(names, true, true);
+	take_notes(names, true, true);
 	for (struct listening *one = names->listening; one; one = one->next)
 		opened |= sideband_follow(one->sideband, &online, gone);
 	if (opened)
@@ -389,8 +389,8 @@ static struct listening *add_listening(struct names *names, const struct listeni
 	return names->listening = listening;
 }
 
-static struct listening *listen(struct names *names, const struct target *target, pid_t child, bool data,
-				struct refusal *refusal)
+static struct listening *listen_to(struct names *names, const struct target *target, pid_t child, bool data,
+				   struct refusal *refusal)
 {
 	struct listening *known = find_listening(names, target, child, data);
 	struct listening new = {.of_all = target->cpus_given, .data = data, .child = child};
@@ -473,7 +473,7 @@ void names_follow_cgroups_no_more(struct names *names)
 
 void names_take(struct names *names)
 {
-	take(names, true, true);
+	take_notes(names, true, true);
 }
 
 static __u64 notes_lost(const struct names *names)
@@ -487,7 +487,7 @@ static __u64 notes_lost(const struct names *names)
 
 /* --- readers ---------------------------------------------------------------------------------- */
 
-static void look_in(struct mappings *mappings, const struct target *target, pid_t child)
+static void look_at_processes(struct mappings *mappings, const struct target *target, pid_t child)
 {
 	pid_t *pids = NULL;
 	size_t nr;
@@ -503,11 +503,11 @@ static void look_in(struct mappings *mappings, const struct target *target, pid_
 	free(pids);
 }
 
-static void look(struct names *names, const struct target *target, pid_t child)
+static void look_at_targets(struct names *names, const struct target *target, pid_t child)
 {
-	look_in(names->mappings, target, child);
+	look_at_processes(names->mappings, target, child);
 	if (names->data)
-		look_in(names->data, target, child);
+		look_at_processes(names->data, target, child);
 	if (names->unwinding)
 		unwinding_publish(names->unwinding, true);
 }
@@ -515,14 +515,14 @@ static void look(struct names *names, const struct target *target, pid_t child)
 int names_read(struct reader **result, struct names *names, const struct target *target, pid_t child,
 	       unsigned int detail, __u64 interval_ms, struct refusal *refusal)
 {
-	struct listening *listening = listen(names, target, child, detail & CODE_OF_DATA, refusal);
+	struct listening *listening = listen_to(names, target, child, detail & CODE_OF_DATA, refusal);
 	struct reader *reader;
 
 	if (!listening)
 		return -1;
 	if (detail & CODE_OF_DATA && !names->data)
 		names->data = mappings_of_data();
-	look(names, target, child);
+	look_at_targets(names, target, child);
 	reader = xcalloc(1, sizeof(*reader));
 	reader->names = names;
 	reader->listening = listening;
@@ -561,7 +561,7 @@ void reader_on_due(struct reader *reader, void (*due)(void *context), void *cont
 
 void reader_take(struct reader *reader, bool all)
 {
-	take(reader->names, all, true);
+	take_notes(reader->names, all, true);
 }
 
 bool reader_forks(const struct reader *reader, __u64 *forks)
@@ -580,7 +580,7 @@ static __u64 read_since(struct reader *reader, __u64 since)
 }
 
 /* Forgets what no reader needs. */
-static void forget(struct names *names, __u64 oldest)
+static void forget_unread(struct names *names, __u64 oldest)
 {
 	mappings_forget(names->mappings, oldest);
 	if (names->data)
@@ -597,7 +597,7 @@ void reader_named(struct reader *reader, __u64 until)
 	codes_since(reader->codes, until);
 	if (bytes_of_mappings(reader->names) > MANY_BYTES)
 		codes_forget_places(reader->codes);
-	forget(reader->names, oldest);
+	forget_unread(reader->names, oldest);
 }
 
 static void look_who_is_gone(struct names *names)
@@ -618,7 +618,7 @@ void reader_begin(struct reader *reader, const struct timespec *since)
 	if (notes_lost(names) != names->lost_known)
 		look_who_is_gone(names);
 	names->lost_known = notes_lost(names);
-	forget(names, oldest);
+	forget_unread(names, oldest);
 	if (names->notices->socket < 0) /* there are no notices, so CPUs are polled */
 		notices_take(names->notices, names);
 }

@@ -161,7 +161,7 @@ void session_unwatch(struct session *session, struct stream *stream)
 }
 
 /* Has the loop tell when the stream accepts more, as long as something waits. */
-static void listen(struct stream *stream)
+static void listen_for_room(struct stream *stream)
 {
 	bool waits = sink_waits(&stream->sink);
 
@@ -182,7 +182,7 @@ static void open_again(struct session *session, struct stream *stream)
 }
 
 /* Closes a connection that was lost, and connects again when it is time. */
-static void renew(struct session *session, struct stream *stream)
+static void renew_connection(struct session *session, struct stream *stream)
 {
 	struct sink *sink = &stream->sink;
 
@@ -221,7 +221,7 @@ static bool is_loss(const json_t *news)
 
 /* Writes a record of what has happened to an output. The exit status tells what no stream can, and what
  * happened to the last records: whether an answer to these comes before the end record is chance. */
-static void tell(struct session *session, const struct stream *stream, json_t *news)
+static void tell_news(struct session *session, const struct stream *stream, json_t *news)
 {
 	bool any = false, told = false;
 
@@ -244,14 +244,14 @@ static int flush_stream(struct session *session, struct stream *stream)
 	json_t *news;
 	int err;
 
-	renew(session, stream);
+	renew_connection(session, stream);
 	err = flush_with_rights(stream);
 	news = stream_take_news(stream, false);
 	if (news)
-		tell(session, stream, news);
+		tell_news(session, stream, news);
 	if (!stream->sink.unopened)
-		renew(session, stream);
-	listen(stream);
+		renew_connection(session, stream);
+	listen_for_room(stream);
 	if ((stream->sink.stopped || sink_is_busy(&stream->sink)) && !session->retry && session->loop)
 		session->retry =
 			loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + RETRY_NS, on_retry, session);
@@ -265,7 +265,7 @@ void session_tell_last(struct session *session)
 		json_t *news = stream_take_news(&session->streams[i], true);
 
 		if (news)
-			tell(session, &session->streams[i], news);
+			tell_news(session, &session->streams[i], news);
 	}
 }
 

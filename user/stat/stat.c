@@ -285,7 +285,7 @@ static int report_expectation(struct activity *activity, const struct expectatio
 	return activity_write(activity, record);
 }
 
-static bool concerns(const struct expectation *expectation, const struct tally_row *row)
+static bool is_of_row(const struct expectation *expectation, const struct tally_row *row)
 {
 	return expectation->of == OF_METRIC || (expectation->of == OF_EVENT && row->has[expectation->place]);
 }
@@ -302,7 +302,7 @@ static int report_expectations(struct activity *activity)
 		if (expectation->of == OF_ELAPSED)
 			err = report_expectation(activity, expectation, NULL);
 		for (size_t r = 0; r < stat->tally.nr && !err; r++)
-			if (concerns(expectation, &stat->tally.rows[r]))
+			if (is_of_row(expectation, &stat->tally.rows[r]))
 				err = report_expectation(activity, expectation, &stat->tally.rows[r]);
 	}
 	return err;

@@ -270,7 +270,7 @@ static bool is_alone(const struct known_event *row)
 	return row->config1 || row->fixed_counter >= 0 || !(row->config & UMASK_BITS || row->umask_field);
 }
 
-static void describe(const struct known_event *row, bool limits, struct composed *composed)
+static void describe_row(const struct known_event *row, bool limits, struct composed *composed)
 {
 	size_t used = strlen(composed->description);
 
@@ -309,7 +309,7 @@ static int take_umask(const struct known_event *row, struct umasks *umasks, stru
 				    "counts in another way than those before it", composed, refusal);
 	if (!add_umask(row, &umasks->fields, composed))
 		return refuse_second(umasks->name, &umasks->piece, composed, refusal);
-	describe(row, limits, composed);
+	describe_row(row, limits, composed);
 	return 1;
 }
 

@@ -102,7 +102,7 @@ void *draft_find(struct draft *draft, enum draft_kind kind, const char *name)
 	}
 }
 
-static void append(struct draft *draft, enum draft_kind kind, const void *rows, size_t nr)
+static void append_rows(struct draft *draft, enum draft_kind kind, const void *rows, size_t nr)
 {
 	struct rows *own = &draft->rows[kind];
 
@@ -124,7 +124,7 @@ void draft_put(struct draft *draft, enum draft_kind kind, const void *row)
 	if (same)
 		memcpy(same, row, kinds[kind].size);
 	else
-		append(draft, kind, row, 1);
+		append_rows(draft, kind, row, 1);
 }
 
 static void drop_row(struct draft *draft, enum draft_kind kind, size_t i)
@@ -186,7 +186,7 @@ void draft_clear(struct draft *draft, enum draft_kind kind)
 	DO(draft, DRAFT_PRESETS, owner, presets);                                                            \
 	DO(draft, DRAFT_OFFCORE_ALIASES, owner, aliases)
 
-#define COPY(draft, kind, owner, member) append(draft, kind, (owner).member, (owner).nr_##member)
+#define COPY(draft, kind, owner, member) append_rows(draft, kind, (owner).member, (owner).nr_##member)
 
 void draft_begin(struct draft *draft, const struct cpu_events *base)
 {
@@ -249,7 +249,7 @@ static int by_code(const void *a, const void *b)
 	return ((const struct known_data_source *)a)->code - ((const struct known_data_source *)b)->code;
 }
 
-static void sort(struct draft *draft, enum draft_kind kind, int (*order)(const void *, const void *))
+static void sort_rows(struct draft *draft, enum draft_kind kind, int (*order)(const void *, const void *))
 {
 	drop_index(draft, kind);
 	if (draft->rows[kind].nr)
@@ -263,12 +263,12 @@ static void sort(struct draft *draft, enum draft_kind kind, int (*order)(const v
 
 void draft_seal(struct draft *draft)
 {
-	sort(draft, DRAFT_EVENTS, by_name);
-	sort(draft, DRAFT_ALIASES, by_name_and_owner);
-	sort(draft, DRAFT_OFFCORE_ALIASES, by_name_and_owner);
-	sort(draft, DRAFT_REQUESTS, by_bits);
-	sort(draft, DRAFT_RESPONSES, by_bits);
-	sort(draft, DRAFT_DATA_SOURCES, by_code);
+	sort_rows(draft, DRAFT_EVENTS, by_name);
+	sort_rows(draft, DRAFT_ALIASES, by_name_and_owner);
+	sort_rows(draft, DRAFT_OFFCORE_ALIASES, by_name_and_owner);
+	sort_rows(draft, DRAFT_REQUESTS, by_bits);
+	sort_rows(draft, DRAFT_RESPONSES, by_bits);
+	sort_rows(draft, DRAFT_DATA_SOURCES, by_code);
 	ROWS_OF_CPU(SEAL, draft, draft->cpu);
 	ROWS_OF_KERNEL(SEAL, draft, draft->kernel);
 	ROWS_OF_OFFCORE(SEAL, draft, draft->offcore);

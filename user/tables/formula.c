@@ -20,14 +20,14 @@ struct formula_parser {
 	size_t size;
 };
 
-static int wrong(struct formula_parser *parser, const char *why)
+static int set_why(struct formula_parser *parser, const char *why)
 {
 	snprintf(parser->why, parser->size, "%s", why);
 	return -1;
 }
 
 /* Reports that something else than expected was found. */
-static int unexpected(struct formula_parser *parser, const char *expected)
+static int report_unexpected(struct formula_parser *parser, const char *expected)
 {
 	const char *rest = parser->formula->text + parser->at;
 
@@ -36,7 +36,7 @@ static int unexpected(struct formula_parser *parser, const char *expected)
 			 "has something that is no event, number or operator: \"%.40s\"", rest);
 		return -1;
 	}
-	return wrong(parser, expected);
+	return set_why(parser, expected);
 }
 
 /* Skips spaces and returns the next character. */
@@ -48,7 +48,7 @@ static char next(struct formula_parser *parser)
 	return text[parser->at];
 }
 
-static void step(struct formula_parser *parser, struct formula_step step)
+static void append_step(struct formula_parser *parser, struct formula_step step)
 {
 	struct formula *formula = parser->formula;
 
@@ -92,11 +92,11 @@ static int parse_parentheses(struct formula_parser *parser, struct span *span)
 	size_t from = parser->at++;
 
 	if (++parser->depth > DEPTH_MAX)
-		return wrong(parser, "has too many parentheses in each other");
+		return set_why(parser, "has too many parentheses in each other");
 	if (parse_sum(parser, span))
 		return -1;
 	if (next(parser) != ')')
-		return unexpected(parser, "lacks a closing parenthesis");
+		return report_unexpected(parser, "lacks a closing parenthesis");
 	parser->at++;
 	parser->depth--;
 	*span = (struct span){from, parser->at};
@@ -123,11 +123,11 @@ static int parse_factor(struct formula_parser *parser, struct span *span)
 		made.kind = FORMULA_INPUT;
 		made.input = input_number(parser->formula, text, length);
 	} else {
-		return unexpected(parser, "lacks an event or number");
+		return report_unexpected(parser, "lacks an event or number");
 	}
 	parser->at += length;
 	*span = made.span = (struct span){made.span.from, parser->at};
-	step(parser, made);
+	append_step(parser, made);
 	return 0;
 }
 
@@ -145,7 +145,7 @@ static int parse_joined(struct formula_parser *parser, struct span *span, const 
 		if (operand(parser, &right))
 			return -1;
 		span->to = right.to;
-		step(parser, (struct formula_step){FORMULA_JOIN, .operator = operator, .span = right});
+		append_step(parser, (struct formula_step){FORMULA_JOIN, .operator = operator, .span = right});
 	}
 	return 0;
 }
@@ -171,10 +171,10 @@ int formula_parse(struct formula *formula, const char *text, char *why, size_t s
 	err = parse_sum(&parser, &whole);
 	if (!err && next(&parser)) {
 		snprintf(end, sizeof(end), "does not end at \"%.40s\"", text + parser.at);
-		err = unexpected(&parser, end);
+		err = report_unexpected(&parser, end);
 	}
 	if (!err && !formula->nr_inputs)
-		err = wrong(&parser, "names no event");
+		err = set_why(&parser, "names no event");
 	if (err)
 		formula_release(formula);
 	return err;
@@ -189,7 +189,7 @@ void formula_release(struct formula *formula)
 	*formula = (struct formula){0};
 }
 
-static double join(char operator, double left, double right)
+static double compute_operator(char operator, double left, double right)
 {
 	switch (operator) {
 	case '+':
@@ -227,7 +227,7 @@ int formula_value(const struct formula *formula, const double *inputs, double *v
 		if (step->operator== '/' && stack[depth] == 0)
 			err = divided_by_zero(formula, &step->span, why, size);
 		else
-			stack[depth - 1] = join(step->operator, stack[depth - 1], stack[depth]);
+			stack[depth - 1] = compute_operator(step->operator, stack[depth - 1], stack[depth]);
 	}
 	*value = stack[0];
 	free(stack);

@@ -45,7 +45,7 @@ static int refuse_path(const struct pmu_reader *reader, const char *why, ...)
 /* --- one event -------------------------------------------------------------------------------- */
 
 /* The text of a member, which may be a number; "" if it is missing. */
-static const char *text(const json_t *entry, const char *member, char *buffer, size_t size)
+static const char *text_member(const json_t *entry, const char *member, char *buffer, size_t size)
 {
 	const json_t *value = json_object_get(entry, member);
 
@@ -58,11 +58,11 @@ static const char *text(const json_t *entry, const char *member, char *buffer, s
 }
 
 /* The first number of a list: "0xB7, 0xBB". */
-static __u64 number(const json_t *entry, const char *member)
+static __u64 first_number(const json_t *entry, const char *member)
 {
 	char buffer[64];
 
-	return strtoull(text(entry, member, buffer, sizeof(buffer)), NULL, 0);
+	return strtoull(text_member(entry, member, buffer, sizeof(buffer)), NULL, 0);
 }
 
 /* The terms of events that count the same on every CPU and have no code of their own in Intel's files. The
@@ -87,7 +87,7 @@ static const char *fixed_terms(const char *name)
 /* The term of the PMU for an additional register. NULL: the event needs none; "": there is no term for it. */
 static const char *register_term(const json_t *entry)
 {
-	switch (number(entry, "MSRIndex")) {
+	switch (first_number(entry, "MSRIndex")) {
 	case 0:
 		return NULL;
 	case 0x1a6:
@@ -116,13 +116,14 @@ static char *terms_of(const json_t *entry, const char *name)
 	if (beside && !*beside)
 		return NULL;
 	used = snprintf(terms, sizeof(terms), "event=0x%llx",
-			number(entry, "EventCode") | number(entry, "ExtSel") << 8);
+			first_number(entry, "EventCode") | first_number(entry, "ExtSel") << 8);
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-		if (number(entry, members[i][0]))
+		if (first_number(entry, members[i][0]))
 			used += snprintf(terms + used, sizeof(terms) - used, ",%s=%.40s", members[i][1],
-					 text(entry, members[i][0], value, sizeof(value)));
+					 text_member(entry, members[i][0], value, sizeof(value)));
 	if (beside)
-		snprintf(terms + used, sizeof(terms) - used, ",%s=0x%llx", beside, number(entry, "MSRValue"));
+		snprintf(terms + used, sizeof(terms) - used, ",%s=0x%llx", beside,
+			 first_number(entry, "MSRValue"));
 	return xstrdup(terms);
 }
 
@@ -132,7 +133,7 @@ static void add_event(struct pmu_events *events, const struct pmu_event *event)
 	events->list[events->nr++] = *event;
 }
 
-static const char *string(const json_t *entry, const char *member)
+static const char *string_member(const json_t *entry, const char *member)
 {
 	const char *value = json_string_value(json_object_get(entry, member));
 
@@ -179,9 +180,9 @@ static bool take_encoded(struct pmu_event *event, const char *encoding)
 /* `pmu` is the PMU of the file's events that do not name one; NULL: the core's. */
 static void take_event(struct pmu_events *events, const json_t *entry, const char *pmu)
 {
-	const char *encoding = string(entry, "Encoding");
-	struct pmu_event event = {.name = string(entry, "EventName"),
-				  .description = string(entry, "BriefDescription"),
+	const char *encoding = string_member(entry, "Encoding");
+	struct pmu_event event = {.name = string_member(entry, "EventName"),
+				  .description = string_member(entry, "BriefDescription"),
 				  .pmu = pmu};
 
 	if (!*event.name)
@@ -191,9 +192,9 @@ static void take_event(struct pmu_events *events, const json_t *entry, const cha
 			add_event(events, &event);
 		return;
 	}
-	if (!is_core(string(entry, "Unit"), &event.pmu))
+	if (!is_core(string_member(entry, "Unit"), &event.pmu))
 		return;
-	event.default_period = number(entry, "SampleAfterValue");
+	event.default_period = first_number(entry, "SampleAfterValue");
 	event.terms = terms_of(entry, event.name);
 	if (event.terms)
 		add_event(events, &event);

@@ -107,7 +107,7 @@ struct unwind_tables *unwind_tables_open(struct unwind_memory *memory, size_t mo
 
 /* --- making one, in the thread ------------------------------------------------------------------ */
 
-static __u32 put(struct unwind_tables *tables, struct file *file, const void *from, size_t words)
+static __u32 put_words(struct unwind_tables *tables, struct file *file, const void *from, size_t words)
 {
 	__u32 position = unwind_memory_take(tables->memory, words);
 
@@ -142,7 +142,7 @@ static bool put_rows(struct unwind_tables *tables, struct file *file, const stru
 				break;
 			end = page->first + page->nr > end ? page->first + page->nr : end;
 		}
-		position = put(tables, file, table->rows + begin, end - begin);
+		position = put_words(tables, file, table->rows + begin, end - begin);
 		if (!position)
 			return false;
 		for (size_t i = first; i < next; i++)
@@ -157,11 +157,11 @@ static bool put_table(struct unwind_tables *tables, struct file *file, __u32 num
 {
 	struct unwind_file *shown = unwind_memory_file(tables->memory, number);
 	struct unwind_page *pages = xcalloc(table->nr_pages, sizeof(*pages));
-	__u32 directory = 0, rules = put(tables, file, table->rules, 2 * table->nr_rules);
+	__u32 directory = 0, rules = put_words(tables, file, table->rules, 2 * table->nr_rules);
 	bool done = rules && put_rows(tables, file, table, pages);
 
 	if (done)
-		directory = put(tables, file, pages, 2 * table->nr_pages);
+		directory = put_words(tables, file, pages, 2 * table->nr_pages);
 	free(pages);
 	if (!directory) {
 		give_chunks(tables, file);
@@ -175,7 +175,7 @@ static bool put_table(struct unwind_tables *tables, struct file *file, __u32 num
 	return true;
 }
 
-static void retire(struct unwind_tables *tables, struct chunk chunk)
+static void retire_chunk(struct unwind_tables *tables, struct chunk chunk)
 {
 	tables->retired =
 		xroom(tables->retired, tables->nr_retired, &tables->room_retired, sizeof(*tables->retired));
@@ -188,7 +188,7 @@ static void retire_table(struct unwind_tables *tables, __u32 number)
 
 	unwind_memory_file(tables->memory, number)->nr_pages = 0;
 	for (size_t i = 0; i < file->nr_chunks; i++)
-		retire(tables, file->chunks[i]);
+		retire_chunk(tables, file->chunks[i]);
 	free(file->chunks);
 	file->chunks = NULL;
 	file->nr_chunks = 0;
@@ -296,7 +296,7 @@ static const char *ask_table(struct unwind_tables *tables, int fd, struct unwind
 }
 
 /* Makes the table of a file. While the file is FILE_BUSY, only the thread accesses it. */
-static void make(struct unwind_tables *tables, struct file *file, __u32 number)
+static void make_table(struct unwind_tables *tables, struct file *file, __u32 number)
 {
 	__u64 begin = clock_ns(CLOCK_MONOTONIC);
 	struct unwind_table table = {0};
@@ -343,7 +343,7 @@ static void make_one(struct unwind_tables *tables)
 	file->state = FILE_BUSY;
 	tables->nr_waiting--;
 	pthread_mutex_unlock(&tables->lock);
-	make(tables, file, number);
+	make_table(tables, file, number);
 	pthread_mutex_lock(&tables->lock);
 }
 
@@ -405,7 +405,7 @@ static __u64 inode_key(const struct file *file)
 	return file->inode ^ (__u64)file->device << 32;
 }
 
-static bool same(const struct file *a, const struct file *b)
+static bool is_same_file(const struct file *a, const struct file *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
 	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
@@ -423,7 +423,7 @@ static __s64 bias_of(const struct segment *segment)
 
 /* Tells programs the file's number by its inode. Not if parts of the file have different biases: then
  * programs need the list of mappings. */
-static void name(struct unwind_tables *tables, const struct file *file, __u32 number)
+static void name_by_inode(struct unwind_tables *tables, const struct file *file, __u32 number)
 {
 	struct unwind_inode inode = inode_of(file);
 
@@ -475,19 +475,19 @@ static bool read_segments(int fd, struct file *file)
 }
 
 /* Called with the lock. Returns the number of a file; 0 if it has none yet. */
-static __u32 find(struct unwind_tables *tables, const struct file *wanted)
+static __u32 find_number(struct unwind_tables *tables, const struct file *wanted)
 {
 	const struct file *file;
 
 	for (size_t at = 0; (file = map_find_next(&tables->numbered, inode_key(wanted), &at));)
-		if (same(file, wanted))
+		if (is_same_file(file, wanted))
 			return file - tables->files;
 	return 0;
 }
 
 /* Called with the lock. Has the thread make a file's table, from a duplicate of the descriptor (-1: the
  * vdso). */
-static void ask(struct unwind_tables *tables, struct file *file, int fd)
+static void ask_for_table(struct unwind_tables *tables, struct file *file, int fd)
 {
 	file->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	file->state = fd >= 0 && file->fd < 0 ? FILE_WITHOUT : FILE_WAITING;
@@ -498,7 +498,7 @@ static void ask(struct unwind_tables *tables, struct file *file, int fd)
 }
 
 /* Called with the lock. Gives a number to a file that has none. Returns 0 if none is left. */
-static __u32 add(struct unwind_tables *tables, struct file *wanted, int fd)
+static __u32 add_file(struct unwind_tables *tables, struct file *wanted, int fd)
 {
 	__u32 number = free_number(tables);
 
@@ -506,8 +506,8 @@ static __u32 add(struct unwind_tables *tables, struct file *wanted, int fd)
 		return 0;
 	tables->files[number] = *wanted;
 	map_put(&tables->numbered, inode_key(wanted), &tables->files[number]);
-	name(tables, wanted, number);
-	ask(tables, &tables->files[number], fd);
+	name_by_inode(tables, wanted, number);
+	ask_for_table(tables, &tables->files[number], fd);
 	return number;
 }
 
@@ -550,11 +550,11 @@ static __u32 get(struct unwind_tables *tables, struct file *wanted, int fd)
 	__u32 number;
 
 	pthread_mutex_lock(&tables->lock);
-	number = find(tables, wanted);
+	number = find_number(tables, wanted);
 	if (!number && (fd < 0 || read_segments(fd, wanted)))
-		number = add(tables, wanted, fd);
+		number = add_file(tables, wanted, fd);
 	else if (number && is_due(&tables->files[number]))
-		ask(tables, &tables->files[number], fd);
+		ask_for_table(tables, &tables->files[number], fd);
 	if (number)
 		tables->files[number].users++;
 	pthread_mutex_unlock(&tables->lock);
@@ -583,7 +583,7 @@ __u32 unwind_tables_known(struct unwind_tables *tables, const struct stat *stat)
 	__u32 number;
 
 	pthread_mutex_lock(&tables->lock);
-	number = find(tables, &wanted);
+	number = find_number(tables, &wanted);
 	if (number && is_due(&tables->files[number]))
 		number = 0;
 	if (number)
@@ -631,7 +631,7 @@ bool unwind_tables_bias(struct unwind_tables *tables, __u32 number, __u64 begin,
 void unwind_tables_retire(struct unwind_tables *tables, __u32 position, size_t words)
 {
 	pthread_mutex_lock(&tables->lock);
-	retire(tables, (struct chunk){position, words});
+	retire_chunk(tables, (struct chunk){position, words});
 	if (has_much_to_give(tables))
 		wake(tables);
 	pthread_mutex_unlock(&tables->lock);

@@ -98,13 +98,13 @@ static const char *find_in_cache(const struct search *search, const char *name)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static void look(struct search *search, const char *path);
+static void look_at_file(struct search *search, const char *path);
 static bool is_there(const char *path);
 
 /* Looks for a library in a folder of a run path. $ORIGIN stands for the folder of the file that has the run
  * path. Returns whether the library was found. */
-static bool look_in(struct search *search, const char *folder, size_t length, const char *origin,
-		    const char *name)
+static bool look_in_folder(struct search *search, const char *folder, size_t length, const char *origin,
+			   const char *name)
 {
 	static const char *const words[] = {"$ORIGIN", "${ORIGIN}"};
 	char path[PATH_MAX];
@@ -119,13 +119,13 @@ static bool look_in(struct search *search, const char *folder, size_t length, co
 			 folder + word, name);
 		if (!is_there(path))
 			return false;
-		look(search, path);
+		look_at_file(search, path);
 		return true;
 	}
 	snprintf(path, sizeof(path), "%.*s/%s", (int)length, folder, name);
 	if (!length || !is_there(path))
 		return false;
-	look(search, path);
+	look_at_file(search, path);
 	return true;
 }
 
@@ -134,7 +134,7 @@ static bool look_along(struct search *search, const char *folders, const char *o
 	while (folders && *folders) {
 		size_t length = strcspn(folders, ":");
 
-		if (look_in(search, folders, length, origin, name))
+		if (look_in_folder(search, folders, length, origin, name))
 			return true;
 		folders += length + (folders[length] == ':');
 	}
@@ -148,7 +148,7 @@ static void look_for_library(struct search *search, const char *name, const char
 	const char *cached;
 
 	if (strchr(name, '/')) {
-		look(search, name);
+		look_at_file(search, name);
 		return;
 	}
 	if (look_along(search, secure_getenv("LD_LIBRARY_PATH"), origin, name) ||
@@ -156,7 +156,7 @@ static void look_for_library(struct search *search, const char *name, const char
 		return;
 	cached = find_in_cache(search, name);
 	if (cached)
-		look(search, cached);
+		look_at_file(search, cached);
 	else
 		look_along(search, "/lib:/usr/lib:/lib64:/usr/lib64", origin, name);
 }
@@ -249,7 +249,7 @@ static void look_at_elf(struct search *search, int fd, const char *path)
 		const Elf64_Phdr *segment = &parts->segments[i];
 
 		if (segment->p_type == PT_INTERP)
-			look(search, read_text(fd, parts->text, segment->p_offset));
+			look_at_file(search, read_text(fd, parts->text, segment->p_offset));
 		if (segment->p_type == PT_DYNAMIC)
 			parts->nr_entries = up_to_null(
 				parts->entries,
@@ -272,14 +272,14 @@ static void look_at_script(struct search *search, char *line)
 	argument = *end && *end != '\n' ? end + 1 + strspn(end + 1, " \t") : end;
 	argument[strcspn(argument, " \t\n")] = '\0';
 	*end = '\0';
-	look(search, program);
+	look_at_file(search, program);
 	name = strrchr(program, '/');
 	if (name && !strcmp(name, "/env") && argument != end && isalnum((unsigned char)*argument))
 		look_for_program(search, argument);
 }
 
 /* Reads a file unless it was read already. */
-static void look_at(struct search *search, const struct foreign_answer *answer)
+static void read_needed(struct search *search, const struct foreign_answer *answer)
 {
 	char begin[256];
 	ssize_t got;
@@ -298,7 +298,7 @@ static void look_at(struct search *search, const struct foreign_answer *answer)
 	}
 }
 
-static void look(struct search *search, const char *path)
+static void look_at_file(struct search *search, const char *path)
 {
 	const struct foreign_question question = {.want = FOREIGN_READ,
 						  .path = path,
@@ -310,7 +310,7 @@ static void look(struct search *search, const char *path)
 		return;
 	answer = xmalloc(sizeof(*answer));
 	if (!foreign_ask(&question, answer)) {
-		look_at(search, answer);
+		read_needed(search, answer);
 		close(answer->fd);
 	}
 	free(answer);
@@ -331,7 +331,7 @@ static void look_for_program(struct search *search, const char *name)
 	struct stat stat;
 
 	if (strchr(name, '/')) {
-		look(search, name);
+		look_at_file(search, name);
 		return;
 	}
 	for (folders = folders ? folders : "/bin:/usr/bin"; *folders;) {
@@ -339,7 +339,7 @@ static void look_for_program(struct search *search, const char *name)
 
 		snprintf(path, sizeof(path), "%.*s%s%s", (int)length, folders, length ? "/" : "", name);
 		if (foreign_stat(path, 0, FOREIGN_PATIENT_MS, &stat) && stat.st_mode & S_IXUSR) {
-			look(search, path);
+			look_at_file(search, path);
 			return;
 		}
 		folders += length + (folders[length] == ':');

@@ -103,7 +103,7 @@ static __u32 number_of(struct unwinding *unwinding, const struct mapped_file *fi
 	return number;
 }
 
-static void gather(void *context, struct mapped_file *file, __u64 begin, __u64 end, __u64 offset)
+static void gather_row(void *context, struct mapped_file *file, __u64 begin, __u64 end, __u64 offset)
 {
 	struct row_gathering *gathering = context;
 	struct unwind_mapping mapping = {.begin = begin, .end = end};
@@ -123,7 +123,7 @@ static void gather(void *context, struct mapped_file *file, __u64 begin, __u64 e
  * inodes, once they have a table. */
 #define ASKED_AGAIN_NS 1000000000ULL
 
-static void ask(void *context, struct mapped_file *file, __u64 begin, __u64 end, __u64 offset)
+static void ask_for_unwinding(void *context, struct mapped_file *file, __u64 begin, __u64 end, __u64 offset)
 {
 	struct unwinding *unwinding = context;
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
@@ -149,7 +149,7 @@ static struct process_list *list_new(struct unwinding *unwinding, pid_t pid)
 	struct process_list *list;
 	size_t words;
 
-	mappings_each(unwinding->mappings, pid, gather, &gathering);
+	mappings_each(unwinding->mappings, pid, gather_row, &gathering);
 	if (!gathering.nr)
 		return NULL;
 	qsort(gathering.mappings, gathering.nr, sizeof(*gathering.mappings), by_begin);
@@ -183,14 +183,14 @@ static struct process_list *list_new(struct unwinding *unwinding, pid_t pid)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-static struct follower *find(const struct unwinding *unwinding, pid_t pid)
+static struct follower *find_follower(const struct unwinding *unwinding, pid_t pid)
 {
 	return map_find(&unwinding->followers, pid);
 }
 
 static struct follower *find_or_make(struct unwinding *unwinding, pid_t pid)
 {
-	struct follower *follower = find(unwinding, pid);
+	struct follower *follower = find_follower(unwinding, pid);
 
 	if (!follower) {
 		follower = xcalloc(1, sizeof(*follower));
@@ -200,30 +200,30 @@ static struct follower *find_or_make(struct unwinding *unwinding, pid_t pid)
 	return follower;
 }
 
-static void hide(struct unwinding *unwinding, struct follower *follower)
+static void hide_list(struct unwinding *unwinding, struct follower *follower)
 {
 	if (follower->entry != ENTRY_NONE)
 		unwind_memory_forget(unwinding->memory, follower->pid);
 	follower->entry = ENTRY_NONE;
 }
 
-static void show(struct unwinding *unwinding, struct follower *follower)
+static void show_list(struct unwinding *unwinding, struct follower *follower)
 {
 	const struct process_list *list = follower->list;
 
 	if (!list || unwind_memory_set(unwinding->memory, follower->pid,
 				       &(struct unwind_process){list->position, list->serial}))
-		hide(unwinding, follower);
+		hide_list(unwinding, follower);
 	else
 		follower->entry = ENTRY_SET;
 }
 
-static void drop(struct unwinding *unwinding, struct follower *follower)
+static void drop_list(struct unwinding *unwinding, struct follower *follower)
 {
 	struct process_list *list = follower->list;
 
 	follower->list = NULL;
-	hide(unwinding, follower);
+	hide_list(unwinding, follower);
 	list_put(unwinding, list);
 }
 
@@ -247,7 +247,7 @@ static void note_change(struct unwinding *unwinding, pid_t pid)
 
 static void on_fork(struct unwinding *unwinding, pid_t pid, pid_t parent)
 {
-	const struct follower *from = find(unwinding, parent);
+	const struct follower *from = find_follower(unwinding, parent);
 	struct follower *child;
 
 	/* The parent's mappings are known now, but its list may not be made yet. */
@@ -261,7 +261,7 @@ static void on_fork(struct unwinding *unwinding, pid_t pid, pid_t parent)
 	}
 	if (child->list == from->list)
 		return;
-	drop(unwinding, child);
+	drop_list(unwinding, child);
 	child->list = from->list;
 	child->list->users++;
 	child->entry = ENTRY_COPIED;
@@ -270,7 +270,7 @@ static void on_fork(struct unwinding *unwinding, pid_t pid, pid_t parent)
 
 static void on_exec(struct unwinding *unwinding, pid_t pid)
 {
-	struct follower *follower = find(unwinding, pid);
+	struct follower *follower = find_follower(unwinding, pid);
 
 	if (follower)
 		follower->seen = false;
@@ -280,16 +280,16 @@ static void on_exec(struct unwinding *unwinding, pid_t pid)
 	/* The BPF program that follows execs has removed the copy. */
 	if (follower->entry == ENTRY_COPIED && unwind_memory_follows(unwinding->memory))
 		follower->entry = ENTRY_NONE;
-	drop(unwinding, follower);
+	drop_list(unwinding, follower);
 }
 
 static void on_gone(struct unwinding *unwinding, pid_t pid)
 {
-	struct follower *gone = find(unwinding, pid);
+	struct follower *gone = find_follower(unwinding, pid);
 
 	if (!gone)
 		return;
-	drop(unwinding, gone);
+	drop_list(unwinding, gone);
 	map_remove(&unwinding->followers, pid, gone);
 	free(gone);
 }
@@ -335,16 +335,16 @@ static bool is_behind(struct unwinding *unwinding, struct follower *follower)
 	return false;
 }
 
-static void publish(struct unwinding *unwinding, struct follower *follower)
+static void publish_list(struct unwinding *unwinding, struct follower *follower)
 {
 	struct process_list *before = follower->list;
 
 	follower->list = list_new(unwinding, follower->pid);
-	show(unwinding, follower);
+	show_list(unwinding, follower);
 	list_put(unwinding, before);
 	/* It has just executed a program, whose note will come. */
 	if (follower->list && is_behind(unwinding, follower))
-		hide(unwinding, follower);
+		hide_list(unwinding, follower);
 }
 
 /* Whether a process can wait until the next publishing: it is new, and programs find their way without a
@@ -373,7 +373,7 @@ static void ask_for_wanted(struct unwinding *unwinding)
 
 	while ((one = map_next(&unwinding->followers, &at)))
 		if (has_wanted(unwinding, one->list))
-			mappings_each(unwinding->mappings, one->pid, ask, unwinding);
+			mappings_each(unwinding->mappings, one->pid, ask_for_unwinding, unwinding);
 }
 
 bool unwinding_publish(struct unwinding *unwinding, bool at_once)
@@ -383,7 +383,7 @@ bool unwinding_publish(struct unwinding *unwinding, bool at_once)
 	if (unwinding->nr_changed && unwind_tables_note_uses(unwinding->tables))
 		ask_for_wanted(unwinding);
 	for (size_t i = 0; i < unwinding->nr_changed; i++) {
-		struct follower *follower = find(unwinding, unwinding->changed[i]);
+		struct follower *follower = find_follower(unwinding, unwinding->changed[i]);
 		bool ended, later;
 
 		if (!follower || !follower->waiting)
@@ -394,17 +394,17 @@ bool unwinding_publish(struct unwinding *unwinding, bool at_once)
 		if (later || (ended && follower->entry != ENTRY_SET)) {
 			/* Request the tables of its files. By them, stacks of later processes of the same
 			 * program can be walked, and its own while it exists. */
-			mappings_each(unwinding->mappings, follower->pid, ask, unwinding);
+			mappings_each(unwinding->mappings, follower->pid, ask_for_unwinding, unwinding);
 			if (later)
 				unwinding->changed[kept++] = follower->pid;
 		} else if (!follower->changed) {
-			show(unwinding, follower);
+			show_list(unwinding, follower);
 		} else if (is_behind(unwinding, follower)) {
 			follower->waiting = true;
 			unwinding->changed[kept++] = follower->pid;
 		} else {
 			follower->changed = false;
-			publish(unwinding, follower);
+			publish_list(unwinding, follower);
 		}
 	}
 	unwinding->nr_changed = kept;

@@ -574,7 +574,7 @@ static void fold_small(struct digest_event *event, double least)
 }
 
 /* Gives the nodes that are left the lowest numbers. */
-static void renumber(struct digest_event *event)
+static void renumber_nodes(struct digest_event *event)
 {
 	__u32 *places = xmalloc(event->keys.nr * sizeof(*places));
 	struct interned keys;
@@ -648,7 +648,7 @@ static void bound_nodes(struct digest *digest, struct digest_event *event)
 	for (double part = 1e-7; part < 1 && nodes_from(event, least) > NODES_MOST / 2; part *= 2)
 		least = part * event->nodes[0].all;
 	fold_small(event, least);
-	renumber(event);
+	renumber_nodes(event);
 	event->least = fmax(event->least, least);
 	forget_texts(digest);
 }
@@ -1014,7 +1014,7 @@ static int by_weight(const void *a, const void *b)
 }
 
 /* The largest of the sums, each with its key as a member of this name. */
-static json_t *largest(json_t *sums, const char *weight, const char *key_name, size_t most)
+static json_t *largest_sums(json_t *sums, const char *weight, const char *key_name, size_t most)
 {
 	struct weighed_member *list = xmalloc((json_object_size(sums) + 1) * sizeof(*list));
 	json_t *values = json_array(), *value;
@@ -1281,14 +1281,15 @@ json_t *digest_value(const struct digest *digest, const struct digest *other, co
 
 	json_object_foreach(digest->whys, text, why)
 		json_array_append_new(why_texts, shown_value(text));
-	return json_pack(
-		"{so so sb sb sI sI so sf sf si so so so so so so so sO* so*}", "name", shown_value(name),
-		"runs", runs_value(digest), "whole", digest->whole && !cut, "ended",
-		digest->ends >= digest->runs && !cut, "gaps", digest->gaps, "records", digest->records,
-		"whys", why_texts, "began", digest->time.began_ns / 1e9, "width", digest->time.width_ns / 1e9,
-		"buckets", BUCKETS, "figures", figures_value(digest), "sources", sources_value(digest),
-		"shared", rounded(sharing_untold(&digest->sharing)), "lines",
-		largest(digest->lines, "period", "cacheline", LINES_MOST), "branches",
-		largest(digest->branches, "count", NULL, BRANCHES_MOST), "texts", texts_value(digest, events),
-		"events", events, "verdict", digest->verdict, "late", late_value(digest, other));
+	return json_pack("{so so sb sb sI sI so sf sf si so so so so so so so sO* so*}", "name",
+			 shown_value(name), "runs", runs_value(digest), "whole", digest->whole && !cut,
+			 "ended", digest->ends >= digest->runs && !cut, "gaps", digest->gaps, "records",
+			 digest->records, "whys", why_texts, "began", digest->time.began_ns / 1e9, "width",
+			 digest->time.width_ns / 1e9, "buckets", BUCKETS, "figures", figures_value(digest),
+			 "sources", sources_value(digest), "shared",
+			 rounded(sharing_untold(&digest->sharing)), "lines",
+			 largest_sums(digest->lines, "period", "cacheline", LINES_MOST), "branches",
+			 largest_sums(digest->branches, "count", NULL, BRANCHES_MOST), "texts",
+			 texts_value(digest, events), "events", events, "verdict", digest->verdict, "late",
+			 late_value(digest, other));
 }

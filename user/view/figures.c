@@ -262,7 +262,7 @@ void figures_take(struct figures *figures, const json_t *record)
 /* --- printing --------------------------------------------------------------------------------- */
 
 /* The value, low or high of a figure in a stream; NAN if it has none. */
-static double joined(const struct figure *figure, const struct figure_of *of, double sum)
+static double joined_value(const struct figure *figure, const struct figure_of *of, double sum)
 {
 	if (!of->intervals)
 		return NAN;
@@ -304,11 +304,11 @@ static void figure_row(const struct figures *figures, struct sheet *sheet, const
 {
 	const struct figure_of *of = &figure->of[0];
 
-	number_cell(sheet, figure, joined(figure, of, of->value));
+	number_cell(sheet, figure, joined_value(figure, of, of->value));
 	sheet_add(sheet, "%s", of->estimate ? "~" : "");
 	if (of->estimate) {
-		number_cell(sheet, figure, joined(figure, of, of->low));
-		number_cell(sheet, figure, joined(figure, of, of->high));
+		number_cell(sheet, figure, joined_value(figure, of, of->low));
+		number_cell(sheet, figure, joined_value(figure, of, of->high));
 	} else {
 		sheet_add(sheet, "%s", "");
 		sheet_add(sheet, "%s", "");
@@ -323,9 +323,10 @@ static void difference_row(const struct figures *figures, struct sheet *sheet, c
 {
 	const struct figure_of *of = figure->of;
 	bool points = figure->factor == 100;
-	double before = joined(figure, &of[0], of[0].value), now = joined(figure, &of[1], of[1].value);
-	double least = joined(figure, &of[1], of[1].low) - joined(figure, &of[0], of[0].high);
-	double most = joined(figure, &of[1], of[1].high) - joined(figure, &of[0], of[0].low);
+	double before = joined_value(figure, &of[0], of[0].value),
+	       now = joined_value(figure, &of[1], of[1].value);
+	double least = joined_value(figure, &of[1], of[1].low) - joined_value(figure, &of[0], of[0].high);
+	double most = joined_value(figure, &of[1], of[1].high) - joined_value(figure, &of[0], of[0].low);
 	double unit = points ? 1 : fabs(before) / 100;
 
 	number_cell(sheet, figure, before);
@@ -360,11 +361,11 @@ static void history_row(const struct figures *figures, struct sheet *sheet, cons
 	double last = of->intervals ? of->last[(of->intervals - 1) % HISTORY] : NAN;
 
 	number_cell(sheet, figure, isnan(last) ? NAN : figure->factor * last);
-	number_cell(sheet, figure, joined(figure, of, of->value));
+	number_cell(sheet, figure, joined_value(figure, of, of->value));
 	sheet_add(sheet, "%s", of->estimate ? "~" : "");
 	for (int high = 0; high < 2; high++)
 		if (of->estimate)
-			number_cell(sheet, figure, joined(figure, of, high ? of->high : of->low));
+			number_cell(sheet, figure, joined_value(figure, of, high ? of->high : of->low));
 		else
 			sheet_add(sheet, "%s", "");
 	bars_cell(sheet, of);

@@ -17,7 +17,7 @@ static size_t operator_at(const char *text)
 }
 
 /* Whether a condition begins here. */
-static bool begins(const char *text)
+static bool begins_condition(const char *text)
 {
 	size_t key = strspn(text, KEY_LETTERS);
 
@@ -29,7 +29,7 @@ static size_t condition_length(const char *text)
 {
 	size_t length = strcspn(text, ",");
 
-	while (text[length] && !begins(text + length + 1))
+	while (text[length] && !begins_condition(text + length + 1))
 		length += 1 + strcspn(text + length + 1, ",");
 	return length;
 }

@@ -72,7 +72,7 @@ static int cell_width(const struct sheet *sheet, size_t column)
 
 /* Makes the widest columns of text narrower until all fit, as long as they stay readable. Returns whether all
  * fit then. */
-static bool fit(const struct sheet *sheet, int *widths, int most)
+static bool make_fit(const struct sheet *sheet, int *widths, int most)
 {
 	int sum = -GAP;
 
@@ -119,7 +119,7 @@ static bool is_empty(const struct sheet *sheet, size_t column)
 }
 
 /* Whether all fits as it is. */
-static bool fits(const struct sheet *sheet, int most)
+static bool fits_width(const struct sheet *sheet, int most)
 {
 	int sum = -GAP;
 
@@ -133,7 +133,7 @@ static void choose_widths(const struct sheet *sheet, int *widths, int most)
 {
 	bool left_out[SHEET_COLUMNS] = {0};
 
-	for (size_t i = 0; i < sheet->nr_columns && !fits(sheet, most); i++)
+	for (size_t i = 0; i < sheet->nr_columns && !fits_width(sheet, most); i++)
 		left_out[i] = is_empty(sheet, i);
 
 	for (;;) {
@@ -141,7 +141,7 @@ static void choose_widths(const struct sheet *sheet, int *widths, int most)
 
 		for (size_t i = 0; i < sheet->nr_columns; i++)
 			widths[i] = left_out[i] ? LEFT_OUT : cell_width(sheet, i);
-		if (fit(sheet, widths, most))
+		if (make_fit(sheet, widths, most))
 			return;
 		least = least_column(sheet, widths);
 		if (!least)
