@@ -28,6 +28,7 @@ import hosts
 import naming
 import thorough
 import times
+from compiled import compiled
 from puppet import Puppet
 from records import Tool, build_shim, parse
 from sessions import Control
@@ -87,9 +88,9 @@ def nhmtap():
 @pytest.fixture(scope="session")
 def names_program(tmp_path_factory):
     """The program that naming.Names talks to."""
-    path = tmp_path_factory.mktemp("names") / "names"
-    naming.build_names(path)
-    return path
+    folder = tmp_path_factory.mktemp("names")
+    compiled(folder, "names", *naming.WORKER)
+    return folder / "names"
 
 
 @pytest.fixture

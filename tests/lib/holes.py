@@ -14,5 +14,5 @@ def told(folder):
     such as mem-quarter, differ only in the lengths of arrays."""
     objects = glob.glob(os.path.join(os.environ["NHMTAP_BUILD"], "bpf", "*.bpf.o"))
     objects = [path for path in objects if "-" not in os.path.basename(path)]
-    lines = compiled(folder, "holes", libraries=("-lbpf",))("\n".join(sorted(objects)) + "\n").splitlines()
+    lines = compiled(folder, "holes")("\n".join(sorted(objects)) + "\n").splitlines()
     return [Part(*words[:-2], *map(int, words[-2:])) for words in map(str.split, lines)]

@@ -2,45 +2,12 @@
 """Asks the naming engine (tests/pure/names.c) and the tools that it is compared with."""
 import glob
 import json
-import os
 import re
 import subprocess
 
-from compiled import SANITIZED, USER, once, part
-from records import HERE
 
-ENGINE = ("base/memory", "base/guarded", "base/apart", "base/local", "base/packet", "base/late", "base/piped", "base/zstd",
-          "base/refusal", "base/visible", "base/interned", "base/map", "naming/foreign", "host/processes", "unwind/table",
-          *(f"confined/{name}" for name in (
-              "dwarf_image", "split_unit", "lines", "jit_lines", "types", "access", "scope", "locals", "symbol_index", "read_file", "served",
-              "disassemble_without",
-              "filter", "eh_frame", "gopclntab", "go_image", "linkage", "relocations", "thread_slots", "unwind_image", "unwind_rows")),
-          *(f"naming/{name}" for name in (
-              "naming", "named_source", "pool", "order", "spans", "symbols", "image", "debug_file", "maps", "jitdump", "demangle",
-              "worker")))
-LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
-SECCOMP = '-DLIBSECCOMP_SONAME="libseccomp.so.2"'
-
-
-def build(path, program, *names):
-    command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-g", "-O1", SECCOMP,
-               *SANITIZED, "-I", USER, "-I", os.path.join(USER, "..", "bpf"), os.path.join(HERE, "pure", program),
-               *(part(f"{name}.c") for name in names), *LIBRARIES]
-    once(path, command, lambda made: subprocess.run([*command, "-o", made], check=True))
-
-
-def build_names(path):
-    build(path, "names.c", *ENGINE)
-
-
-def build_confined(path):
-    """Builds pure/confined.c with the sources of a worker."""
-    build(path, "confined.c", *(name for name in ENGINE if name != "confined/served"))
-
-
-def build_tables(path):
-    """Builds pure/table_memory.c: unwinding tables in memory, made by a worker, without BPF."""
-    build(path, "table_memory.c", *ENGINE, "unwind/cache")
+# What is chosen when the program starts, so that no other file needs it: the worker, which does without libcapstone.
+WORKER = ("confined/served.c", "confined/disassemble_without.c")
 
 
 class Names:

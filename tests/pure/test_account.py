@@ -14,7 +14,7 @@ CAUSES = {"near": ("memory", 6, 6, 8), "middle": ("memory", 30, 36, 40), "far": 
 @pytest.fixture(scope="module")
 def accounts(tmp_path_factory):
     """A function that returns the accounts of trees: for each {share: (share, low, high, serial)} and the verdict."""
-    program = compiled(tmp_path_factory.mktemp("accounts"), "accounts", "analyze/account.c", "base/memory.c", libraries=["-lm"])
+    program = compiled(tmp_path_factory.mktemp("accounts"), "accounts")
 
     def run(trees):
         said = program("".join("".join(line + "\n" for line in tree) + "\n" for tree in trees))

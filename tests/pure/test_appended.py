@@ -6,7 +6,7 @@ from compiled import compiled
 
 @pytest.fixture(scope="module")
 def append(tmp_path_factory):
-    run = compiled(tmp_path_factory.mktemp("appended"), "appended", "base/list.c")
+    run = compiled(tmp_path_factory.mktemp("appended"), "appended")
     return lambda size, *words: run("\n".join([str(size), *words, ""])).rstrip("\n")
 
 

@@ -15,7 +15,7 @@ def bounds(tmp_path_factory):
     """A function that returns (low, high, number of readings) for each trial (list of readings). turn
     and pace: a turn of the kernel, and the highest pace; without them, only readings count."""
     folder = tmp_path_factory.mktemp("bound")
-    compiled(folder, "bound", "base/memory.c", "metric/bound.c", flags=["-Wno-unused-parameter"], libraries=["-lm"])
+    compiled(folder, "bound")
 
     def run(*trials, of="count", turn=None, pace=None, absences=False):
         text = "".join("".join(" ".join(map(str, row)) + "\n" for row in trial) + "\n"

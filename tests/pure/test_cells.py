@@ -10,8 +10,7 @@ MS = 1_000_000
 def bounds(tmp_path_factory):
     """Returns a function that gives (low, high) of a sum and of a cell that it includes, from readings
     of both: (value, enabled, running) each."""
-    run = compiled(tmp_path_factory.mktemp("cells"), "cells", "offcore/cells.c", "metric/bound.c", "base/memory.c",
-                   libraries=["-lm"])
+    run = compiled(tmp_path_factory.mktemp("cells"), "cells")
     return lambda readings: [tuple(map(float, line.split())) for line in run(
         "".join(" ".join(map(str, (*both[0], *both[1]))) + "\n" for both in readings)).splitlines()]
 

@@ -14,7 +14,7 @@ SLICES = "/kubepods.slice/kubepods-burstable.slice"
 
 @pytest.fixture(scope="module")
 def owner(tmp_path_factory):
-    said = compiled(tmp_path_factory.mktemp("owners"), "owners", "host/cgroup_owner.c")
+    said = compiled(tmp_path_factory.mktemp("owners"), "owners")
     return lambda cgroup: tuple(None if word == "-" else word for word in said(cgroup + "\n").split())
 
 

@@ -12,7 +12,7 @@ PATHS = ["/" + "/".join(parts) for length in (1, 2, 3) for parts in itertools.pr
 
 @pytest.fixture(scope="module")
 def look(tmp_path_factory):
-    said = compiled(tmp_path_factory.mktemp("patterns"), "patterns", "host/cgroup_pattern.c")
+    said = compiled(tmp_path_factory.mktemp("patterns"), "patterns")
 
     def of(pattern, paths):
         lines = said("".join(f"{pattern} {path}\n" for path in paths)).splitlines()

@@ -5,7 +5,6 @@ import json
 import pytest
 from compiled import compiled
 
-SOURCES = ("record/compact.c", "record/fields.c", "record/record.c", "base/memory.c", "base/refusal.c")
 SPECIAL = ['"', "\\", "\0", "\n", "\x1f", " ", "\x7f", "\x80", "é", "€", "\U0001f600", "/"]
 VALUES = [0, -1, 9, 10, 99, 100, 101, 12345, 2**31, -2**63, 2**63 - 1, 0.5, -1e-9, 1e300, 3.0, True, False, None, {}, [],
           [[]], {"": {}}, {"a": [1, {"b": "c"}, []], "d\n": None, "e\"": [2, 3]}]
@@ -13,7 +12,7 @@ VALUES = [0, -1, 9, 10, 99, 100, 101, 12345, 2**31, -2**63, 2**63 - 1, 0.5, -1e-
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    run = compiled(tmp_path_factory.mktemp("compact"), "compact", *SOURCES, libraries=["-ljansson"])
+    run = compiled(tmp_path_factory.mktemp("compact"), "compact")
     return lambda values: run("".join(json.dumps(value) + "\n" for value in values)).splitlines()
 
 
@@ -43,7 +42,7 @@ BYTES = [b"", b"a", b"sh", b"a comm of 15 by", b"\xff", b"a\xc3", "é€\U0001f6
 @pytest.fixture(scope="module")
 def listed(tmp_path_factory):
     """The lines of lists of fields: each as text and as a tree, at the end all together in both ways."""
-    run = compiled(tmp_path_factory.mktemp("listed"), "listed", *SOURCES, "record/rows.c", libraries=["-ljansson"])
+    run = compiled(tmp_path_factory.mktemp("listed"), "listed")
     return lambda lists: run("".join(",".join(fields) + "\n" for fields in lists)).splitlines()
 
 

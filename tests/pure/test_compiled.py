@@ -19,6 +19,6 @@ def test_an_object_is_linked_only_if_what_it_was_made_of_is_no_newer(tmp_path, m
     (tmp_path / "build/user/base/list.d").write_text(f"build/user/base/list.o: {of[0]} \\\n {of[1]}\n{of[1]}:\n")
     monkeypatch.setenv("NHMTAP_BUILD", str(tmp_path / "build"))
     monkeypatch.setattr(compiled, "HERE", str(tmp_path / "tests"))
-    monkeypatch.setattr(compiled, "has_objects", lambda: True)
+    monkeypatch.setattr(compiled, "has_objects", lambda plain: True)
     (tmp_path / "tests").mkdir()
-    assert compiled.part("base/list.c") == (str(tmp_path / "build/user/base/list.o") if taken else os.path.join(compiled.USER, "base/list.c"))
+    assert compiled.part("base/list.c") == (str(tmp_path / "build/user/base/list.o") if taken else None)

@@ -23,8 +23,7 @@ REMEDIES = [
 
 @pytest.fixture(scope="module")
 def diagnose(tmp_path_factory):
-    run = compiled(tmp_path_factory.mktemp("diagnosis"), "diagnosis", "facility/summary.c", "base/memory.c",
-                   flags=["-I", "bpf", "-I", "events"], libraries=["-ljansson"])
+    run = compiled(tmp_path_factory.mktemp("diagnosis"), "diagnosis")
     return lambda findings: json.loads(run(json.dumps(findings)))
 
 

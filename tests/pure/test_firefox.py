@@ -15,8 +15,7 @@ MS = 1_000_000
 def gathered(tmp_path_factory):
     """Returns a function that makes a profile from lines: see firefox.c."""
     folder = tmp_path_factory.mktemp("firefox")
-    run = compiled(folder, "firefox", "output/firefox_profile.c", "output/calls.c", "output/text.c", "base/interned.c",
-                   "base/memory.c", "base/visible.c", libraries=["-ljansson", "-lm"])
+    run = compiled(folder, "firefox")
 
     def gather(lines):
         (folder / "profile.json").write_text(run("".join(line + "\n" for line in lines)), encoding="utf-8")

@@ -14,7 +14,7 @@ from compiled import compiled
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("formula")
-    compiled(folder, "formula", "base/memory.c", "tables/formula.c")
+    compiled(folder, "formula")
     return folder / "formula"
 
 

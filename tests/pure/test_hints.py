@@ -8,8 +8,7 @@ from compiled import compiled
 
 @pytest.fixture(scope="module", name="hint")
 def fixture_hint(tmp_path_factory):
-    run = compiled(tmp_path_factory.mktemp("hints"), "hints", "output/hints.c", "output/text.c", "base/memory.c", "base/visible.c",
-                   "base/refusal.c", "output/sharing.c", libraries=["-ljansson"])
+    run = compiled(tmp_path_factory.mktemp("hints"), "hints")
     return lambda **start: run(json.dumps(start))
 
 

@@ -13,8 +13,7 @@ TURNS = "its events took turns, because there are not enough free counters for a
 
 @pytest.fixture(scope="module")
 def verdict(tmp_path_factory):
-    run = compiled(tmp_path_factory.mktemp("judges"), "judges", "selftest/judges.c", "selftest/measure.c", "base/memory.c",
-                   flags=["-Wno-unused-parameter", "-Wno-format-truncation"], libraries=["-ljansson"])
+    run = compiled(tmp_path_factory.mktemp("judges"), "judges")
     return lambda judge, *records, **asked: run(json.dumps({"judge": judge, "records": records, **asked}) + "\n").strip()
 
 

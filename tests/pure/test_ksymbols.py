@@ -2,13 +2,11 @@
 """Whose an address was, of code that the kernel makes and unmakes. Notes of two CPUs may be read in the wrong order: the
 older one is written behind the reader's back, while it looks at the other CPU's ring."""
 import itertools
-import os
 import subprocess
 
 import pytest
 
-from compiled import SANITIZED, USER
-from records import HERE
+from compiled import compiled
 
 NOTES = ["new=first,1000,10", "gone=first,1000,20", "new=second,1100,30", "gone=second,1100,40", "new=third,1000,50"]
 # At 1150 was the first for 10, the second for 10 and the third since then.
@@ -17,11 +15,9 @@ OWNERS = {(1050, 0): "third", (1150, 51): "third", (1300, 0): "second"}
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory):
-    path = tmp_path_factory.mktemp("ksymbols") / "ksymbols"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-g", *SANITIZED, "-I", USER, "-o", path,
-                    os.path.join(HERE, "pure", "ksymbols.c"),
-                    *(os.path.join(USER, f"{name}.c") for name in ("naming/ksymbols", "base/memory"))], check=True)
-    return lambda *words: subprocess.run([path, *words], text=True, stdout=subprocess.PIPE, check=True).stdout.split()
+    folder = tmp_path_factory.mktemp("ksymbols")
+    compiled(folder, "ksymbols")
+    return lambda *words: subprocess.run([folder / "ksymbols", *words], text=True, stdout=subprocess.PIPE, check=True).stdout.split()
 
 
 @pytest.mark.parametrize("swapped", [None, *range(len(NOTES) - 1)])

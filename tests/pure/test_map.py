@@ -9,7 +9,7 @@ from compiled import compiled
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return compiled(tmp_path_factory.mktemp("map"), "map", "base/map.c", "base/memory.c")
+    return compiled(tmp_path_factory.mktemp("map"), "map")
 
 
 def steps_of(chance, keys, number):

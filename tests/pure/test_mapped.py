@@ -22,9 +22,7 @@ steps = st.lists(st.one_of(
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mapped")
-    compiled(folder, "mapped", "naming/mappings.c", "naming/mapped_file.c", "naming/jitdump.c", "host/processes.c", "naming/foreign.c", "base/packet.c",
-             "base/apart.c", "base/local.c", "base/guarded.c",
-             "base/map.c", "base/memory.c", "naming/symbols.c", "naming/spans.c", "naming/order.c")
+    compiled(folder, "mapped")
     return folder / "mapped"
 
 

@@ -10,8 +10,7 @@ from compiled import compiled
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return compiled(tmp_path_factory.mktemp("merges"), "merges", "aggregation/sums.c", "aggregation/pairs.c", "aggregation/remainder.c",
-                    "aggregation/stacks.c", "base/interned.c", "base/memory.c", flags=["-I", "bpf"])
+    return compiled(tmp_path_factory.mktemp("merges"), "merges")
 
 
 def rows(line):

@@ -9,8 +9,7 @@ ONLINE, OFFLINE = ("says {}@/devices/system/cpu/cpu1".format(change) for change 
 @pytest.fixture(scope="module")
 def called(tmp_path_factory):
     """The listeners called at each step other than a notice: {listener: CPUs that have gone}."""
-    program = compiled(tmp_path_factory.mktemp("notices"), "notices", "session/notices.c", "session/loop.c", "base/cpus.c",
-                       "base/memory.c", "base/refusal.c", libraries=("-Wno-unused-parameter", "-ljansson"))
+    program = compiled(tmp_path_factory.mktemp("notices"), "notices")
     return lambda *steps: [dict(one.split(":") for one in line.split())
                            for line in program("\n".join(steps) + "\n").splitlines()]
 

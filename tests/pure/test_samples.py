@@ -10,8 +10,7 @@ from compiled import compiled
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return compiled(tmp_path_factory.mktemp("samples"), "samples", "record/samples.c", "base/memory.c",
-                    libraries=["-ljansson"])
+    return compiled(tmp_path_factory.mktemp("samples"), "samples")
 
 
 @pytest.fixture

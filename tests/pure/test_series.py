@@ -6,16 +6,13 @@ import pytest
 from compiled import compiled
 
 MOST = 10
-SOURCES = ("output/meters.c", "output/flatten.c", "output/calls.c", "output/text.c", "record/record.c", "record/rows.c", "record/compact.c", "record/fields.c",
-           "base/memory.c", "base/refusal.c", "base/visible.c")
 
 
 @pytest.fixture(scope="module")
 def series(tmp_path_factory):
     """The series after each record: {comm: samples}, or {comm: begin}, the number of the step that it is of. A step is the
     comm of an entry, or a number of seconds by which the clock advances."""
-    program = compiled(tmp_path_factory.mktemp("series"), "series", *SOURCES,
-                       libraries=("-ljansson", "-lm", '-DNHMTAP_VERSION="0"'))
+    program = compiled(tmp_path_factory.mktemp("series"), "series")
 
     def run(*steps, what=0):
         lines = [str(MOST)]

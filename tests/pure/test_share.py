@@ -17,7 +17,7 @@ Tick = namedtuple("Tick", "own samples factor because exceeded")
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    return compiled(tmp_path_factory.mktemp("share"), "share", "session/share_control.c")
+    return compiled(tmp_path_factory.mktemp("share"), "share")
 
 
 @pytest.fixture(scope="module")

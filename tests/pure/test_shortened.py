@@ -9,8 +9,7 @@ from compiled import compiled
 
 @pytest.fixture(scope="module", name="shortened")
 def fixture_shortened(tmp_path_factory):
-    run = compiled(tmp_path_factory.mktemp("shortened"), "shortened", "output/text.c", "base/memory.c", "base/visible.c",
-                   "base/refusal.c")
+    run = compiled(tmp_path_factory.mktemp("shortened"), "shortened")
     return lambda *asked: run("".join(f"{width} {text}\n" for width, text in asked)).split("\n")[:-1]
 
 

@@ -11,7 +11,7 @@ from compiled import compiled
 @pytest.fixture(scope="module")
 def solo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("solo")
-    compiled(folder, "solo", "collection/solo.c", "base/memory.c", flags=["-Wno-unused-parameter", "-Ibpf", "-Ievents"])
+    compiled(folder, "solo")
 
     def run(groups, turns):
         done = subprocess.run([folder / "solo", str(groups), str(turns)], stdout=subprocess.PIPE, text=True, check=True)

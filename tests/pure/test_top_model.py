@@ -13,10 +13,6 @@ from test_show import HOSTILE, entries, stacks
 from test_symbolize import profile
 from test_top import analysis, at, branches, count, loads, offcore
 
-SOURCES = [*(f"top/{name}.c" for name in ("model", "views", "lines", "tape", "code")),
-           *(f"view/{name}.c" for name in ("shares", "figures", "heading", "sheet", "cells", "filter", "tree", "weights", "singles")),
-           *(f"output/{name}.c" for name in ("activities", "calls", "remarks", "rows", "share", "sharing", "text", "texts")),
-           *(f"base/{name}.c" for name in ("memory", "visible", "interned", "list", "nearest", "refusal")), "record/record.c"]
 PLAIN, TITLE, COLUMNS, REMARK, BAR, CHOSEN = range(6)
 ENTER, ESCAPE, ERASE = 10, 27, 127
 UP, DOWN, LEFT, RIGHT, PAGE_UP, PAGE_DOWN, HOME, END = range(0x110000, 0x110008)
@@ -27,7 +23,7 @@ SECOND = 1_000_000_000
 def built(tmp_path_factory):
     """The path of the program."""
     folder = tmp_path_factory.mktemp("top")
-    compiled(folder, "top", *SOURCES, flags=["-Wno-unused-parameter"], libraries=["-ljansson", "-lm"])
+    compiled(folder, "top")
     return folder / "top"
 
 

@@ -10,25 +10,15 @@ import pytest
 
 import chain
 import golang
-from compiled import once
-from naming import build_tables
-
-ROOT = os.path.join(os.path.dirname(__file__), "../..")
-SOURCES = [*(f"user/confined/{name}.c" for name in ("eh_frame", "gopclntab", "go_image", "unwind_image", "unwind_rows")),
-           "user/unwind/table.c", "user/base/interned.c", "user/base/memory.c",
-           *(f"user/naming/{name}.c" for name in ("image", "symbols", "spans", "pool", "order", "demangle"))]
-
-
-def build(program, *sources):
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Iuser", "-Ibpf", "-o", program, *sources, *SOURCES,
-                    "-ldw", "-lelf", "-llzma", "-liberty"], cwd=ROOT, check=True)
+from compiled import compiled
+from naming import WORKER
 
 
 @pytest.fixture(scope="module")
 def rows_program(tmp_path_factory):
-    program = tmp_path_factory.mktemp("rows") / "rows"
-    once(program, ("rows", SOURCES), lambda made: build(made, "tests/pure/rows.c"))
-    return program
+    folder = tmp_path_factory.mktemp("rows")
+    compiled(folder, "rows", plain=True)
+    return folder / "rows"
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +196,7 @@ def test_each_form_of_gos_table_is_read(rows_program, tmp_path, since, way):
 @pytest.fixture
 def tables(tmp_path):
     """tables("get", PATH): the answer of tests/pure/table_memory.c to this line."""
-    build_tables(tmp_path / "table_memory")
+    compiled(tmp_path, "table_memory", *WORKER)
     with subprocess.Popen([tmp_path / "table_memory"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         def ask(*words):
             process.stdin.write(" ".join(map(str, words)) + "\n")

@@ -7,7 +7,8 @@ import subprocess
 import time
 
 import pytest
-from naming import Names, build_confined, offset_of, run, symbols
+from compiled import compiled
+from naming import Names, offset_of, run, symbols
 
 EPERM = 1
 REFUSED = ["open", "open2", "execve", "fork", "clone", "clone3", "socket", "ptrace", "kill", "read_of_others", "prctl",
@@ -17,7 +18,7 @@ REFUSED = ["open", "open2", "execve", "fork", "clone", "clone3", "socket", "ptra
 
 
 def test_it_may_take_memory_and_read_what_it_was_given_and_nothing_else(tmp_path):
-    build_confined(tmp_path / "confined")
+    compiled(tmp_path, "confined", "confined/disassemble_without.c")
     with open("/bin/true", "rb") as file:
         done = subprocess.run([tmp_path / "confined"], stdin=file, capture_output=True, text=True, check=True)
     found = {name: int(errno) for name, errno in map(str.split, done.stdout.splitlines())}
