@@ -283,6 +283,51 @@ int main(void)
         ("walk", "struct page", "second", 4), ("walk_inside", "struct page", "first", 4)}
 
 
+# By construction: the code is the test's. `at` is in rdi, and any number in rsi. What is added to a pointer counts elements if it
+# can be nothing but a multiple of their size, whether an instruction adds it, or an access itself does.
+INDICES = {
+    "any_number": ("mov %rsi, %rax; not %rax; not %rax; mov (%rdi,%rax), %rdx", "no_pointer"),
+    "any_sum": ("lea 3(%rsi,%rsi,4), %rax; mov (%rdi,%rax), %rdx", "no_pointer"),
+    "any_sum_apart": ("lea 3(%rsi,%rsi,4), %rax; add %rdi, %rax; mov (%rax), %rdx", "no_pointer"),
+    "any_half": ("shr $1, %rsi; mov 8(%rdi,%rsi), %rdx", "no_pointer"),
+    "any_half_behind": ("shr $1, %rsi; mov 8(%rsi,%rdi), %rdx", "no_pointer"),
+    "half_elements": ("and $-2, %rsi; mov (%rdi,%rsi,8), %rdx", "no_pointer"),
+    "elements": ("shl $4, %rsi; mov 8(%rdi,%rsi), %rdx", "high"),
+    "elements_apart": ("shl $4, %rsi; add %rdi, %rsi; mov 8(%rsi), %rdx", "high"),
+    "elements_behind": ("shl $4, %rsi; mov 8(%rsi,%rdi), %rdx", "high"),
+    "next_element": ("add $1, %rsi; shl $4, %rsi; mov 8(%rdi,%rsi), %rdx", "high"),
+    "element_before": ("lea -1(%rsi), %rsi; shl $4, %rsi; mov (%rdi,%rsi), %rdx", "low"),
+    "product": ("imul $48, %rsi, %rsi; mov 8(%rdi,%rsi), %rdx", "high"),
+    "twice": ("add %rsi, %rsi; mov (%rdi,%rsi,8), %rdx", "low"),
+    "field_in_index": ("shl $4, %rsi; add $8, %rsi; mov (%rdi,%rsi), %rdx", "high"),
+    "loop": ("xor %eax, %eax; 1: mov 8(%rdi,%rax), %rdx; add $16, %rax; cmp $4096, %rax; jne 1b", "high"),
+    "loop_apart": ("xor %eax, %eax; 1: lea (%rdi,%rax), %rcx; mov 8(%rcx), %rdx; add $16, %rax; cmp $4096, %rax; jne 1b", "high"),
+    "loop_from_field": ("mov $8, %eax; 1: mov (%rdi,%rax), %rdx; add $16, %rax; cmp $4104, %rax; jne 1b", "high"),
+    "loop_of_bytes": ("xor %eax, %eax; 1: mov (%rdi,%rax), %rdx; add $3, %rax; cmp $4098, %rax; jne 1b", "no_pointer"),
+    "loop_with_choice": ("xor %eax, %eax; 1: test %rsi, %rsi; je 2f; nop; 2: mov 8(%rdi,%rax), %rdx; add $16, %rax; "
+                         "cmp $4096, %rax; jne 1b", "high"),
+    "fork": ("shl $4, %rsi; test %rdx, %rdx; je 2f; test %rcx, %rcx; je 3f; nop; 2: nop; 3: mov 8(%rdi,%rsi), %rdx", "high"),
+    "fork_that_adds": ("shl $4, %rsi; test %rdx, %rdx; je 2f; add $8, %rsi; 2: mov (%rdi,%rsi), %rdx", "no_pointer"),
+    "fork_from_behind": ("jmp 3f; 1: shl $4, %rsi; test %rdx, %rdx; je 2f; nop; 2: mov (%rdi,%rsi), %rdx; ret; "
+                         "3: test %rcx, %rcx; jne 2b; jmp 1b", "no_pointer"),
+}
+
+
+def test_an_index_counts_elements_only_if_it_is_a_multiple_of_their_size(nhmtap, tmp_path):
+    functions = "\n".join(f'__attribute__((naked)) void {name}(struct pair *at, long number) {{ __asm__("{code}; ret"); }}'
+                          for name, (code, _) in INDICES.items())
+    calls = "".join(f"{name}((struct pair *)(pages += 65536), 6); " for name in INDICES)
+    (tmp_path / "indices.c").write_text(f"""
+#include <stdlib.h>
+struct pair {{ long low, high; }};
+{functions}
+int main(void) {{ char *pages = aligned_alloc(65536, {65536 * (len(INDICES) + 2)}); {calls} }}
+""")
+    subprocess.run(["gcc", "-g", "-O2", "indices.c", "-o", "indices"], check=True, cwd=tmp_path)
+    entries, _ = faults(nhmtap, tmp_path, tmp_path / "indices", *INDICES, by="symbol,type")
+    assert {e["code"]["symbol"]: e.get("field", e.get("untyped")) for e in entries} == {name: told for name, (_, told) in INDICES.items()}
+
+
 def test_data_for_which_there_is_no_time_is_counted_as_such_until_its_file_is_read(nhmtap, tmp_path, compiled):
     """Opening it takes 2 seconds: twenty intervals."""
     program = compiled("fields", "-g")

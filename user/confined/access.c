@@ -16,6 +16,7 @@
 #define FUNCTION_MOST  (1 << 15) /* bytes; more would take too long for a name */
 #define FOLLOWED_MOST  16	 /* registers that are followed one after the other */
 #define MULTIPLES_MOST 8	 /* each may be a sum of two others */
+#define FORKS_MOST     8	 /* that lead into each other's ways */
 #define ACCESS_STEPS   1000000
 #define FOLLOW_STEPS   1000 /* what a register costs that is followed: a sum, or a choice, has two */
 
@@ -113,10 +114,15 @@ struct in_register {
 	bool any, points, differ;
 };
 
+static __u64 magnitude(__u64 distance)
+{
+	return (__s64)distance < 0 ? -distance : distance;
+}
+
 /* Whether a distance, of either sign, is a multiple of a size. */
 static bool is_multiple(__u64 distance, __u64 size)
 {
-	return size && ((__s64)distance < 0 ? -distance : distance) % size == 0;
+	return size && magnitude(distance) % size == 0;
 }
 
 /* Whether data of a type, at an offset, are whole elements away from what a pointer leads to. */
@@ -238,6 +244,62 @@ static bool loop_keeps(const struct body *body, size_t i, int reg, __u64 *step)
 	return true;
 }
 
+/* The first of the jumps from before the i-th instruction to it, or to what is between `from` and it; `from`
+ * if there is none, `i` if one may lead there from behind. */
+static size_t first_jump(const struct body *body, size_t from, size_t i)
+{
+	__u64 low = body->list[from].address, high = body->list[i].address;
+	size_t first = from;
+
+	for (size_t n = 0; n < body->nr; n++) {
+		const struct instruction *at = &body->list[n];
+
+		if (at->jumps_anywhere)
+			return i;
+		if (at->jump != high && (at->jump <= low || at->jump > high))
+			continue;
+		if (n >= i)
+			return i;
+		first = n < first ? n : first;
+	}
+	return first;
+}
+
+/* The jump from which all ways to the i-th instruction lead over code that does not write the register; `i`
+ * itself if there is none. */
+static size_t forked_at(const struct body *body, size_t i, int reg)
+{
+	size_t from = i, behind;
+	int depth = 0;
+
+	do {
+		behind = from;
+		from = first_jump(body, behind, i);
+	} while (from < behind && ++depth < FORKS_MOST && spend(body, body->nr));
+	if (from != behind)
+		return i;
+	for (size_t n = from; n < i; n++)
+		if (body->list[n].writes & 1U << reg)
+			return i;
+	return from;
+}
+
+/* The instruction before the i-th, after which the register has the same but for steps of a constant size;
+ * `i` itself if there may be several, or none. */
+static size_t step_back(const struct body *body, size_t i, int reg, __u64 *step)
+{
+	size_t from = i;
+
+	*step = 0;
+	if (!i)
+		return i;
+	if (body->list[i - 1].ends)
+		from = jumped_from(body, i);
+	else if (!is_jumped_to(body, i) || loop_keeps(body, i, reg, step))
+		return i - 1;
+	return from == i ? forked_at(body, i, reg) : from;
+}
+
 static const char *follow_register(struct body *body, size_t i, int reg, struct pointer *found, int depth);
 
 /* Where a pointer points to in its data. Steps are whole elements. */
@@ -258,13 +320,18 @@ static void point_into(struct pointer *pointer, const struct in_variable *in)
 	pointer->function = in->function;
 }
 
-/* Whether what is added to a pointer leads to other elements like that which it points to. */
-static bool counts_elements(struct body *body, const struct pointer *pointer)
+/* Whether what is added to a pointer leads to other elements like that which it points to. A variable has
+ * none behind it. */
+static bool counts_elements(struct body *body, struct pointer *pointer)
 {
 	__u64 element;
 
-	if (!pointer->stride || is_multiple(pointer->stride, type_size(body->lines, &pointer->type)))
+	if (!pointer->stride)
 		return true;
+	if (!pointer->variable.addr && is_multiple(pointer->stride, type_size(body->lines, &pointer->type))) {
+		pointer->steps = true;
+		return true;
+	}
 	element = type_element(body->lines, pointer->type, pointer->offset);
 	return element && pointer->stride % element == 0;
 }
@@ -344,18 +411,6 @@ static const char *loaded(struct body *body, struct pointer *from, struct pointe
 	return why ? why : pointee(body, type, found);
 }
 
-/* An index may count from before or behind what the rest of an address is in. It is believed where it counts
- * from the begin of an array. */
-static const char *check_index(struct body *body, const struct memory_operand *memory, struct pointer *found)
-{
-	const char *why = memory->index >= 0 ? settle_pointer(body, found) : NULL;
-
-	if (why || memory->index < 0)
-		return why;
-	found->indexed = true;
-	return type_element(body->lines, found->type, found->offset) ? NULL : TYPE_NO_POINTER;
-}
-
 /* The instruction before the i-th, in straight code, that has written a register; `i` itself if none is
  * known. */
 static size_t writer(const struct body *body, size_t i, int reg)
@@ -366,32 +421,141 @@ static size_t writer(const struct body *body, size_t i, int reg)
 	return i;
 }
 
-/*
- * Whether an index may count elements of what a pointer points to. It does not if it can be any number: a
- * variable of the source, or what was loaded, which would have to be multiplied by the size first.
- */
-static bool may_count(struct body *body, size_t i, int index, int scale, const struct pointer *pointer)
-{
-	struct in_register variables = {body, body->list[i].address, index, .any = false};
-	__u64 size = type_size(body->lines, &pointer->type);
-	size_t from;
+/* --- multiples --------------------------------------------------------------------------------- */
 
-	if (type_element(body->lines, pointer->type, pointer->offset) || !size || scale % size == 0)
-		return true;
-	scope_each(body->lines, &body->function, variables.address, consider, &variables);
-	from = writer(body, i, index);
-	return !variables.any &&
-	       (from == i || !body->list[from].accesses || body->list[from].kind == INSTRUCTION_PRODUCT);
+/* A number that is `offset` plus `factor` times another one, which is the same for all that have the same
+ * instruction, `from`, and register: what that had before it. */
+struct multiple {
+	size_t from;
+	int reg;
+	__u64 factor, offset;
+};
+
+static __u64 common_factor(__u64 a, __u64 b)
+{
+	while (b) {
+		__u64 rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
 }
+
+static struct multiple scale_multiple(struct multiple a, __u64 factor)
+{
+	a.factor *= factor;
+	a.offset *= factor;
+	return a;
+}
+
+static struct multiple add_multiples(struct multiple a, struct multiple b, struct multiple own)
+{
+	own.offset = a.offset + b.offset;
+	if (a.from == b.from && a.reg == b.reg) {
+		own.from = a.from;
+		own.reg = a.reg;
+		own.factor = a.factor + b.factor;
+		return own;
+	}
+	own.factor = common_factor(magnitude(a.factor), magnitude(b.factor));
+	return own;
+}
+
+static struct multiple multiple_of(const struct body *body, size_t i, int reg, int depth);
+
+static struct multiple address_multiple(const struct body *body, size_t i, struct multiple own, int depth)
+{
+	const struct memory_operand *memory = &body->list[i].memory;
+	struct multiple found;
+
+	if (memory->fixed || memory->thread || memory->index < 0)
+		return own;
+	found = scale_multiple(multiple_of(body, i, memory->index, depth + 1), memory->scale);
+	if (memory->base >= 0)
+		found = add_multiples(multiple_of(body, i, memory->base, depth + 1), found, own);
+	found.offset += memory->offset;
+	return found;
+}
+
+/* What a register is a multiple of after the i-th instruction has written it. */
+static struct multiple written_multiple(const struct body *body, size_t i, int reg, int depth)
+{
+	const struct instruction *at = &body->list[i];
+	struct multiple own = {i + 1, reg, 1, 0}, found;
+
+	switch (at->kind) {
+	case INSTRUCTION_COPY:
+		return multiple_of(body, i, at->source, depth + 1);
+	case INSTRUCTION_NUMBER:
+		own.factor = 0;
+		own.offset = at->memory.offset;
+		return own;
+	case INSTRUCTION_ADD:
+		found = multiple_of(body, i, reg, depth + 1);
+		found.offset += at->memory.offset;
+		return found;
+	case INSTRUCTION_PRODUCT:
+		return scale_multiple(at->source < 0 ? own : multiple_of(body, i, at->source, depth + 1),
+				      at->factor);
+	case INSTRUCTION_SUM:
+		found = multiple_of(body, i, reg, depth + 1);
+		return at->source < 0
+			       ? own
+			       : add_multiples(found, multiple_of(body, i, at->source, depth + 1), own);
+	case INSTRUCTION_ADDRESS:
+		return address_multiple(body, i, own, depth);
+	default:
+		return own;
+	}
+}
+
+/* What a register is a multiple of before the i-th instruction. */
+static struct multiple multiple_of(const struct body *body, size_t i, int reg, int depth)
+{
+	struct multiple own = {i, reg, 1, 0}, found;
+	__u64 step = 0;
+	size_t before;
+
+	if (depth > MULTIPLES_MOST)
+		return own;
+	while (!step && spend(body, is_jumped_to(body, own.from) ? body->nr : 1)) {
+		before = step_back(body, own.from, reg, &step);
+		if (before == own.from)
+			break;
+		if (body->list[before].writes & 1U << reg)
+			found = written_multiple(body, before, reg, depth);
+		else if (step)
+			found = multiple_of(body, before, reg, depth + 1);
+		else {
+			own.from = before;
+			continue;
+		}
+		return step ? add_multiples(found, (struct multiple){own.from, -1, step, 0}, own) : found;
+	}
+	return own;
+}
+
+/* Adds `index` times `scale` to a pointer. */
+static void add_elements(struct body *body, size_t i, int index, int scale, struct pointer *pointer)
+{
+	struct multiple added = scale_multiple(multiple_of(body, i, index, 0), scale);
+
+	pointer->offset += added.offset;
+	pointer->stride = common_factor(magnitude(added.factor), pointer->stride);
+	pointer->indexed = true;
+}
+
+/* --- operands ---------------------------------------------------------------------------------- */
 
 static struct locals locals_of(struct body *body, size_t i)
 {
 	return (struct locals){body->lines, &body->code->frames, &body->function, body->list[i].address};
 }
 
-/* What the i-th instruction's operand is the address of; an index that counts elements is left out. */
-static const char *operand(struct body *body, size_t i, const struct memory_operand *memory,
-			   struct pointer *found, int depth)
+/* What an operand without an index is the address of. */
+static const char *place_of_operand(struct body *body, size_t i, const struct memory_operand *memory,
+				    struct pointer *found, int depth)
 {
 	struct locals locals = locals_of(body, i);
 	struct in_variable in;
@@ -408,7 +572,7 @@ static const char *operand(struct body *body, size_t i, const struct memory_oper
 			return why ? why : TYPE_NO_POINTER;
 		found->kind = TO_THREAD;
 		found->offset += memory->offset;
-		return check_index(body, memory, found);
+		return NULL;
 	}
 	if (memory->fixed) {
 		why = variable_at(body->lines, memory->offset, &in);
@@ -420,16 +584,39 @@ static const char *operand(struct body *body, size_t i, const struct memory_oper
 		why = locals_at(&locals, memory->base, memory->offset, &in);
 		if (!why)
 			point_into(found, &in);
-		return why ? why : check_index(body, memory, found);
+		return why;
 	}
 	if (memory->base < 0)
 		return TYPE_NO_REGISTER;
 	why = follow_register(body, i, memory->base, found, depth + 1);
 	found->offset += memory->offset;
-	if (why || memory->index < 0)
+	return why;
+}
+
+/* What the i-th instruction's operand is the address of: a pointer, and perhaps an index that counts
+ * elements. One without a scale may be the pointer itself. */
+static const char *operand(struct body *body, size_t i, const struct memory_operand *memory,
+			   struct pointer *found, int depth)
+{
+	struct memory_operand plain = *memory;
+	struct pointer other;
+	const char *why;
+
+	plain.index = -1;
+	why = place_of_operand(body, i, &plain, found, depth);
+	if (memory->index < 0)
 		return why;
-	found->indexed = true;
-	return may_count(body, i, memory->index, memory->scale, found) ? NULL : TYPE_NO_POINTER;
+	if (!why) {
+		add_elements(body, i, memory->index, memory->scale, found);
+		return NULL;
+	}
+	plain.base = memory->index;
+	if (memory->scale != 1 || memory->thread || place_of_operand(body, i, &plain, &other, depth))
+		return why;
+	*found = other;
+	if (memory->base >= 0)
+		add_elements(body, i, memory->base, 1, found);
+	return NULL;
 }
 
 /* What the dynamic linker has put into a slot for threads' variables, or what the function returns that takes
@@ -467,86 +654,6 @@ static bool returned(struct body *body, size_t i, Dwarf_Die *type)
 	       scope_returned(body->lines, &body->function, body->list[i + 1].address, body->list[i].callee,
 			      type) &&
 	       type_is_in_register(body->lines, *type) && !type_of_begin(body->lines, type, 0);
-}
-
-/* --- multiples --------------------------------------------------------------------------------- */
-
-/* `factor` times what a register had when the straight code began, or after an instruction wrote it. */
-struct multiple {
-	size_t from;
-	int reg;
-	__u64 factor;
-};
-
-static __u64 common_factor(__u64 a, __u64 b)
-{
-	while (b) {
-		__u64 rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
-static struct multiple add_multiples(struct multiple a, struct multiple b, struct multiple own)
-{
-	if (a.from == b.from && a.reg == b.reg) {
-		a.factor += b.factor;
-		return a;
-	}
-	own.factor = common_factor(a.factor, b.factor);
-	return own;
-}
-
-/* What a register is a multiple of before the i-th instruction. */
-static struct multiple multiple_of(const struct body *body, size_t i, int reg, int depth)
-{
-	size_t from = writer(body, i, reg);
-	const struct instruction *at = &body->list[from];
-	struct multiple own = {from, reg, 1}, a, b;
-
-	if (from == i) {
-		while (own.from && !is_jumped_to(body, own.from) && !body->list[own.from - 1].ends)
-			own.from--;
-		return own;
-	}
-	if (depth > MULTIPLES_MOST)
-		return own;
-	switch (at->kind) {
-	case INSTRUCTION_COPY:
-		return multiple_of(body, from, at->source, depth + 1);
-	case INSTRUCTION_PRODUCT:
-		if (at->source >= 0)
-			own = multiple_of(body, from, at->source, depth + 1);
-		own.factor *= at->factor;
-		return own;
-	case INSTRUCTION_SUM:
-		if (at->source < 0)
-			return own;
-		a = multiple_of(body, from, reg, depth + 1);
-		return add_multiples(a, multiple_of(body, from, at->source, depth + 1), own);
-	case INSTRUCTION_ADDRESS:
-		if (at->memory.fixed || at->memory.thread || at->memory.offset || at->memory.index < 0)
-			return own;
-		b = multiple_of(body, from, at->memory.index, depth + 1);
-		b.factor *= at->memory.scale;
-		if (at->memory.base < 0)
-			return b;
-		a = multiple_of(body, from, at->memory.base, depth + 1);
-		return add_multiples(a, b, own);
-	default:
-		return own;
-	}
-}
-
-/* Adds `index` times `scale` to a pointer. */
-static void add_elements(struct body *body, size_t i, int index, int scale, struct pointer *pointer)
-{
-	__u64 factor = multiple_of(body, i, index, 0).factor * scale;
-
-	pointer->stride = common_factor(factor, pointer->stride);
-	pointer->indexed = true;
 }
 
 /* What is added to a register by what is in memory: a distance, or the thread pointer, or a pointer. */
@@ -602,28 +709,6 @@ static const char *sum(struct body *body, size_t i, int reg, struct pointer *fou
 		return NULL;
 	}
 	return take_sum(found, &more);
-}
-
-/* What an address is that is made of a pointer and an index that counts elements. */
-static const char *indexed_element(struct body *body, size_t i, struct pointer *found, int depth)
-{
-	const struct memory_operand *memory = &body->list[i].memory;
-	struct memory_operand plain = *memory;
-	const char *why;
-
-	plain.index = -1;
-	why = operand(body, i, &plain, found, depth);
-	if (!why) {
-		add_elements(body, i, memory->index, memory->scale, found);
-		return NULL;
-	}
-	if (memory->scale != 1 || memory->base < 0 || memory->thread)
-		return why;
-	plain.base = memory->index;
-	why = operand(body, i, &plain, found, depth);
-	if (!why)
-		add_elements(body, i, memory->base, 1, found);
-	return why;
 }
 
 /* --- what the compiler keeps on the stack ------------------------------------------------------- */
@@ -921,8 +1006,6 @@ static const char *written_pointer(struct body *body, size_t i, int reg, struct 
 	case INSTRUCTION_ADDRESS:
 		if (at->memory.base < 0 && !at->memory.fixed)
 			return TYPE_NO_POINTER;
-		if (at->memory.index >= 0)
-			return indexed_element(body, i, found, depth);
 		return operand(body, i, &at->memory, found, depth);
 	case INSTRUCTION_LOAD:
 		if (from_slot(body, &at->memory, false, found))
@@ -943,18 +1026,6 @@ static const char *written_pointer(struct body *body, size_t i, int reg, struct 
 	default:
 		return TYPE_NO_POINTER;
 	}
-}
-
-/* The instruction before the i-th, after which the register has the same but for steps of a constant size;
- * `i` itself if there may be several, or none. */
-static size_t step_back(const struct body *body, size_t i, int reg, __u64 *step)
-{
-	*step = 0;
-	if (!i)
-		return i;
-	if (body->list[i - 1].ends)
-		return jumped_from(body, i);
-	return !is_jumped_to(body, i) || loop_keeps(body, i, reg, step) ? i - 1 : i;
 }
 
 /* What a register has before the i-th instruction. */
@@ -1100,13 +1171,6 @@ static const char *type_of_operand(struct body *body, size_t i, struct typed *ty
 			return type_of_field(body->lines, &value.type, 0, typed);
 		type_of_pointer(body->lines, &value.type, typed);
 		return NULL;
-	}
-	/* An index without a scale may be the pointer. */
-	if (why && !memory->thread && memory->base != REGISTER_STACK && memory->index >= 0 &&
-	    memory->scale == 1 && !follow_register(body, i, memory->index, &base, 0)) {
-		base.offset += memory->offset;
-		base.indexed = memory->base >= 0; /* which counts then */
-		why = !base.indexed || may_count(body, i, memory->base, 1, &base) ? NULL : TYPE_NO_POINTER;
 	}
 	if (!why)
 		why = settle_pointer(body, &base);

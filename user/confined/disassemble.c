@@ -191,6 +191,10 @@ static void take_kind(const cs_insn *insn, struct instruction *taken)
 	/* Less than 32 bits leave the others as they are. */
 	if (insn->id == X86_INS_XOR && from->type == X86_OP_REG && from->reg == to->reg && to->size >= 4)
 		taken->kind = INSTRUCTION_NUMBER;
+	if (insn->id == X86_INS_MOV && from->type == X86_OP_IMM && to->size == 4) {
+		taken->kind = INSTRUCTION_NUMBER;
+		taken->memory.offset = (__u32)from->imm;
+	}
 	if (register_number(to->reg, true) < 0)
 		return;
 	if (insn->id == X86_INS_LEA) {
