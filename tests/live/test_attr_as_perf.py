@@ -81,6 +81,8 @@ def without(attr, names):
     "cpu/config=0x1c0/", "cpu/config=0x1b7,config1=0xff/", "cpu/umask=1,config=0xc0/", "cpu/inv,cmask=2,r1c0/", "cpu/mem-loads/",
     "mem-loads", "cpu/event=0xc0,name=retired/", "cpu/event=branch-misses/", "cpu/r1c0/", "cpu/r0x1c0/",
     "cycles/name='a,b=c:d'/u",
+    # periods, which counting leaves out
+    "cycles/name=retired,period=1000/", "cpu/event=0xc0,period=50/u", "r1c0/period=7/", "page-faults/period=1/k", "cpu-clock/period=5/",
     # modifiers
     "cycles:u", "cycles:k", "cycles:uk", "cycles:kh", "cycles:ukh", "cycles:p",
     "cycles:pp", "cycles:upp", "cycles:kp", "cycles:G", "cycles:H", "cycles:GH", "cycles:uG",

@@ -93,6 +93,17 @@ def test_only_intervals_that_were_throttled_are_marked(guest):
     assert sum(record["samples"].get("throttled", 0) for record in intervals) == of_type(found, "end")[0]["samples"]["throttled"]
 
 
+def test_a_count_whose_text_says_when_to_sample_is_as_high_as_another(guest):
+    """Its counter would overflow 1,680,000 times, and the kernel stop it until the next tick of the clock each time that
+    400 have come in one: 200,000 were counted."""
+    said = guest.say("nhmtap stat -e 'cpu/event=0xc0,name=plain/u,cpu/event=0xc0,period=50,name=period/u,r0c0:u:period=50' "
+                     "-- steady")
+    found = {record["event"]: record for record in map(json.loads, said.splitlines()) if record["type"] == "count"}
+    plain, period, modifier = (found[name] for name in ("plain", "period", "r0c0:u:period=50"))
+    assert plain["value"] == period["value"] == modifier["value"] > 8e7
+    assert {record["status"] for record in (plain, period, modifier)} == {"counted"}
+
+
 @pytest.mark.parametrize("release, stopped", [("6.15.9", False), ("6.16.0", True)])
 def test_with_an_event_its_group_is_stopped_from_linux_6_16_on(machines, shim, release, stopped):
     """The kernel says so nowhere but in its source (perf_event_throttle_group()). This one does not, so only the

@@ -468,6 +468,8 @@ def test_terms_without_the_pmu_say_so(refusal):
     ("cpu/event=0x10000000000000000/", "is not a number of up to 64 bits"),
     ("cpu/evnt=1/", "the PMU 'cpu' has no such term"),
     ("cpu/period=0/", "a period of 0 takes no samples"),
+    ("cpu/period=often/", "'often' is not a number"), ("cpu/umask=any/", "'any' is not a number"),
+    ("cpu/event=0xc0,colour=red/", "the PMU 'cpu' has no such term"), ("cpu/event=0xc0,metric-id=red/", "no such term"),
     ("cycles:pppp", "levels 0 to 3, and more are asked for"),
 ])
 def test_a_term_that_cannot_be_is_refused(refusal, text, what):

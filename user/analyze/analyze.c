@@ -142,9 +142,7 @@ static int plan_analyze(struct plan *plan, const struct options *options, struct
 	if (target_plan(&plan->target, options, host, refusal) || check_host(host, refusal) ||
 	    plan_expectations(plan, &own->expect, host, refusal) || plan_tree(plan, host, refusal))
 		return -1;
-	plan_groups(plan, host);
-	plan_common(plan, host);
-	return plan_check(plan, options, host, refusal);
+	return plan_counts(plan, options, host, refusal);
 }
 
 /* --- executions ------------------------------------------------------------------------------- */

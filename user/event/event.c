@@ -79,6 +79,16 @@ __u64 event_distance(const struct event *event)
 	return (period < event->least ? event->least : period) + event->beyond;
 }
 
+void event_leave_samples_out(struct event *event)
+{
+	if (!event->sampling_given)
+		return;
+	event->sampling_given = false;
+	EVENT_SET(event, freq, 0, "counting takes no samples");
+	EVENT_SET(event, sample_period, 0, "counting takes no samples");
+	event_note(event, "period and freq are about samples; counting takes none, and leaves them out");
+}
+
 bool event_is_clock(const struct event *event)
 {
 	return event->attr.type == PERF_TYPE_SOFTWARE && (event->attr.config == PERF_COUNT_SW_CPU_CLOCK ||

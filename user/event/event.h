@@ -82,6 +82,11 @@ const char *event_reason_of(const struct event *event, const char *field);
 int events_parse(const char *text, struct host *host, struct events *events, struct refusal *refusal);
 void events_release(struct events *events);
 
+/* Makes an event that only counts of one for which the text says period= or freq=, and notes so. The counter
+ * would overflow for nobody, and the kernel stops what overflows too often (__perf_event_overflow()): its
+ * count is too low then. */
+void event_leave_samples_out(struct event *event);
+
 /* Whether event i is the first of its group, whose other events are enabled and disabled with it, or is not
  * in a group. */
 bool event_leads(const struct events *events, size_t i);

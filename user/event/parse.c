@@ -402,6 +402,14 @@ static bool generic_term(struct event *event, const struct pmu *pmu, const char 
 
 static bool is_raw(const char *name);
 
+static bool takes_number(const struct pmu *pmu, const char *term)
+{
+	int word;
+
+	return is_whole_word(term, &word) || !strcmp(term, "period") || !strcmp(term, "freq") ||
+	       find_format(pmu, term);
+}
+
 static int apply_term(struct event_parser *parser, struct event *event, const struct pmu *pmu, char *term,
 		      bool of_alias)
 {
@@ -430,7 +438,7 @@ static int apply_term(struct event_parser *parser, struct event *event, const st
 		return -1;
 	errno = 0;
 	value = read_number(text, &end);
-	if (strcmp(term, "name") && (*end || !isdigit((unsigned char)text[0]) || errno)) {
+	if (takes_number(pmu, term) && (*end || !isdigit((unsigned char)text[0]) || errno)) {
 		bad_term(parser, event, term);
 		because(parser->refusal, "'%s' is not a number of up to 64 bits", text);
 		return instead(parser->refusal, "write it in decimal, or in hexadecimal with 0x");

@@ -33,6 +33,9 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 		return -1;
 	/* A list of -e is planned as stat would plan it. Arguments are planned each by itself. */
 	if (options->events && !options->nr_rest && !sampling) {
+		for (size_t i = 0; i < plan->events.nr; i++)
+			if (!plan->events.list[i].attr.precise_ip)
+				event_leave_samples_out(&plan->events.list[i]);
 		plan_groups(plan, host);
 		if (units_fit(&plan->events, refusal))
 			return -1;

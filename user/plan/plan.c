@@ -204,6 +204,15 @@ void plan_groups(struct plan *plan, struct host *host)
 	units_place(&plan->events);
 }
 
+int plan_counts(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
+{
+	for (size_t i = 0; i < plan->events.nr; i++)
+		event_leave_samples_out(&plan->events.list[i]);
+	plan_groups(plan, host);
+	plan_common(plan, host);
+	return plan_check(plan, options, host, refusal);
+}
+
 int plan_counting(struct plan *plan, const struct options *options, struct host *host,
 		  struct refusal *refusal)
 {
@@ -215,9 +224,7 @@ int plan_counting(struct plan *plan, const struct options *options, struct host 
 		text = plan_default_counted(plan, host);
 	if (plan_events(plan, text, options->metrics, host, refusal))
 		return -1;
-	plan_groups(plan, host);
-	plan_common(plan, host);
-	return plan_check(plan, options, host, refusal);
+	return plan_counts(plan, options, host, refusal);
 }
 
 void plan_release(struct plan *plan)

@@ -41,6 +41,10 @@ void plan_common(struct plan *plan, const struct host *host);
  * (plan/sides.h). Must be called last. */
 int plan_check(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
+/* Groups the events of a counting plan, sets the fields that counting needs, and checks the plan. It must be
+ * called last. No event takes samples then: what its text says of them is left out, and a note says so. */
+int plan_counts(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
+
 /* Plans counting of the options' events (NULL: perf stat's defaults) on the options' target, without
  * expectations. */
 int plan_counting(struct plan *plan, const struct options *options, struct host *host,

@@ -39,7 +39,5 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 		return -1;
 	if (!options->events && !metrics_asked)
 		metrics_explain(&plan->metrics, DEFAULT_METRICS, host, &plan->events);
-	plan_groups(plan, host);
-	plan_common(plan, host);
-	return plan_check(plan, options, host, refusal);
+	return plan_counts(plan, options, host, refusal);
 }
