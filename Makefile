@@ -259,7 +259,7 @@ needs_machine = $(if $(filter 1,$(SANITIZE)),,$(filter tests tests/ tests/machin
 few           = $(if $(filter 1,$(SANITIZE)),--ignore tests/machine -m 'not plain',$(if $(T),,$(if $(CI),-m plain,-m 'not thorough')))
 # Both run at once: guests keep the CPUs busy, and of the other tests most wait. The others have a process group of their
 # own, which is ended as a whole when the plain ones are interrupted.
-in_sanitized      = SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) PYTHONPYCACHEPREFIX=$(abspath $(O))/pycache
+in_sanitized      = SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) NHMTAP_PYCACHE=$(abspath $(O))/pycache
 jobs_in_sanitized = $(if $(filter file,$(origin jobs)),$(shell expr 2 '*' $$(nproc)),$(jobs))
 
 test: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) $(if $(needs_machine),machine) ## test: install, build, and test; with CI=1 every test, most of them under ASan and UBSan; T=tests/pure/test_plan.py runs that and nothing else

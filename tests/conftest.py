@@ -16,11 +16,13 @@ BUILD = os.environ.setdefault("NHMTAP_BUILD", os.path.join(os.path.dirname(HERE)
 os.environ.setdefault("NHMTAP", os.path.join(BUILD, "nhmtap"))
 os.environ.setdefault("NHMTAP_PROGRAMS", os.path.join(BUILD, "programs"))
 os.environ.setdefault("PYTHONPATH", os.path.join(os.path.dirname(HERE), "user", "python"))
-# What the workers compile is kept in the build folder, and shared. Programs of the tests write nothing there: they
-# import modules that a test has just written.
+# What the workers compile is kept in the build folder, and shared. Programs of the tests keep nothing: they import modules that
+# a test has just written. They read what the system has compiled, which Python does not look for where it is given a prefix: a
+# pytest in a test would compile all of pytest.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+os.environ.pop("PYTHONPYCACHEPREFIX", None)
 sys.dont_write_bytecode = False
-sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = os.environ.get("PYTHONPYCACHEPREFIX") or os.path.join(BUILD, "pycache")
+sys.pycache_prefix = os.environ.setdefault("NHMTAP_PYCACHE", os.path.join(BUILD, "pycache"))
 
 import callers  # first: it decides which nhmtap the others run
 import cgroups
