@@ -48,6 +48,10 @@ def test_the_unit_waits_until_the_program_measures_and_watches_it(unit):
     assert "Type=notify" in lines and any(line.startswith("WatchdogSec=") for line in lines)
 
 
+def test_a_crash_leaves_no_file_with_the_headers_of_a_push(unit):
+    assert "LimitCORE=0" in unit.read_text().splitlines()
+
+
 def test_the_configuration_that_comes_with_it_is_valid(nhmtap):
     config = os.path.join(PACKAGING, "config.json")
     result = nhmtap("run", "--check", config)

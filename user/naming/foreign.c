@@ -420,6 +420,19 @@ bool foreign_is_stuck(dev_t device)
 	return stuck;
 }
 
+bool foreign_is_stuck_in_proc(const char *name)
+{
+	bool stuck = false;
+
+	pthread_mutex_lock(&helpers.lock);
+	look_after_stuck();
+	for (const struct helper *helper = helpers.first; helper; helper = helper->next)
+		stuck |= helper->state == STUCK && is_within("/proc", helper->folder) &&
+			 !strcmp(strrchr(helper->folder, '/') + 1, name);
+	pthread_mutex_unlock(&helpers.lock);
+	return stuck;
+}
+
 /* Returns a helper for the question, or NULL with an error. */
 static struct helper *take_helper(const struct foreign_question *question, int *error)
 {

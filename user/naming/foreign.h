@@ -83,4 +83,7 @@ bool foreign_stat(const char *path, dev_t device, unsigned int wait_ms, struct s
 /* Whether a helper is stuck on a file of this device. */
 bool foreign_is_stuck(dev_t device);
 
+/* Whether a helper is stuck on a file of this name in a process's folder of /proc, such as "maps". */
+bool foreign_is_stuck_in_proc(const char *name);
+
 #define FOREIGN_STUCK "its file system does not answer"

@@ -107,7 +107,6 @@ struct mappings {
 	pid_t *executed;      /* processes that have executed a program since mappings_look_at_executed() */
 	size_t nr_executed, room_executed;
 	__u64 dropped;
-	bool stuck;    /* a process did not tell in time what it has mapped */
 	bool data;     /* see mappings_of_data() */
 	bool replaced; /* see mappings_replaced() */
 	void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent);
@@ -838,12 +837,12 @@ static void find_program(struct life *life, pid_t pid)
 }
 
 /* How long to wait for what a process has mapped, which depends on that process: for the first that does not
- * answer, and for any after it, because there may be many. */
+ * answer, and for any other until that one does, because there may be many. */
 #define PATIENT_MS 1000
 #define SHORT_MS   50
 
 /* Returns a copy of /proc/PID/maps, or NULL. */
-static FILE *open_maps(struct mappings *mappings, pid_t pid)
+static FILE *open_maps(pid_t pid)
 {
 	char name[64];
 	int fd;
@@ -851,9 +850,10 @@ static FILE *open_maps(struct mappings *mappings, pid_t pid)
 	snprintf(name, sizeof(name), "/proc/%d/maps", (int)proc_living(pid));
 	fd = foreign_open_as(&(struct foreign_question){.want = FOREIGN_COPY,
 							.path = name,
-							.wait_ms = mappings->stuck ? SHORT_MS : PATIENT_MS},
+							.wait_ms = foreign_is_stuck_in_proc("maps")
+									   ? SHORT_MS
+									   : PATIENT_MS},
 			     NULL);
-	mappings->stuck |= fd < 0 && errno == ETIMEDOUT;
 	return fd < 0 ? NULL : fdopen(fd, "r");
 }
 
@@ -863,7 +863,7 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 	char *line = NULL;
 	size_t size = 0;
 	__u64 before = clock_ns(CLOCK_MONOTONIC), time; /* what changes while it is read has its own notes */
-	FILE *file = open_maps(mappings, pid);
+	FILE *file = open_maps(pid);
 
 	if (!file)
 		return;
