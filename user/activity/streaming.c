@@ -652,15 +652,15 @@ static int take_sample(struct streaming *streaming, struct flow *flow, __u64 now
 	return streaming->nr == WAITING_MOST ? write_waiting(streaming, now, NO_LONGER) : 0;
 }
 
-/* Whether the rings or the outputs are filling. */
-static bool is_behind(const struct streaming *streaming)
+static void adapt_thinning(struct streaming *streaming, __u64 now)
 {
 	const struct activity *activity = streaming->activity;
-	bool behind = session_is_filling(activity->session, activity->name);
+	bool behind = false;
 
 	for (size_t i = 0; i < streaming->nr_flows; i++)
 		behind = behind || aggregation_is_behind(streaming->flows[i].aggregation);
-	return behind;
+	thinning_adapt(&streaming->thinning, behind,
+		       session_filled(activity->session, activity->name, THINNING_LEVELS), now);
 }
 
 int streaming_drain(struct streaming *streaming, __u64 before, bool all)
@@ -671,7 +671,7 @@ int streaming_drain(struct streaming *streaming, __u64 before, bool all)
 
 	see_clock(streaming);
 	if (streaming->thinning.on)
-		thinning_adapt(&streaming->thinning, is_behind(streaming), now);
+		adapt_thinning(streaming, now);
 	if (streaming->waiting)
 		reader_take(streaming->activity->reader, all);
 	while (!err && (flow = oldest_flow(streaming, before))) {

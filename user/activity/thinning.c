@@ -2,14 +2,32 @@
 #include "activity/thinning.h"
 
 #define CALM_NS 1000000000ULL
+/* Levels by which a queue has become fuller. */
+#define FILLING (THINNING_LEVELS / 32)
+/* A queue that is nearly full, and no less than before, for so long has a reader for which n is too small. */
+#define FULL_LEVEL (THINNING_LEVELS * 7 / 8)
+#define FULL_NS	   20000000ULL
 
-void thinning_adapt(struct thinning *thinning, bool too_fast, __u64 now)
+static bool is_too_fast(const struct thinning *thinning, unsigned int level, __u64 now)
 {
-	if (!thinning->every || too_fast)
+	if (level < THINNING_LEVELS / 2)
+		return false;
+	return level >= thinning->level + FILLING ||
+	       (level >= FULL_LEVEL && level >= thinning->level && now - thinning->doubled_ns >= FULL_NS);
+}
+
+void thinning_adapt(struct thinning *thinning, bool behind, unsigned int level, __u64 now)
+{
+	bool filling = level >= THINNING_LEVELS / 2, too_fast = behind || is_too_fast(thinning, level, now);
+
+	if (!thinning->every || behind || filling)
 		thinning->calm_ns = now;
+	thinning->level = too_fast ? level : filling ? thinning->level : 0;
 	thinning->every = thinning->every ?: 1;
-	if (too_fast && thinning->every < THINNING_MOST)
+	if (too_fast && thinning->every < THINNING_MOST) {
 		thinning->every *= 2;
+		thinning->doubled_ns = now;
+	}
 	if (now - thinning->calm_ns < CALM_NS)
 		return;
 	thinning->calm_ns = now;

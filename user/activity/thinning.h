@@ -9,12 +9,15 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
-#define THINNING_MOST (1U << 16)
+#define THINNING_MOST	(1U << 16)
+#define THINNING_LEVELS 1024 /* of a queue */
 
 struct thinning {
 	bool on;	    /* otherwise all are kept */
 	unsigned int every; /* n; 0: it has not begun, which means 1 */
 	__u64 calm_ns;	    /* since when samples could be written as fast as they came, CLOCK_MONOTONIC */
+	__u64 doubled_ns;   /* when n was doubled last */
+	unsigned int level; /* of the queue when n was doubled last; 0 while it is less than half full */
 	__u64 seed;
 	__u64 left_out; /* samples */
 };
@@ -24,8 +27,13 @@ struct thinned_row {
 	unsigned int every, taken, kept;
 };
 
-/* Doubles n if the samples come too fast, and halves it after a second in which they did not. */
-void thinning_adapt(struct thinning *thinning, bool too_fast, __u64 now);
+/*
+ * Adapts n to how fast samples can be written. `behind`: whether the rings are half full or more; `level`:
+ * how many THINNING_LEVELS of the fullest queue are. What waits in a queue was kept before n had its present
+ * value, so n is doubled only if the queue goes on filling, or stays full for a while. It is halved after a
+ * second in which neither was half full.
+ */
+void thinning_adapt(struct thinning *thinning, bool behind, unsigned int level, __u64 now);
 
 /* Takes the next sample. Returns the n that it stands for; 0: it is left out. */
 unsigned int thinning_take(struct thinning *thinning, struct thinned_row *row);

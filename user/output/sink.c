@@ -714,9 +714,11 @@ bool sink_has_room(const struct sink *sink, unsigned int times)
 			       : queue_waiting(&sink->queue) < times * sink->most;
 }
 
-bool sink_is_filling(const struct sink *sink)
+unsigned int sink_filled(const struct sink *sink, unsigned int of)
 {
-	return sink->most && !sink->documents && queue_waiting(&sink->queue) >= sink->most / 2;
+	size_t parts = sink->most && !sink->documents ? queue_waiting(&sink->queue) * of / sink->most : 0;
+
+	return parts < of ? parts : of;
 }
 
 int sink_finish(struct sink *sink, unsigned long long until_ns)

@@ -177,8 +177,8 @@ bool sink_waits(const struct sink *sink);
  * wanted: while their bound is exceeded, only one for each attempt to send, and it drops the oldest. */
 bool sink_has_room(const struct sink *sink, unsigned int times);
 
-/* Whether at least half of the queue is taken, of a sink that queues bytes. */
-bool sink_is_filling(const struct sink *sink);
+/* How many of `of` equal parts of the queue are taken, at most all; 0 for a sink that queues no bytes. */
+unsigned int sink_filled(const struct sink *sink, unsigned int of);
 
 /*
  * Whether sink_flush() is to be called now, given that more records will follow soon. Regular files are

@@ -63,13 +63,18 @@ int session_write_fields(struct session *session, const char *type, const struct
 	return outcome(&written);
 }
 
-bool session_is_filling(const struct session *session, const char *activity)
+unsigned int session_filled(const struct session *session, const char *activity, unsigned int of)
 {
-	for (size_t i = 0; i < session->nr_streams; i++)
-		if (!session->streams[i].sink.error && stream_takes(&session->streams[i], activity) &&
-		    sink_is_filling(&session->streams[i].sink))
-			return true;
-	return false;
+	unsigned int most = 0;
+
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		const struct stream *stream = &session->streams[i];
+		unsigned int filled = sink_filled(&stream->sink, of);
+
+		if (!stream->sink.error && stream_takes(stream, activity) && filled > most)
+			most = filled;
+	}
+	return most;
 }
 
 bool session_has_room(const struct session *session, const char *activity)

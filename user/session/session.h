@@ -70,8 +70,8 @@ int session_write_fields(struct session *session, const char *type, const struct
  * room then count what they miss. */
 bool session_has_room(const struct session *session, const char *activity);
 
-/* Whether at least half of the room of one of these streams is taken. */
-bool session_is_filling(const struct session *session, const char *activity);
+/* How many of `of` equal parts of the room are taken in the fullest of these streams, at most all. */
+unsigned int session_filled(const struct session *session, const char *activity, unsigned int of);
 
 /* Whether there is room for a single sample or branch, as a record of this type, which stands for `every`
  * samples (see struct fields). If not, each stream counts it as missed. */
