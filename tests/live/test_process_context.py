@@ -59,7 +59,8 @@ class Run:
         return sums
 
 
-FAULTS = ["profile", "-e", "page-faults:u", "-c", "1"]
+WHOLE = ["profile", "-e", "page-faults:u", "-c", "1"]
+FAULTS = [*WHOLE, "-I", "250"]  # a context that was read is in a file after an interval, or after ten seconds
 
 
 def test_the_resource_of_a_process_is_what_it_has_published(nhmtap, tmp_path):
@@ -71,7 +72,7 @@ def test_the_resource_of_a_process_is_what_it_has_published(nhmtap, tmp_path):
             sums = run.end()
     assert record["attributes"] == {**SHOP, "region": "north"} and record["pid"] == shop.pid and record["target"]
     assert list(sums) == [("shop", "4f2")] and 300 <= sums["shop", "4f2"] < 400
-    resource = otlp_profiles.read((tmp_path / "profiles").read_text()).parts[0].resource
+    resource = otlp_profiles.read((tmp_path / "profiles").read_text().splitlines()[-1]).parts[0].resource
     assert SHOP.items() <= resource.items() and "process.executable.name" not in resource
     line = json.loads((tmp_path / "metrics").read_text().splitlines()[-1])
     attributes = {a["key"]: a["value"] for a in line["resourceMetrics"][0]["resource"]["attributes"]}
@@ -82,7 +83,7 @@ def test_the_resource_of_a_process_is_what_it_has_published(nhmtap, tmp_path):
 def test_a_command_publishes_after_it_has_begun(nhmtap, tmp_path):
     steps = f"publish OTEL_CTX OTEL_CTX 2 {len(context(SHOP))} {time.time_ns()} 0 {context(SHOP).hex()}\n"
     process = subprocess.Popen(
-        nhmtap.command(*FAULTS, "-o", tmp_path / "records", "-o", f"otlp-profiles-json={tmp_path / 'profiles'}", "--",
+        nhmtap.command(*WHOLE, "-o", tmp_path / "records", "-o", f"otlp-profiles-json={tmp_path / 'profiles'}", "--",
                        sys.executable, publisher.__file__), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     process.stdin.write(steps)
     process.stdin.flush()
@@ -119,7 +120,7 @@ def test_children_of_a_command_have_their_own_resource_and_never_their_parents(n
         os.mkfifo(fifo)
     script = f"run() {{ {sys.executable} {publisher.__file__}; }}; (run < {fifos['silent']} & run < {fifos['bank']}) & " + \
         f"exec {sys.executable} {publisher.__file__} < {fifos['shop']}"
-    with Run(nhmtap, tmp_path, *FAULTS, "--by", "symbol,pid", command=["--", "sh", "-c", script]) as run:
+    with Run(nhmtap, tmp_path, *WHOLE, "--by", "symbol,pid", command=["--", "sh", "-c", script]) as run:
         steps = {name: open(fifo, "w", encoding="ascii") for name, fifo in fifos.items()}
         for name, attributes in (("shop", SHOP), ("bank", {"service.name": "bank"})):
             payload = context(attributes)
