@@ -1215,6 +1215,33 @@ def test_labels_and_unsized_functions_of_a_table_too_large_end_as_those_of_the_w
         assert len({str(name) for name in known}) > 200
 
 
+def test_functions_of_a_table_too_large_end_where_one_begins_that_it_lacks(engine, tmp_path):
+    """A library without .symtab: a third of its functions have no size, and each fifth is only in .eh_frame."""
+    count, size = 10_000, 16
+    lines = [f"""{"" if number % 5 == 4 else f".globl f{number}"}
+f{number}: .cfi_startproc
+.fill {size}, 1, 0x90
+.cfi_endproc
+.type f{number}, @function
+{f".size f{number}, {size}" if number % 3 else ""}
+""" for number in range(count)]
+    (tmp_path / "library.s").write_text("".join(lines))
+    path = tmp_path / "library.so"
+    run("gcc", "-shared", "-nostdlib", "-o", path, tmp_path / "library.s")
+    first = offset_of(path, int(re.search(r"^([0-9a-f]+) T f0$", run("nm", path), re.M)[1], 16))
+    run("strip", path)
+    for memory in (8_000_000, 700_000):  # the latter keeps an index
+        names = engine("-b", memory)
+        for number in range(0, count, 7):
+            for at in (0, size - 1):
+                name = names.file(path, first + number * size + at)
+                if number % 5 == 4:
+                    assert not name["frames"] and name["function_offset"] == at, number
+                else:
+                    assert [(frame["symbol"], frame["offset"]) for frame in name["frames"]] == [(f"f{number}", at)]
+        assert names.memory() < memory
+
+
 # --- broken files -------------------------------------------------------------------------------------
 
 def mutants(original):

@@ -465,10 +465,13 @@ static size_t find_places(const struct known *known, __u64 address, struct sourc
 
 static void put_symbol(struct reply *reply, struct symbol_index *index)
 {
-	const char *name =
-		index ? symbol_index_find(index, asked.ask.address, &reply->answer.symbol_begin) : NULL;
+	struct indexed_symbol symbol = {0};
 
-	reply->answer.symbol = reply_text(reply, name);
+	if (index)
+		symbol = symbol_index_find(index, asked.ask.address);
+	reply->answer.symbol = reply_text(reply, symbol.name);
+	reply->answer.symbol_begin = symbol.begin;
+	reply->answer.endless = symbol.endless;
 }
 
 static void answer_name(struct reply *reply, int fd)

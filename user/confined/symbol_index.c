@@ -295,26 +295,44 @@ static bool begins_last(const struct index_lookup *lookup, enum deciding what)
 	       !(lookup->has[CONTAINING] && lookup->found[CONTAINING].address >= lookup->found[what].address);
 }
 
-const char *symbol_index_find(struct symbol_index *index, __u64 address, __u64 *begin)
+/* Ends symbols without a size: symbols_finish() asks for each that it keeps, in their order. */
+struct unsized_ending {
+	const struct image *image;
+	__u64 address; /* that is looked up */
+	__u64 *begin;  /* of the last of them at the address or before it */
+};
+
+static __u64 end_unsized(const void *of, const struct found_symbol *symbol)
+{
+	const struct unsized_ending *ending = of;
+
+	if (symbol->address <= ending->address)
+		*ending->begin = symbol->address;
+	return image_end_of_code(ending->image, symbol);
+}
+
+struct indexed_symbol symbol_index_find(struct symbol_index *index, __u64 address)
 {
 	static char name[NAME_MOST];
 	struct symbols symbols = {0};
+	struct indexed_symbol found = {NULL};
+	__u64 unsized = ~0ULL;
 	const struct symbol *symbol;
 	struct index_lookup lookup;
 
 	if (address < index->first)
-		return NULL;
+		return found;
 	lookup = decide(index, address, &symbols);
 	/* What else is where those without a size begin, and what a label is within. */
 	for (enum deciding what = UNSIZED; what <= LABEL; what++)
 		if (begins_last(&lookup, what))
 			decide(index, lookup.found[what].address, &symbols);
-	symbols_finish(&symbols, index->table.code ? image_end_of_code : NULL, &index->image);
+	symbols_finish(&symbols, index->table.code ? end_unsized : NULL,
+		       &(struct unsized_ending){&index->image, address, &unsized});
 	symbol = symbols_find(&symbols, address);
-	if (symbol) {
-		strcpy(name, symbol_name(&symbols, symbol));
-		*begin = symbol->address;
-	}
+	if (symbol)
+		found = (struct indexed_symbol){strcpy(name, symbol_name(&symbols, symbol)), symbol->address,
+						symbol->address == unsized};
 	symbols_release(&symbols);
-	return symbol ? name : NULL;
+	return found;
 }

@@ -24,6 +24,11 @@ void symbol_index_close(struct symbol_index *index); /* NULL is allowed */
 
 size_t symbol_index_bytes(const struct symbol_index *index); /* NULL: 0 */
 
-/* Finds the symbol that contains an address. Returns its name, valid until the next call for any index, and
- * where it begins; NULL if there is none. */
-const char *symbol_index_find(struct symbol_index *index, __u64 address, __u64 *begin);
+struct indexed_symbol {
+	const char *name; /* valid until the next call for any index; NULL: there is none */
+	__u64 begin;
+	bool endless; /* its end is not known: the next symbol of the table, or its section, ends it */
+};
+
+/* Finds the symbol that contains an address. */
+struct indexed_symbol symbol_index_find(struct symbol_index *index, __u64 address);

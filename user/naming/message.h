@@ -120,6 +120,7 @@ struct answer {
 	__u64 base;	    /* of an unwind table */
 	__u64 kept_bytes;   /* memory that lines and indexes of symbols use in the worker */
 	__u64 symbol_begin; /* see `symbol` */
+	__u32 endless;	    /* see `symbol`: its end is not known */
 	__u32 kept;	    /* the worker keeps lines or indexes of the file … */
 	__u32 only_lines;   /* … and no indexes */
 	__u32 indexed;	    /* its symbols of data are in an index */

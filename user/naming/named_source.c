@@ -411,13 +411,24 @@ struct named_symbol {
 	__u64 begin;
 };
 
-/* Of the symbols that were sent and those in an index, the one that begins last is the innermost. */
+/* Whether what was sent begins behind one address, and at another or before it. */
+static bool begins_within(const struct named_source *source, const struct symbols *symbols, __u64 behind,
+			  __u64 address)
+{
+	return symbols_begun(symbols, address) > symbols_begun(symbols, behind) ||
+	       nameless_begun(&source->nameless, address) > nameless_begun(&source->nameless, behind);
+}
+
+/* Of the symbols that were sent and those in an index, the one that begins last is the innermost. One of the
+ * index without a size ends also where something begins that was sent. */
 static struct named_symbol symbol_of(struct named_source *source, const struct symbols *symbols,
 				     __u64 address, const struct answer *answer)
 {
 	const struct symbol *symbol = symbols_find(symbols, address);
 	const char *indexed = answer ? answer_text(answer, answer->symbol) : NULL;
 
+	if (indexed && answer->endless && begins_within(source, symbols, answer->symbol_begin, address))
+		indexed = NULL;
 	if (indexed && answer->symbol_begin <= address && (!symbol || symbol->address < answer->symbol_begin))
 		return (struct named_symbol){keep_text(source, indexed), answer->symbol_begin};
 	return symbol ? (struct named_symbol){symbol_name(symbols, symbol), symbol->address}

@@ -176,6 +176,21 @@ void symbols_finish(struct symbols *symbols,
 	symbols->strings_room = symbols->strings_size;
 }
 
+size_t symbols_begun(const struct symbols *symbols, __u64 address)
+{
+	size_t low = 0, high = symbols->nr;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (symbols->list[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 const struct symbol *symbols_find(const struct symbols *symbols, __u64 address)
 {
 	__u32 found = spans_find(&symbols->spans, address);

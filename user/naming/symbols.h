@@ -93,6 +93,8 @@ const char *symbols_chosen_by(const struct symbols *symbols, __u64 address);
 void symbols_finish(struct symbols *symbols,
 		    __u64 (*end_of)(const void *of, const struct found_symbol *symbol), const void *of);
 
+/* How many begin at the address or before it, of those that were kept. */
+size_t symbols_begun(const struct symbols *symbols, __u64 address);
 /* Finds the symbol that contains an address; NULL if there is none. */
 const struct symbol *symbols_find(const struct symbols *symbols, __u64 address);
 
