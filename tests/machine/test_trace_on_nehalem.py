@@ -65,6 +65,17 @@ def test_every_branch_that_is_taken_is_counted_exactly(any_kernel):
     assert account(result)["status"] == "complete"
 
 
+def test_each_branch_of_a_trace_stands_for_itself_in_every_format(guest):
+    taken = taken_by_graph()
+    whole, flat, table = (guest.say(f"nhmtap branch --trace --filter u --format {name} -- graph") for name in ("json", "flat", "table"))
+    record, = (r for r in parse(whole) if r["type"] == "branch")
+    assert record["branches"]["period"] == record["branches"]["delivered"] == sum(e["count"] for e in record["entries"])
+    assert all((e["period"], e["mispredicted_period"]) == (e["count"], e["mispredicted"]) for e in record["entries"])
+    assert sorted((r["value"] for r in parse(flat) if r["from_module"].endswith("graph")), reverse=True) == sorted(taken.values(), reverse=True)
+    shares = [float(share) for share in re.findall(r" (\d+\.\d)%  +\d+\.\d%.*graph.*->.*graph", table)]
+    assert shares == pytest.approx(sorted((100 * n / sum(taken.values()) for n in taken.values()), reverse=True), abs=0.2)
+
+
 def test_all_that_comes_besides_are_returns_from_the_kernel(guest):
     result = trace(guest, "graph")
     others = [e for r in result.of("branch") for e in r["entries"]

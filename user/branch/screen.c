@@ -48,7 +48,7 @@ static void add_identity(struct text *text, const json_t *entry)
 		text_add(text, "  %s", string(entry, "cgroup"));
 }
 
-/* Adds how often the branch was mispredicted. Only edges have a prediction. A trace has no periods. */
+/* Adds how often the branch was mispredicted. Only edges have a prediction. */
 static void add_prediction(struct text *text, const json_t *entry)
 {
 	bool weighed = json_object_get(entry, "mispredicted_period");

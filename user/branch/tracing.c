@@ -319,14 +319,15 @@ static void read_counts(struct tracing_run *state, struct reading *reading)
 {
 	*reading = (struct reading){.entries = xcalloc(state->keys.nr + 1, sizeof(*reading->entries))};
 	for (size_t number = 0; number < state->keys.nr; number++) {
-		__u64 *values;
+		struct value_head *values;
 
 		if (!state->counts[number])
 			continue;
 		values = xcalloc(1, state->layout->value_size);
-		((struct value_head *)values)->samples = state->counts[number];
+		/* Each branch stands for itself. */
+		values->samples = values->period = state->counts[number];
 		reading->entries[reading->nr_entries++] =
-			(struct entry){interned_at(&state->keys, number), values};
+			(struct entry){interned_at(&state->keys, number), (__u64 *)values};
 		state->counts[number] = 0;
 	}
 }

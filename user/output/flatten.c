@@ -16,8 +16,8 @@
 struct flattened {
 	const char *type;
 	const char *list; /* member with the entries; NULL: the record itself is the row */
-	/* Member of an entry that can be summed up. For samples it is what they stand for. An entry of a
-	 * trace has no period, since it has all branches: then it is `otherwise`. */
+	/* Member of an entry that can be summed up. For samples it is what they stand for, and `otherwise` in
+	 * records of versions that had no such member. */
 	const char *value, *otherwise;
 };
 
