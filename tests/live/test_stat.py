@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Counts of programs that do known things a known number of times."""
 import math
+import os
 import re
 import statistics
 
@@ -194,6 +195,13 @@ def test_the_table_has_the_meaning_beside_the_count_and_the_times_below(nhmtap):
     assert re.search(r"^ +[\d,]+ ns +task-clock +# \d+\.\d{3} CPUs utilized$", result.out, re.M)
     assert re.search(r"^ +[\d,]+ +page-faults +# \d+\.\d{3} [KM] per second$", result.out, re.M)
     assert re.search(r"\n\n +\d+\.\d{6} s +elapsed\n +\d+\.\d{6} s +user\n +\d+\.\d{6} s +sys\n$", result.out)
+
+
+@pytest.mark.parametrize("target", [["-a"], ["-C", "0"], ["-p", str(os.getpid())], ["-t", str(os.getpid())]])
+def test_the_table_has_no_cpu_time_of_a_command_that_is_not_what_is_counted(nhmtap, target):
+    # As perf stat: of what is counted, the CPU time is not known, and that of true would be taken for it.
+    result = nhmtap("stat", *target, "-e", "page-faults", "--format", "table", "--", "true")
+    assert re.search(r"\n\n +\d+\.\d{6} s +elapsed\n$", result.out)
 
 
 def test_the_end_has_the_time_of_the_command_and_its_children(nhmtap):

@@ -266,7 +266,19 @@ static void add_seconds(struct text *text, const json_t *from, const char *name,
 		text_add(text, "%24.6f %-6s %s\n", integer(from, name) / 1e9, "s", words);
 }
 
-/* Adds how long it took, in the manner of time(1). */
+/* Whether what is counted is the command, and not something else for as long as a command runs. */
+static bool counts_command(const json_t *target)
+{
+	static const char *const others[] = {"pids", "tids", "cgroups", "cpus"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (json_object_get(target, others[i]))
+			return false;
+	return true;
+}
+
+/* Adds how long it took, in the manner of time(1). The CPU time is that of the command, which nobody is to
+ * take for that of what is counted. */
 static void end_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *command = json_object_get(record, "command");
@@ -277,6 +289,8 @@ static void end_table(struct text *text, const struct stream *stream, const json
 	if (!json_object_get(command, "elapsed_ns"))
 		add_seconds(text, record, "duration_ns", "elapsed");
 	add_seconds(text, command, "elapsed_ns", "elapsed");
+	if (!counts_command(json_object_get(stream->start, "target")))
+		return;
 	add_seconds(text, command, "user_ns", "user");
 	add_seconds(text, command, "system_ns", "sys");
 }
