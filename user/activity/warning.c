@@ -213,16 +213,24 @@ static __u64 allowed_ns(const struct child *child, __u64 all)
 	return ALLOWED_EXECS * child->exec_ns + all * ALLOWED_PERCENT / 100 + (starts < most ? starts : most);
 }
 
-/* The enabled time of its events, which runs while the command does. */
-static __u64 enabled_ns(const struct activity *activity)
+/* The longest times of its events. The enabled time runs while the command does, but that of a pinned event
+ * stands still when there is no counter for it. Sets `pinned` if all are such events. */
+static struct count longest_times(const struct activity *activity, bool *pinned)
 {
-	__u64 most = 0;
+	const struct events *events = &activity->plan.events;
+	struct count most = {0};
 
-	for (size_t i = 0; i < activity->plan.events.nr; i++) {
+	*pinned = true;
+	for (size_t i = 0; i < events->nr; i++) {
 		struct count count;
 
-		if (!counters_read(activity->counters, i, &count) && count.enabled_ns > most)
-			most = count.enabled_ns;
+		if (counters_read(activity->counters, i, &count))
+			continue;
+		*pinned = *pinned && event_is_pinned(events, i) && !events_always_run(events, i);
+		if (count.enabled_ns > most.enabled_ns)
+			most.enabled_ns = count.enabled_ns;
+		if (count.running_ns > most.running_ns)
+			most.running_ns = count.running_ns;
 	}
 	return most;
 }
@@ -230,23 +238,29 @@ static __u64 enabled_ns(const struct activity *activity)
 int warn_of_unfollowed(struct activity *activity)
 {
 	const struct child *child = &activity->session->child;
-	__u64 spent, counted, uncounted;
+	struct count counted;
+	__u64 spent, uncounted;
 	json_t *record;
-	char why[300];
+	bool pinned;
+	char why[360];
 
 	if (!target_is_command(&activity->plan.target) || !child->exited || activity->switched)
 		return 0;
 	spent = child->spent.user_ns + child->spent.system_ns;
 	spent -= spent < child->before_ns ? spent : child->before_ns;
-	counted = enabled_ns(activity);
-	uncounted = spent > counted ? spent - counted : 0;
+	counted = longest_times(activity, &pinned);
+	uncounted = spent > counted.enabled_ns ? spent - counted.enabled_ns : 0;
+	/* The records say that they had no counter. */
+	if (pinned && !counted.running_ns && !activity_cut(activity))
+		return 0;
 	if (!activity_cut(activity) && (!child->exec_ns || uncounted <= allowed_ns(child, spent)))
 		return 0;
 	snprintf(why, sizeof(why),
 		 "%.3f ms of the %.3f ms that the command and its children ran are in no count: the kernel "
 		 "ends the counting of a process that executes a program which changes its rights (setuid, "
-		 "file capabilities) or which it may not read",
-		 uncounted / 1e6, spent / 1e6);
+		 "file capabilities) or which it may not read%s",
+		 uncounted / 1e6, spent / 1e6,
+		 pinned ? ", and that of a pinned event for which it finds no counter" : "");
 	say("nhmtap: %s: %s. Next: %s.", activity->name, why, "count whole CPUs (-a)");
 	record = json_pack("{s:s, s:I, s:I, s:s}", "type", "warning", "uncounted_ns", (json_int_t)uncounted,
 			   "spent_ns", (json_int_t)spent, "remedy", "count whole CPUs (-a)");

@@ -142,14 +142,6 @@ static void never_got_one(const struct activity *activity, const struct event *e
 		snprintf(text, WHY_SIZE, "it never got a counter: %.350s", who);
 }
 
-/* Whether the event belongs to a pinned group, which is counted all the time or given up by the kernel. */
-static bool is_pinned(const struct events *events, size_t i)
-{
-	while (!event_leads(events, i))
-		i--;
-	return events->list[i].attr.pinned;
-}
-
 /* The reason if the kernel has given up a pinned event, which it tells by an end of file instead of a count;
  * NULL if it has not. */
 static const char *why_given_up(const struct activity *activity, size_t i, const struct count *count,
@@ -161,7 +153,8 @@ static const char *why_given_up(const struct activity *activity, size_t i, const
 	bool ran = count->enabled_ns ||
 		   (activity->plan.target.command && !activity->was_off && !activity->reported);
 
-	if (!is_pinned(&activity->plan.events, i) || events_always_run(&activity->plan.events, i) || !ran)
+	if (!event_is_pinned(&activity->plan.events, i) || events_always_run(&activity->plan.events, i) ||
+	    !ran)
 		return NULL;
 	if (!count->running_ns) {
 		who_holds(activity, "held", who);

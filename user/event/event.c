@@ -57,6 +57,13 @@ bool event_leads(const struct events *events, size_t i)
 	return group < 0 || !i || events->list[i - 1].group != group;
 }
 
+bool event_is_pinned(const struct events *events, size_t i)
+{
+	while (!event_leads(events, i))
+		i--;
+	return events->list[i].attr.pinned;
+}
+
 bool events_always_run(const struct events *events, size_t i)
 {
 	while (!event_leads(events, i))

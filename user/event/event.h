@@ -91,6 +91,9 @@ void event_leave_samples_out(struct event *event);
  * in a group. */
 bool event_leads(const struct events *events, size_t i);
 
+/* Whether event i belongs to a pinned group, which is counted all the time or given up by the kernel. */
+bool event_is_pinned(const struct events *events, size_t i);
+
 /* Whether no event of event i's group ever waits for a counter. */
 bool events_always_run(const struct events *events, size_t i);
 

@@ -184,7 +184,9 @@ static void add_running(struct text *text, const json_t *cells, bool repeated)
 	}
 	if (least < 100 && !repeated)
 		text_add(text, "each cell ran %.1f%% to %.1f%% of the time", least, most);
-	if (unknown)
+	if (unknown && !(most > 0))
+		text_add(text, "\n?: %s", string(json_array_get(cells, 0), "why"));
+	else if (unknown)
 		text_add(text,
 			 "%s?: too few turns on the register to say; run longer, or COMMAND again: -r auto",
 			 least < 100 ? "\n" : "");

@@ -436,8 +436,15 @@ static void set_gauge(struct meters *meters, const char *name, const char *unit,
 	series->number = number;
 }
 
+/* Whether nobody knows the count, as of an event that was not counted while its target ran: 0 would say that
+ * it did not occur. */
+static bool is_unknown(const json_t *values)
+{
+	return !strcmp(string(values, "status"), "not_counted") && !count_is_zero(string(values, "why"));
+}
+
 /* Several counts of one interval may belong to one series; their times are added up. */
-static void set_running(const struct taking *taking, const struct row *row, json_t *labels)
+static void set_running(const struct taking *taking, const json_t *times, json_t *labels)
 {
 	struct meter *family = family_of(taking->meters, METER_GAUGE, "event_running", "ratio",
 					 "How much of the last interval the event was counted.");
@@ -449,18 +456,10 @@ static void set_running(const struct taking *taking, const struct row *row, json
 		snprintf(series->since, sizeof(series->since), "%s", since);
 		series->part = series->whole = 0;
 	}
-	series->part += integer(row->values, "running_ns");
-	series->whole += integer(row->values, "enabled_ns");
-	series->set = series->whole;
+	series->part += integer(times, "running_ns");
+	series->whole += integer(times, "enabled_ns");
+	series->set = series->whole || is_unknown(times);
 	series->number = series->whole ? (double)series->part / series->whole : 0;
-}
-
-/* Whether nobody knows the count, as of an event that was not counted while its target ran: 0 would say that
- * it did not occur. */
-static bool is_unknown(const struct row *row)
-{
-	return !strcmp(string(row->values, "status"), "not_counted") &&
-	       !count_is_zero(string(row->values, "why"));
 }
 
 static int take_count(void *context, const struct row *row)
@@ -468,8 +467,8 @@ static int take_count(void *context, const struct row *row)
 	const struct taking *taking = context;
 	json_t *labels = labels_of_row(taking, row);
 
-	set_running(taking, row, json_incref(labels));
-	if (is_unknown(row)) {
+	set_running(taking, row->values, json_incref(labels));
+	if (is_unknown(row->values)) {
 		json_decref(labels);
 		return 0;
 	}
@@ -531,7 +530,7 @@ static int take_share(void *context, const struct row *row)
 
 static int take_cell(void *context, const struct row *row)
 {
-	if (is_unknown(row))
+	if (is_unknown(row->values))
 		return 0;
 	add_to_counter(context, "offcore_responses",
 		       "Off-core requests by what answered them; of a cell that was counted part of the "
@@ -562,6 +561,8 @@ static void take_samples(const struct taking *taking)
 
 	if (!json_is_object(samples))
 		return;
+	if (json_object_get(taking->record, "enabled_ns"))
+		set_running(taking, taking->record, labels_of(taking));
 	add_to_counter(taking, "samples", "Samples that were aggregated.", labels_of(taking),
 		       integer(samples, "aggregated"));
 	if (json_object_get(samples, "throttled"))
