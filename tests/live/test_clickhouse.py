@@ -242,7 +242,7 @@ def test_a_consumer_that_is_killed_gets_whole_blocks_when_it_comes_back_and_the_
 
 
 def test_it_is_refused_where_it_can_not_be(nhmtap):
-    for words, why in ((["list", "--format", "clickhouse"], "there is no such format"),
+    for words, why in ((["list", "--format", "clickhouse"], "it is for commands that measure, not for list"),
                        (["stat", "--listen", "tcp:127.0.0.1:0", "-e", "page-faults", "-o", "clickhouse=listen", "--", "true"],
                         "clickhouse makes no page")):
         result = nhmtap(*words)

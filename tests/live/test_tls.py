@@ -226,9 +226,16 @@ def test_tls_needs_https_and_a_url_has_no_password(nhmtap, ca):
     assert secret.status == 1 and "--headers-file" in secret.err and "6f1e0c" not in secret.err
 
 
+@pytest.mark.parametrize("option", ["--headers-file", "--tls-ca-file", "--tls-cert-file", "--tls-key-file"])
+@pytest.mark.parametrize("outputs", [[], ["-o", "-"], ["-o", "flat=unix:socket"]])
+def test_a_file_for_a_server_is_refused_where_no_output_is_one(nhmtap, option, outputs):
+    result = nhmtap("stat", "-e", "page-faults", option, "file", *outputs, "--", "true")
+    assert result.status == 1 and f"option {option} 'file'" in result.err + result.out and "records go to no URL" in result.err + result.out
+
+
 @pytest.mark.parametrize("url, tls, why", [("http", {"ca_file": "/ca"}, "the URL of the output is not https://"),
-                                           ("https", {"cert_file": "/cert"}, "its private key, --tls-key-file, is missing"),
-                                           ("https", {"key_file": "/key"}, "that it belongs to, --tls-cert-file, is missing"),
+                                           ("https", {"cert_file": "/cert"}, "its private key is missing"),
+                                           ("https", {"key_file": "/key"}, "that it belongs to is missing"),
                                            ("https", {"ca_file": "/ca", "cert_file": "/cert", "key_file": "/key"}, None)])
 def test_a_check_of_config_refuses_what_a_run_would_without_a_look_at_the_files(nhmtap, tmp_path, url, tls, why):
     (tmp_path / "config").write_text(json.dumps({

@@ -65,10 +65,15 @@ static void complete_from_environment(struct push_access *access)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static int refuse_file(struct refusal *refusal, enum access_file which, const char *path, const char *why)
+static int refuse_because(struct refusal *refusal, enum access_file which, const char *path, const char *why)
 {
 	refuse(refusal, STATUS_USAGE, "option --%s '%.300s'", named[which].option, path);
-	because(refusal, "%s", why);
+	return because(refusal, "%s", why);
+}
+
+static int refuse_file(struct refusal *refusal, enum access_file which, const char *path, const char *why)
+{
+	refuse_because(refusal, which, path, why);
 	return instead(refusal,
 		       which == ACCESS_HEADERS
 			       ? "name a readable file with lines such as 'Authorization: Bearer ...'"
@@ -309,16 +314,29 @@ int access_check(const struct push_access *access, const char *url, struct refus
 	bool tls = !strncmp(url, "https:", 6);
 
 	for (size_t i = 0; i < ACCESS_HEADERS; i++)
-		if (access->files[i] && !tls)
-			return refuse_file(refusal, i, access->files[i],
-					   "the URL of the output is not https://");
+		if (access->files[i] && !tls) {
+			refuse_because(refusal, i, access->files[i], "the URL of the output is not https://");
+			return instead(refusal, "leave it out, or use https:// if the server does");
+		}
 	if (!access->files[ACCESS_CERT] == !access->files[ACCESS_KEY])
 		return 0;
-	return access->files[ACCESS_KEY]
-		       ? refuse_file(refusal, ACCESS_KEY, access->files[ACCESS_KEY],
-				     "the certificate that it belongs to, --tls-cert-file, is missing")
-		       : refuse_file(refusal, ACCESS_CERT, access->files[ACCESS_CERT],
-				     "its private key, --tls-key-file, is missing");
+	if (access->files[ACCESS_KEY]) {
+		refuse_because(refusal, ACCESS_KEY, access->files[ACCESS_KEY],
+			       "the certificate that it belongs to is missing");
+		return instead(refusal, "name that with --tls-cert-file");
+	}
+	refuse_because(refusal, ACCESS_CERT, access->files[ACCESS_CERT], "its private key is missing");
+	return instead(refusal, "name that with --tls-key-file");
+}
+
+int access_refuse_unused(const struct push_access *access, struct refusal *refusal)
+{
+	for (size_t i = 0; i < ACCESS_FILES; i++)
+		if (access->files[i]) {
+			refuse_because(refusal, i, access->files[i], "records go to no URL");
+			return instead(refusal, "leave it out, or give an output http:// or https://");
+		}
+	return 0;
 }
 
 int credentials_read(struct credentials *credentials, const struct push_access *asked, const char *url,

@@ -58,18 +58,25 @@ bool format_is_of(const struct format *format, const char *command)
 
 const struct format *format_find(const char *name, const char *command, struct refusal *refusal)
 {
-	const struct format *format;
+	const struct format *format, *other = NULL;
 	char known[200] = "";
 
 	for (size_t i = 0; (format = format_at(i)); i++) {
-		if (!format_is_of(format, command))
-			continue;
-		if (!strcmp(format->name, name))
+		bool named = !strcmp(format->name, name), fits = format_is_of(format, command);
+
+		if (named && fits)
 			return format;
-		list_append(known, sizeof(known), format->name);
+		if (named)
+			other = format;
+		if (fits)
+			list_append(known, sizeof(known), format->name);
 	}
 	refuse(refusal, STATUS_USAGE, "option --format '%s'", name);
-	because(refusal, "there is no such format");
+	if (!other)
+		because(refusal, "there is no such format");
+	else
+		because(refusal, "it is for %s, not for %s",
+			other->commands ? other->commands : "commands that measure", command);
 	instead(refusal, "formats: %s", known);
 	return NULL;
 }

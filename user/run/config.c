@@ -16,6 +16,8 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "option/command.h"
+#include "output/address.h"
+#include "output/member.h"
 #include "session/limits.h"
 #include "session/share_control.h"
 
@@ -403,6 +405,47 @@ static int check_names(const struct request *request, const json_t *list, const 
 	return 0;
 }
 
+static bool is_of_format(const struct asked *asked, const struct place_of_output *output,
+			 const struct format *format)
+{
+	return (!output->activities || has_text(output->activities, asked->name)) &&
+	       format_is_of(format, asked->options.command->name);
+}
+
+/* Refuses a format that none of the output's activities writes. An activity that was refused may be one. */
+static int check_format(const struct request *request, const struct place_of_output *output,
+			struct refusal *refusal)
+{
+	const struct format *format = format_find(output->format, NULL, refusal);
+	bool fits = request->nr_found;
+
+	if (!format)
+		return -1;
+	for (size_t i = 0; i < request->nr_entries && !fits; i++)
+		fits = is_of_format(request->entries[i], output, format);
+	if (fits)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --format '%s'", format->name);
+	because(refusal, "it is for %s, and no activity of this output is one of them", format->commands);
+	return instead(refusal, "add one, or choose another format");
+}
+
+/* Refuses what only a URL has a use for. */
+static int check_access(const json_t *value, const struct place_of_output *output, const char *pointer,
+			struct refusal *refusal)
+{
+	static const char *const members[] = {"tls", "headers_file"};
+	char path[POINTER_MOST];
+
+	for (size_t i = 0; i < ARRAY_SIZE(members) && !address_is_url(output->path); i++)
+		if (json_object_get(value, members[i])) {
+			refuse_at(refusal, json_pointer_below(path, sizeof(path), pointer, members[i]));
+			because(refusal, "the output's path is no URL");
+			return instead(refusal, "leave it out, or give a path with http:// or https://");
+		}
+	return 0;
+}
+
 static int take_output(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)
 {
 	struct place_of_output *output = &request->outputs[request->nr_outputs++];
@@ -425,11 +468,12 @@ static int take_output(struct request *request, json_t *value, const char *point
 			json_pointer_below(path, sizeof(path), pointer, "activities"), may_be_activity,
 			"no activity has this name", refusal) ||
 	    check_names(request, output->types, json_pointer_below(path, sizeof(path), pointer, "types"),
-			is_type, "there is no such type of records", refusal))
+			is_type, "there is no such type of records", refusal) ||
+	    check_access(value, output, pointer, refusal))
 		return -1;
 	if (output->path && !strcmp(output->path, "-"))
 		output->path = NULL;
-	if (!output->format || format_find(output->format, NULL, refusal))
+	if (!output->format || !check_format(request, output, refusal))
 		return 0;
 	return is_at(refusal, pointer, "format");
 }

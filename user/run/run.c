@@ -20,6 +20,7 @@
 #include "host/kernel.h"
 #include "host/privileges.h"
 #include "option/command.h"
+#include "output/address.h"
 #include "record/record.h"
 #include "run/resource.h"
 
@@ -504,6 +505,18 @@ static int check_limits(const struct options *options, const struct request *req
 	return 0;
 }
 
+/* An output that is a URL has refused by itself what it has no use for. */
+static int check_access(const struct options *options, const struct request *request, struct refusal *refusal)
+{
+	const struct push_access access = {.files = {options->tls_files[0], options->tls_files[1],
+						     options->tls_files[2], options->headers_file}};
+
+	for (size_t i = 0; i < request->nr_outputs; i++)
+		if (address_is_url(request->outputs[i].path))
+			return 0;
+	return access_refuse_unused(&access, refusal);
+}
+
 int run_one(struct options *options, struct refusal *refusal)
 {
 	struct place_of_output outputs[TEXTS_MOST];
@@ -535,6 +548,10 @@ int run_one(struct options *options, struct refusal *refusal)
 			      options->outputs.list[request.nr_outputs]);
 	if (!request.nr_outputs)
 		request_place(&outputs[request.nr_outputs++], options, "-");
+	if (check_access(options, &request, refusal)) {
+		asked_release(asked);
+		return refusal->status;
+	}
 	/* Takes ownership of what the options own. */
 	*asked = (struct asked){.name = xstrdup(options->command->name), .options = *options};
 	*options = (struct options){0};
