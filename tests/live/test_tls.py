@@ -200,12 +200,12 @@ def bad(folder):
         "a FIFO": (["--headers-file", folder / "fifo"], "no regular file"),
         "a folder": (["--tls-ca-file", folder], "no regular file"),
         **{name: (["--headers-file", folder / name], "line 1 has") for name in files},
-        "no key": (["--tls-cert-file", folder / "space"], "--tls-key-file, is missing"),
+        "no key": (["--tls-cert-file", folder / "space"], "its private key is missing"),
         **{f"ca of {name}": (["--tls-ca-file", folder / f"{name}.pem"], "it holds no certificate in PEM form") for name in wrong},
         "cert of key": (["--tls-cert-file", folder / "key.pem", "--tls-key-file", folder / "own.key"],
                         "it holds no certificate in PEM form"),
         "key of half": (["--tls-cert-file", folder / "own.pem", "--tls-key-file", folder / "half.pem"], "it holds no private key in PEM form"),
-        "no certificate": (["--tls-key-file", folder / "space"], "--tls-cert-file, is missing"),
+        "no certificate": (["--tls-key-file", folder / "space"], "that it belongs to is missing"),
     }
 
 
