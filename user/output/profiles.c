@@ -189,8 +189,10 @@ int profile_check_intervals(const struct stream *stream, const struct options *o
 	if (!options->interval_ms || stream_has_documents(stream))
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --interval with --format %s", format->name);
-	because(refusal, "a file of %s's is one profile", format->name);
-	return instead(refusal, "write each to a file of its own, -o DIR/%%t%s, or leave the interval out",
+	because(refusal, "a file in this format is one profile");
+	return instead(refusal,
+		       "give each interval a file of its own, DIR/%%t%s, or leave the interval out, which no "
+		       "activity of a CONFIG can",
 		       format->ending);
 }
 
