@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """ClickHouse takes flat lines as rows, and blocks of columns."""
 import collections
+import functools
 import json
 import re
 import subprocess
+import time
 
 import manual
 import native
@@ -12,6 +14,7 @@ from puppet import command
 from records import Result
 from servers import PIPELINES, ClickHouse
 from sessions import DAY, Session, faults, until
+from test_pipelines import DASHBOARDS, dashboard
 
 
 @pytest.fixture
@@ -145,3 +148,56 @@ def test_hostile_texts_come_back_as_they_are(nhmtap, tmp_path, clickhouse, puppe
     assert [bytes.fromhex(text).decode() for text in told] == [
         row["comm"] for row in native.rows(blocks.read_bytes()) if row["value"] > 0]
     assert name.decode(errors="replace") in [bytes.fromhex(text).decode() for text in told]
+
+
+HOURS = 3600  # of a point of a panel, in seconds
+
+
+def answers_of(clickhouse, begin, **values):
+    """{title of a panel: its rows}, with what Grafana would put in place of macros and variables."""
+    instead = {"$__fromTime": f"toDateTime({begin})", "$__toTime": f"toDateTime({begin + 86400})", "$__interval_s": str(HOURS),
+               **{f"${{{name}:singlequote}}": ",".join(f"'{value}'" for value in some) for name, some in values.items()}}
+    queries = {panel["title"]: target["rawSql"] for panel in dashboard(DASHBOARDS[1])["panels"] for target in panel.get("targets", ())}
+    return {title: json.loads(clickhouse.ask(functools.reduce(lambda text, old: text.replace(old, instead[old]), instead, query)
+                                             + " FORMAT JSON"))["data"] for title, query in queries.items()}
+
+
+def added_up(rows, value, *names):
+    """The sums of a column of rows, by others that are not empty."""
+    found = collections.Counter()
+    for row in rows:
+        found[tuple(row[name] for name in names)] += float(row[value])
+    return found
+
+
+def test_each_query_of_the_dashboard_has_the_values_of_the_records(nhmtap, tmp_path, clickhouse, puppet):
+    begin, flat = int(time.time()), tmp_path / "flat"
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid), interval_ms=DAY),
+                                    faults("samples", "profile", pid=str(puppet.pid), by="symbol,comm,cgroup", interval_ms=DAY)],
+                 outputs=[{}, {"format": "flat", "path": str(flat)}]) as session:
+        for number in (10, 20, 30):
+            puppet.do(f"faults={number}")
+            session.do("snapshot")
+        result = session.end()
+    rows = [json.loads(line) for line in flat.read_text().splitlines()]
+    host = rows[0]["host.name"]
+    missing = {**rows[0], "run_id": "another", "activity": "counts", "event": "page-faults", "lost": "queue_full", "missed": 7}
+    missing.pop("value", None)
+    for row in rows + [missing]:
+        clickhouse.ask("INSERT INTO nhmtap FORMAT JSONEachRow", input=json.dumps(row))
+    answers = answers_of(clickhouse, begin, host=[host, "other"], activity=["counts", "samples"])
+    periods = collections.Counter()
+    for entry in result.entries():
+        periods[entry["comm"], entry["code"].get("symbol", ""), entry["code"].get("module", "")] += entry["period"]
+    counted = sum(r["value"] for r in result.of("count"))
+    assert counted == periods.total() == 60
+    assert added_up(answers["Events a second"], "events", "activity", "event") == pytest.approx(
+        {("counts", "page-faults"): 60 / HOURS, ("samples", "page-faults"): 60 / HOURS})
+    assert added_up(answers["Functions"], "events", "comm", "symbol", "module") == periods
+    cgroups = added_up(answers["Containers and cgroups"], "events", "activity", "cgroup")
+    assert cgroups == {("samples", entry["cgroup"]): 60 for entry in result.entries()}
+    assert [(row["cause"], float(row["missed"])) for row in answers["What is missing"]] == [("queue_full", 7)]
+    told, = answers["Hosts"]
+    assert (told["host.name"], int(told["rows"]), int(told["runs"])) == (host, len(rows) + 1, 2)
+    assert answers_of(clickhouse, begin, host=["other"], activity=["counts"])["Events a second"] == []
+    assert answers_of(clickhouse, begin + 86400, host=[host], activity=["counts"])["Hosts"] == []

@@ -111,8 +111,11 @@ def test_the_alerts_are_about_metrics_that_there_are():
     assert number > 6 and not missing
 
 
-def dashboard():
-    with open(f"{HERE}/grafana.json", encoding="utf-8") as file:
+DASHBOARDS = ["grafana.json", "grafana_clickhouse.json"]
+
+
+def dashboard(name=DASHBOARDS[0]):
+    with open(f"{HERE}/{name}", encoding="utf-8") as file:
         return json.load(file)
 
 
@@ -133,20 +136,22 @@ def test_the_dashboards_queries_are_of_metrics_that_there_are(tmp_path):
     assert number > 12 and not missing
 
 
-def test_the_dashboard_has_the_form_that_grafana_documents():
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_a_dashboard_has_the_form_that_grafana_documents(name):
     with open(f"{HERE}/grafana.schema.json", encoding="utf-8") as file:
         schema = json.load(file)
     Draft202012Validator.check_schema(schema)
-    Draft202012Validator(schema).validate(dashboard())
-    for panel in dashboard()["panels"]:
+    Draft202012Validator(schema).validate(dashboard(name))
+    for panel in dashboard(name)["panels"]:
         references = [target["refId"] for target in panel.get("targets", ())]
         assert len(set(references)) == len(references)
-    declared = {variable["name"] for variable in dashboard()["templating"]["list"]}
-    assert set(re.findall(r"\$\{?([a-z]\w*)", json.dumps(dashboard()))) == declared
+    declared = {variable["name"] for variable in dashboard(name)["templating"]["list"]}
+    assert set(re.findall(r"\$\{?([a-z]\w*)", json.dumps(dashboard(name)))) == declared
 
 
-def test_the_dashboards_panels_have_places_and_numbers_of_their_own():
-    panels, taken = dashboard()["panels"], set()
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_the_panels_have_places_and_numbers_of_their_own(name):
+    panels, taken = dashboard(name)["panels"], set()
     assert len({panel["id"] for panel in panels}) == len(panels)
     for place in (panel["gridPos"] for panel in panels):
         cells = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}
