@@ -162,8 +162,8 @@ def expected(nehalem, trouble):
     both = nehalem + trouble
     sampled = [r["samples"] for r in nehalem if r["type"] in ("profile", "mem") and "samples" in r]
     counted = [r for r in both if r["type"] == "count"]
-    last = {(r["activity"], r["event"]): r for r in counted}
-    ratios = {labelled(activity=a, event=e): r["running_ns"] / r["enabled_ns"] for (a, e), r in last.items() if r["running_ns"]}
+    last = {(r["activity"], r["event"]): r for r in both if r["type"] in ("count", "profile", "mem") and "enabled_ns" in r}
+    ratios = {labelled(activity=a, event=e): r["running_ns"] / r["enabled_ns"] for (a, e), r in last.items() if r["enabled_ns"]}
     shares = {}
     for record in chosen(nehalem, "analysis"):
         shares.update({share["name"]: share for share in record["shares"]})
