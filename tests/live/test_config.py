@@ -306,6 +306,21 @@ def test_a_format_decides_only_about_the_activities_that_its_output_is_for(nhmta
     assert nhmtap("run", write(tmp_path / "c", config), "--", "true").status == 1
 
 
+@pytest.mark.parametrize("event", ["page-faults", "cpu-clock"])
+def test_folded_stacks_of_two_activities_are_not_added(nhmtap, tmp_path, event):
+    """A file or a server's application of folded stacks has one sum for a stack: that of a fault twice, or of faults and ns."""
+    one = {**FAULTS, "name": "one", "command": "profile", "count": 1}
+    config = {"activities": [one, {**one, "name": "other", "event": event}, {"name": "count", "command": "stat", "event": "page-faults"}],
+              "outputs": [{"path": f"{tmp_path}/x", "format": "folded"}]}
+    refusal = "/outputs/0", "'one' and 'other' write to it", "an output of its own"
+    for place in f"{tmp_path}/x", "http://127.0.0.1:9/ingest?name=app":
+        config["outputs"][0]["path"] = place
+        check_refused(check(nhmtap, write(tmp_path / "c", config), "--", "true"), *refusal)
+    for outputs in ([{"path": f"{tmp_path}/{name}", "format": "folded", "activities": [name, "count"]} for name in ("one", "other")],
+                    [{"path": f"{tmp_path}/%t.folded", "format": "folded"}]):
+        assert check(nhmtap, write(tmp_path / "c", {**config, "outputs": outputs}), "--", "true").status == 0
+
+
 # --- variables ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("text, value", [

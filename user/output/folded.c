@@ -87,6 +87,7 @@ static const struct format folded = {
 	.adds_up = true,
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
+	.one_event = true,
 	.media = "text/plain; charset=utf-8",
 	.halve = lines_halve,
 	.check = profile_check_events,

@@ -35,6 +35,7 @@ struct format {
 	 * are planned, with nr_events 0, and after that. Returns 0, or -1 with the refusal. */
 	int (*check)(const struct stream *stream, const struct options *options, size_t nr_events,
 		     struct refusal *refusal);
+	bool one_event;	    /* readers add up all that a file of it has, whatever event that is of */
 	const char *ending; /* that a file of it should have: ".json"; for profile_check_intervals() */
 	/* Writes the text of a record to the stream's sink, as one piece. Returns 0 or -errno. */
 	int (*write)(struct stream *stream, const json_t *record);

@@ -446,6 +446,35 @@ static int check_access(const json_t *value, const struct place_of_output *outpu
 	return 0;
 }
 
+/* Refuses several activities for an output whose readers would add up what they have. Where each interval has
+ * a file of its own, that is of one activity; a server adds up what comes to one URL. */
+static int check_sources(const struct request *request, const struct place_of_output *output,
+			 const char *pointer, struct refusal *refusal)
+{
+	const struct format *format = format_find(output->format, NULL, refusal);
+	const char *first = NULL;
+
+	if (!format->one_event || (output->path && documents_is_pattern(output->path)))
+		return 0;
+	for (size_t i = 0; i < request->nr_entries; i++) {
+		const struct asked *asked = request->entries[i];
+
+		if (!is_of_format(asked, output, format))
+			continue;
+		if (first) {
+			refuse_at(refusal, pointer);
+			because(refusal,
+				"'%.64s' and '%.64s' write to it, and %s does not say of which activity, "
+				"or event, a stack is",
+				first, asked->name, format->name);
+			return instead(refusal, "give each an output of its own, which names it in "
+						"\"activities\"");
+		}
+		first = asked->name;
+	}
+	return 0;
+}
+
 static int take_output(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)
 {
 	struct place_of_output *output = &request->outputs[request->nr_outputs++];
@@ -473,9 +502,11 @@ static int take_output(struct request *request, json_t *value, const char *point
 		return -1;
 	if (output->path && !strcmp(output->path, "-"))
 		output->path = NULL;
-	if (!output->format || !check_format(request, output, refusal))
+	if (!output->format)
 		return 0;
-	return is_at(refusal, pointer, "format");
+	if (check_format(request, output, refusal))
+		return is_at(refusal, pointer, "format");
+	return check_sources(request, output, pointer, refusal);
 }
 
 static int take_outputs(struct request *request, const json_t *list, struct refusal *refusal)
