@@ -431,8 +431,10 @@ def test_the_nearest_names_are_told(refusal, wrong, right):
     assert right in words.split("did you mean")[1]
 
 
-def test_a_name_like_no_other_has_no_nearest(refusal):
-    status, words = refusal("zzzzqqqqxxxx")
+@pytest.mark.parametrize("other", ["zzzzqqqqxxxx", "foo", "ax"])
+def test_a_name_like_no_other_has_no_nearest(refusal, other):
+    """More than a third of the letters differ."""
+    status, words = refusal(other)
     assert (status, "did you mean" in words) == (1, False)
 
 

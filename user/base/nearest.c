@@ -51,10 +51,11 @@ void nearest_begin(struct nearest *nearest, const char *wanted, int most)
 
 void nearest_offer(struct nearest *nearest, const char *candidate)
 {
-	/* If up to a third of the letters differ, it is a typo; if more, another word. Names that begin with
-	 * the wanted one are also offered: "INST_RETIRED". So are, after typos, those with which the wanted
-	 * one begins: "freq" for "frequency". */
-	int length = strlen(nearest->wanted), other = strlen(candidate), most = 1 + length / 3, distance = 1;
+	/* If up to a third of the letters differ (rounded up), it is a typo; if more, another word. Names
+	 * that begin with the wanted one are also offered: "INST_RETIRED". So are, after typos, those with
+	 * which the wanted one begins: "freq" for "frequency". */
+	int length = strlen(nearest->wanted), other = strlen(candidate), most = (length + 2) / 3,
+	    distance = 1;
 	bool shorter = other >= SHORT_FORM_LEAST && other < length &&
 		       !strncasecmp(nearest->wanted, candidate, other);
 

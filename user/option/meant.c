@@ -18,7 +18,7 @@ struct counterpart {
 };
 
 static const struct counterpart commands[] = {
-	{"annotate", "nhmtap profile --by line"},
+	{"annotate", "nhmtap profile --annotate FUNCTION"},
 	{"buildid-cache", "nhmtap symbolize"},
 	{"c2c", "nhmtap mem --shared"},
 	{"diff", "nhmtap show --diff A B, or nhmtap report A B"},
