@@ -530,7 +530,6 @@ static int take_share(void *context, const struct row *row)
 
 static int take_cell(void *context, const struct row *row)
 {
-	set_running(context, row->values, labels_of_row(context, row));
 	if (is_unknown(row->values))
 		return 0;
 	add_to_counter(context, "offcore_responses",
