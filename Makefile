@@ -98,10 +98,12 @@ warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno
 sanitize_threads := -fsanitize=thread -Dfork=_Fork
 sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined) \
 	    $(if $(filter thread,$(SANITIZE)),$(sanitize_threads))
+# Most of the time of a sanitized build is the optimizing of its checks. With less of that gcc warns of what is no fault; all its
+# warnings are in the usual build.
+CFLAGS   ?= $(if $(filter 1,$(SANITIZE)),-O1 -w,-O2) -g
 # A short run under ASan takes two thirds of the time so: a program with a fixed address does not relocate what ASan notes
 # about each global, and the search for leaks does not read the memory of a second runtime.
 sanitize_link := $(if $(filter 1,$(SANITIZE)),-no-pie $(if $(findstring clang,$(CC)),,-static-libubsan))
-CFLAGS   ?= -O2 -g
 # Keeps the build folder's path out of the program, because the emulated machine's behaviour depends
 # on file sizes.
 reproducible := -ffile-prefix-map=$(CURDIR)=.
