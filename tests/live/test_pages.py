@@ -239,7 +239,7 @@ def test_files_of_records_one_behind_the_other_are_the_stream(nhmtap, tmp_path):
 
 def test_a_profile_for_each_interval_needs_a_file_for_each(nhmtap, tmp_path):
     result = nhmtap("profile", "-I", "100", "--format", "pprof", "-o", tmp_path / "x", "--", "true")
-    assert result.status == 1 and "-o DIR/%t.pb.gz" in result.err
+    assert result.status == 1 and "DIR/%t.pb.gz" in result.err
     result = nhmtap("profile", "-I", "100", "-o", f"pprof={tmp_path}/no/%t", "--", "true")
     assert result.status == 1 and "no/%t" in result.err
 
