@@ -71,6 +71,17 @@ def test_rows_are_the_lines_of_flat(nhmtap, tmp_path, which):
     assert len(check(lines, content)) == len(lines) > 0
 
 
+@pytest.mark.parametrize("keys", ["ip,pid,comm", "symbol,cgroup"])
+def test_rows_are_the_same_whether_entries_are_still_text_or_another_output_has_read_them(nhmtap, tmp_path, keys):
+    """Outputs get a record one after the other, and table makes objects of its entries."""
+    text, objects = tmp_path / "text", tmp_path / "objects"
+    result = nhmtap("profile", "-e", "page-faults", "-c", "1", "--by", keys, "--top", "40", "-o", f"clickhouse={text}",
+                    "-o", f"table={tmp_path}/table", "-o", f"clickhouse={objects}", "--", *command("faults=300", "exit=0"))
+    assert result.status == 0, result.err
+    rows, others = ([row | {"run_id": ""} for row in native.rows(path.read_bytes())] for path in (text, objects))
+    assert rows == others and sum(row["value"] for row in rows) >= 300
+
+
 def test_rows_of_activities_in_turns_have_each_its_own_name(nhmtap, tmp_path):
     flat, blocks, config = tmp_path / "flat", tmp_path / "blocks", tmp_path / "config.json"
     config.write_text(json.dumps({"outputs": [{"path": str(flat), "format": "flat"}, {"path": str(blocks), "format": "clickhouse"}], "activities": [

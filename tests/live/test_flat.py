@@ -80,11 +80,11 @@ KEYS = ["ip", "pid,comm", "symbol,comm,pid", "line", "ip,cgroup", "stack,pid", "
 
 @pytest.mark.parametrize("keys", KEYS)
 def test_lines_are_the_same_whether_entries_are_still_text_or_another_output_has_read_them(nhmtap, tmp_path, keys):
-    """Outputs get a record one after the other, and openmetrics makes objects of its entries."""
+    """Outputs get a record one after the other, and table makes objects of its entries."""
     text, objects = tmp_path / "text", tmp_path / "objects"
     named = shutil.copy(program("doings"), tmp_path / "q\"\\\té,]}")
     result = nhmtap("profile", "-e", "page-faults", "-c", "1", "--by", keys, "--top", "40", "-o", f"flat={text}",
-                    "-o", f"openmetrics={tmp_path}/metrics", "-o", f"flat={objects}", "--", named, "faults", "300")
+                    "-o", f"table={tmp_path}/table", "-o", f"flat={objects}", "--", named, "faults", "300")
     assert result.status == 0, result.err
     lines, others = parse(text.read_text()), parse(objects.read_text())
     assert [line | {"run_id": ""} for line in lines] == [line | {"run_id": ""} for line in others]

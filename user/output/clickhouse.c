@@ -512,6 +512,7 @@ static const struct format clickhouse = {
 	.measured = true,
 	.numbered = true,
 	.bytes = true,
+	.texts = true,
 	.write = write_record,
 	.write_fields = write_fields,
 	.finish = finish,

@@ -196,6 +196,26 @@ static int take_entry(const struct flattening *flattening, const json_t *entry, 
 	return err;
 }
 
+static int take_element(const struct flattening *flattening, const char *text)
+{
+	json_t *entry = rows_element(text);
+	int err = take_entry(flattening, entry, false);
+
+	json_decref(entry);
+	return err;
+}
+
+/* The elements of a list that is text become objects one at a time. */
+static int take_elements(const struct flattening *flattening, const struct rows_text *entries)
+{
+	const char *at = entries->text;
+	int err = 0;
+
+	for (size_t i = 0; i < entries->nr && !err; at += entries->sizes[i++] + 1)
+		err = take_element(flattening, at);
+	return err;
+}
+
 /* --- rows of text ----------------------------------------------------------------------------- */
 
 #define MEMBERS_MOST 32
@@ -402,15 +422,10 @@ static bool make_text(struct text_rows *rows, const char *entry)
 static int take_text_entry(struct text_rows *rows, const char *text)
 {
 	const struct flattening *flattening = rows->flattening;
-	json_t *entry;
-	int err;
 
 	if (make_text(rows, text))
 		return flattening->take_text(flattening->context, &rows->row);
-	entry = rows_element(text);
-	err = take_entry(flattening, entry, false);
-	json_decref(entry);
-	return err;
+	return take_element(flattening, text);
 }
 
 static int take_text_entries(const struct flattening *flattening, const struct rows_text *entries)
@@ -437,8 +452,9 @@ static int take_list(const struct flattening *flattening, const json_t *list)
 	int err = 0;
 	size_t i;
 
-	if (flattening->take_text && rows_text(list, &rows))
-		return take_text_entries(flattening, &rows);
+	if (rows_text(list, &rows))
+		return flattening->take_text ? take_text_entries(flattening, &rows)
+					     : take_elements(flattening, &rows);
 	json_array_foreach((json_t *)list, i, entry)
 		if (!err)
 			err = take_entry(flattening, entry, false);

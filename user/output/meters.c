@@ -546,10 +546,9 @@ static int take_entry(void *context, const struct row *row)
 	char name[40];
 
 	snprintf(name, sizeof(name), "%s_entries", string(taking->record, "type"));
-	if (taking->meters->entries)
-		add_to_counter(taking, name,
-			       "What samples stand for (the sum of their periods), by the keys of --by.",
-			       labels_of_row(taking, row), json_integer_value(row->value));
+	add_to_counter(taking, name,
+		       "What samples stand for (the sum of their periods), by the keys of --by.",
+		       labels_of_row(taking, row), json_integer_value(row->value));
 	return 0;
 }
 
@@ -670,17 +669,19 @@ static bool take_record(struct meters *meters, const char *activity, const struc
 	static const struct {
 		const char *type;
 		int (*take)(void *context, const struct row *row); /* NULL: only its account is a number */
+		bool entries; /* its rows are taken with --series only: there are many */
 	} rows[] = {
-		{"count", take_count},	  {"metric", take_metric}, {"offcore", take_cell},
-		{"profile", take_entry},  {"mem", take_entry},	   {"branch", take_entry},
-		{"analysis", take_share}, {"stream", NULL},
+		{"count", take_count, false},	 {"metric", take_metric, false},
+		{"offcore", take_cell, false},	 {"profile", take_entry, true},
+		{"mem", take_entry, true},	 {"branch", take_entry, true},
+		{"analysis", take_share, false}, {"stream", NULL, false},
 	};
 	struct taking taking = {meters, activity, record};
 	const char *type = string(record, "type");
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (!strcmp(rows[i].type, type)) {
-			if (rows[i].take)
+			if (rows[i].take && (!rows[i].entries || meters->entries))
 				flatten(record, calls, false, rows[i].take, &taking);
 			take_latencies(&taking);
 			take_samples(&taking);

@@ -255,6 +255,7 @@ static const struct format otlp = {
 	.name = "otlp",
 	.help = "OpenTelemetry's metrics as OTLP/JSON: lines, or requests to http://HOST:PORT/v1/metrics",
 	.measured = true,
+	.texts = true,
 	.numbered = true,
 	.resources = true,
 	.write = take,
