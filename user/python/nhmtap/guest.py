@@ -183,7 +183,10 @@ def unpacked(message: str) -> Any:
 
 
 def take_compiled(compiled: Dict[str, bytes]) -> None:
-    """Has pytest take the code of these files from here, as if a file had it. To compile one takes seconds in the guest."""
+    """Has pytest take the code of these files from here, as if a file had it. To compile one takes seconds in the guest. There
+    are none if this pytest has no such functions."""
+    if not compiled:
+        return
     read = rewrite._read_pyc
 
     def read_or_take(source: Path, pyc: Path, trace: Callable[[str], None] = lambda _: None) -> Optional[CodeType]:
@@ -192,8 +195,7 @@ def take_compiled(compiled: Dict[str, bytes]) -> None:
         code: CodeType = marshal.loads(compiled[str(source)])
         return code
 
-    if compiled:
-        rewrite._read_pyc = read_or_take
+    rewrite._read_pyc = read_or_take
 
 
 def main() -> None:
