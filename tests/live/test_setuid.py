@@ -151,8 +151,8 @@ def attached(folder):
                                 env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
         began = stat.stdout.readline()
         shell.communicate(b"\n")
-        out, err = stat.communicate(timeout=60)
-        return Result(stat.returncode, began + out, err)
+        out, err = stat.stdout.read(), stat.stderr.read()  # communicate() would miss what came with the first line
+        return Result(stat.wait(timeout=60), began + out, err)
     return runs
 
 
