@@ -189,19 +189,21 @@ def locked(folder, name):
     subprocess.run(["gcc", "-m32", "-nostdlib", "-static", "-no-pie", "-O1", "-fno-stack-protector", "-o", path,
                     "-x", "c", "-"], input=MAPPING, text=True, check=True)
     (goes, going), (tells, told) = os.pipe(), os.pipe()
-    with open(mount.folder / name, "rb") as file:
-        process = subprocess.Popen([path], stdin=file, stdout=goes, stderr=told)
-    mapped = int.from_bytes(os.read(tells, 4), "little")
-    mount.stall("read")
-    reading = subprocess.Popen([sys.executable, "-c", READING, str(process.pid), str(mapped)])
-    until(mount.is_waited_for)
-    os.write(going, b"x")
-    until(lambda: open(f"/proc/{process.pid}/stat", encoding="ascii").read().split()[2] == "D")
+    started = []
+    mount.stall("read")  # before it is mapped: a session of another test may read it then
     try:
+        with open(mount.folder / name, "rb") as file:
+            started.append(subprocess.Popen([path], stdin=file, stdout=goes, stderr=told))
+        process, = started
+        mapped = int.from_bytes(os.read(tells, 4), "little")
+        started.append(subprocess.Popen([sys.executable, "-c", READING, str(process.pid), str(mapped)]))
+        until(mount.is_waited_for)
+        os.write(going, b"x")
+        until(lambda: open(f"/proc/{process.pid}/stat", encoding="ascii").read().split()[2] == "D")
         yield process
     finally:
         mount.end()
-        for one in (reading, process):
+        for one in started:
             one.kill()
             one.wait()
         for end in (goes, going, tells, told):
