@@ -71,11 +71,15 @@ def symbols(objects):
 
 
 @functools.cache
+def built():
+    """symbols() of the build's objects. NAME_without.o, which has what NAME.o has, is left out."""
+    return symbols([path for path in glob.glob(f"{BUILD}/user/**/*.o", recursive=True) if not path.endswith("_without.o")])
+
+
+@functools.cache
 def owners():
-    """{name: the file of user/ that has it}, by the build's objects. NAME_without.c, which has the same, is left out."""
-    folder = os.path.join(BUILD, "user")
-    objects = [path for path in glob.glob(f"{folder}/**/*.o", recursive=True) if not path.endswith("_without.o")]
-    return {name: f"{os.path.relpath(path, folder)[:-2]}.c" for path, (has, _) in symbols(objects).items() for name in has}
+    """{name: the file of user/ that has it}, by the build's objects."""
+    return {name: f"{os.path.relpath(path, os.path.join(BUILD, 'user'))[:-2]}.c" for path, (has, _) in built().items() for name in has}
 
 
 def make_once(folder, of, make):
@@ -103,7 +107,7 @@ def link(path, program, also, plain):
 
     def take(made):
         objects.append(made)
-        (defined, undefined), = symbols([made]).values()
+        defined, undefined = built().get(made) or symbols([made])[made]
         has.update(defined)
         needs.update(undefined)
 
