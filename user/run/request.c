@@ -19,6 +19,13 @@ bool request_cumulative(const char *asked)
 	return preferred && !strcasecmp(preferred, CUMULATIVE);
 }
 
+struct push_access request_access(const struct options *options)
+{
+	return (struct push_access){
+		{options->tls_files[0], options->tls_files[1], options->tls_files[2], options->headers_file},
+		options->tls_unverified};
+}
+
 void request_place(struct place_of_output *place, const struct options *options, const char *text)
 {
 	size_t length = strcspn(text, "=");
@@ -36,9 +43,7 @@ void request_place(struct place_of_output *place, const struct options *options,
 		.queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES,
 	};
 	if (address_is_url(place->path))
-		place->access = (struct push_access){{options->tls_files[0], options->tls_files[1],
-						      options->tls_files[2], options->headers_file},
-						     options->tls_unverified};
+		place->access = request_access(options);
 	if (!strcmp(place->path, "-"))
 		place->path = NULL;
 }

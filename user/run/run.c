@@ -508,8 +508,7 @@ static int check_limits(const struct options *options, const struct request *req
 /* An output that is a URL has refused by itself what it has no use for. */
 static int check_access(const struct options *options, const struct request *request, struct refusal *refusal)
 {
-	const struct push_access access = {.files = {options->tls_files[0], options->tls_files[1],
-						     options->tls_files[2], options->headers_file}};
+	const struct push_access access = request_access(options);
 
 	for (size_t i = 0; i < request->nr_outputs; i++)
 		if (address_is_url(request->outputs[i].path))

@@ -59,6 +59,9 @@ int run_one(struct options *options, struct refusal *refusal);
  * of it is the place. "-" is stdout. The path is borrowed from `text`. */
 void request_place(struct place_of_output *place, const struct options *options, const char *text);
 
+/* What the options name for servers: files in PEM form and with headers. The paths are borrowed. */
+struct push_access request_access(const struct options *options);
+
 /* Whether counters of OTLP are cumulative: by what is asked for ("delta", "cumulative"), or if that is NULL
  * by OpenTelemetry's variable of the environment. */
 bool request_cumulative(const char *asked);
