@@ -13,10 +13,10 @@ from records import parse
 CHASE = known.numbers("chase")
 BOUND = known.numbers("bound")
 TABLE = os.path.join(os.path.dirname(__file__), "built_shares.txt")
-# Of a share, and of a bound. Two builds of nhmtap and two kernels begin a program with a little more or less work, which is
-# much of a short one; what three executions of each group leave open differs more: on two counters, the least that loads of
-# `chase l2` took was 0.22 in a run, and 0.43 in another.
-NEAR, NEAR_BOUND = 0.03, 0.25
+# How far a run may be from the table. Each build of nhmtap and each kernel begins a program with a little more or less work, and
+# shifts what the three executions of a group see of it. In twelve guests (NHM_VARY), a share by construction differed by up to
+# 0.03, a measured one by 0.05, and the width of its bounds, which tells how much those executions leave open, by 0.3.
+NEAR_BUILT, NEAR, WIDER = 0.05, 0.08, 0.4
 
 
 def mispredictions(bits):
@@ -94,8 +94,9 @@ def measure(guest, program, built, **settings):
 
 def is_told(row, told):
     """How many causes are named with one may differ, but not whether it is named, or first."""
-    return (row[-1].split()[0] == told[-1].split()[0] and row[:2] == pytest.approx(told[:2], abs=NEAR) and
-            row[2:4] == pytest.approx(told[2:4], abs=NEAR_BOUND))
+    (built, share, low, high, named), (told_built, told_share, told_low, told_high, told_named) = row, told
+    return (named.split()[0] == told_named.split()[0] and abs(built - told_built) <= NEAR_BUILT and
+            abs(share - told_share) <= NEAR and high - low <= told_high - told_low + WIDER)
 
 
 def text(machine, program, rows):
