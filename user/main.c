@@ -38,18 +38,14 @@ static int print_help(const struct command *command)
 
 /*
  * Opens standard streams that are closed. Otherwise the next file to be opened would get the stream's number,
- * and records would be written to it. /dev/null is opened for reading only, so that writing fails with EBADF,
- * as it should.
+ * and records would be written to it. /dev/null is opened for the other direction than the stream's, so that
+ * reading or writing fails with EBADF, as it should.
  */
 static void keep_standard_streams(void)
 {
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDONLY);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 static int version(const char *how)

@@ -95,6 +95,17 @@ def test_an_ordinary_user_measures_on_the_machine(public):
     assert (public / "p.json").owner() == "nobody"
 
 
+@pytest.mark.parametrize("driver", [[NHMTAP, "machine"], [os.path.join(manual.ROOT, "user/machine/run"), "--here"]], ids=["nhmtap", "run"])
+@pytest.mark.parametrize("redirections", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_a_stream_that_is_closed_here_is_closed_there(driver, redirections):
+    """The same command shows here what it is to see there. The shell's status tells which of its calls worked."""
+    command = ["/bin/sh", "-c", "/bin/cat; a=$?; echo output; b=$?; echo errors >&2; exit $((a + 2 * b + 4 * $?))"]
+    here, there = (subprocess.run(["sh", "-c", f'"$@" {redirections}', "sh", *before, *command], capture_output=True, text=True,
+                                  stdin=subprocess.DEVNULL, check=False) for before in ([], [*driver, "--"]))
+    assert here.returncode
+    assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
+
+
 def build_folder():
     """As make calls it: by another name of it the program would be linked again, while other tests run it."""
     return f"O={os.path.relpath(os.path.dirname(NHMTAP), manual.ROOT)}"

@@ -30,7 +30,6 @@ PATIENCE = 30  # seconds in which the guest must have passed a signal on
 GLANCE = 2  # seconds between two looks at what the guest's root may write without end
 MOST_HELD = 16 << 20  # bytes of it that take room on the disk
 MOST_WAITING = 1 << 20  # bytes for the guest that wait until it takes them: its root may ask for input and not take it
-NULL = os.makedev(1, 3)
 KERNELS = ("/proc", "/sys")  # to write files here would change this host's kernel
 OWN = (*KERNELS, "/dev", "/run")  # the guest's own
 # Variables that name what the guest cannot reach: sockets, and descriptors that are not passed on.
@@ -106,7 +105,7 @@ def kind_of_input():
         return FROM_NULL
     if stat.S_ISREG(s.st_mode):
         return FROM_FILE
-    if s.st_rdev == NULL or (os.isatty(0) and not in_front(0)):
+    if s.st_rdev == nehalem.NULL or (os.isatty(0) and not in_front(0)):
         return FROM_NULL
     return FROM_STREAM
 
@@ -392,8 +391,8 @@ class Surroundings(nehalem.Choices):
         return self.clock is not None, self.clock or 0, self.number is not None, self.number or 0, self.few_symbols
 
 
-def order(command, user, env, terminal, given, surroundings=Surroundings()):
-    """What src/guest/here.c reads."""
+def order(command, user, env, terminal, given, surroundings=Surroundings(), closed=0):
+    """What src/guest/here.c reads. closed: the bits of open_closed()."""
     uid, gid, groups = identity(user)
     kind = kind_of_input()
     offset = os.lseek(0, 0, os.SEEK_CUR) if kind == FROM_FILE else 0
@@ -402,7 +401,7 @@ def order(command, user, env, terminal, given, surroundings=Surroundings()):
     strings = b"".join(os.fsencode(s) + b"\0" for s in (os.getcwd(), *command, *variables))
     terminals = sum(1 << fd for fd in range(3) if given[fd] and (fd or kind == FROM_STREAM))
     fixed = struct.pack(
-        f"<8s15I20s8I{RUN_ID}s", nehalem.ORDER, uid, gid, len(groups), umask(), terminals, are_one_file(1, 2), kind,
+        f"<8s16I20s8I{RUN_ID}s", nehalem.ORDER, uid, gid, len(groups), umask(), terminals, closed, are_one_file(1, 2), kind,
         offset & 0xFFFFFFFF, offset >> 32, rows, columns, iflag, oflag, cflag, lflag, control,
         len(command), len(variables), len(strings), *surroundings.words(), os.urandom(RUN_ID),
     )  # fmt: skip
@@ -465,7 +464,9 @@ def request(strings, data, settings):
     return struct.pack("<2I", len(first), len(message)) + first + message
 
 
-def run(guest, command, terminal, user=None, env=(), timeout=None, settings=nehalem.Settings(), surroundings=Surroundings()):
+def run(
+    guest, command, terminal, user=None, env=(), timeout=None, settings=nehalem.Settings(), surroundings=Surroundings(), closed=0,
+):  # fmt: skip
     """Runs a command in the guest; returns its status."""
     given = [is_terminal(fd) for fd in range(3)]
     carrier = Carrier(guest, terminal, timeout)
@@ -475,7 +476,7 @@ def run(guest, command, terminal, user=None, env=(), timeout=None, settings=neha
             carrier.send(b"stdin=/proc/%d/fd/0" % os.getpid())
             for path in likely_paths(command):
                 carrier.send(b"know=" + os.fsencode(path))
-            ordered = order(command, user, env, terminal, given, surroundings)
+            ordered = order(command, user, env, terminal, given, surroundings, closed)
             carrier.outgoing += request(["here", "run"], ordered, settings)
             terminal.make_raw()
             status = carrier.follow(signals)

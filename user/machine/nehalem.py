@@ -10,11 +10,13 @@ fork() makes another guest at once that continues from the same state, so a coun
 need not depend on earlier commands either.
 """
 import contextlib
+import fcntl
 import os
 import select
 import signal
 import socket
 import struct
+import sys
 import time
 
 import snapshots
@@ -41,11 +43,12 @@ def gigahertz(brand):
 MODELS = table_of_models()
 GIGAHERTZ = {name: gigahertz(rest) for name, rest in MODELS.items()}
 USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
+NULL = os.makedev(1, 3)
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
 TAIL = 1 << 16  # bytes of the end of a console or a log
 GLANCE = 0.5  # seconds between two looks at how much the guest has sent
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
-ORDER = b"order 2\0"  # the form of what here.py tells src/guest/here.c
+ORDER = b"order 3\0"  # the form of what here.py tells src/guest/here.c
 TREE = 16 << 30  # where the guest finds the host's files, beyond all memory
 RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
 
@@ -741,6 +744,28 @@ def check(m):
         raise BadRequest("several packages: cores a package must be a power of two")
     if m.model not in MODELS:
         raise BadRequest(f"model {m.model}: one of {', '.join(MODELS)}")
+
+
+def is_closed(fd):
+    """Also if nhmtap has opened /dev/null in its place, which can't be used in the stream's direction: main.c."""
+    try:
+        unusable = os.O_RDONLY if fd else os.O_WRONLY
+        return os.fstat(fd).st_rdev == NULL and fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == unusable
+    except OSError:
+        return True
+
+
+def open_closed():
+    """Opens standard streams that are closed, so that no other file gets their numbers. Returns a bit for each."""
+    closed = [fd for fd in range(3) if is_closed(fd)]
+    for fd in closed:
+        null = os.open(os.devnull, os.O_RDWR)  # as the stream itself, if nothing is open in its place
+        os.dup2(null, fd)
+        if null != fd:
+            os.close(null)
+    sys.stdout = sys.stdout or open(1, "w")
+    sys.stderr = sys.stderr or open(2, "w")
+    return sum(1 << fd for fd in closed)
 
 
 def check_proc():

@@ -46,12 +46,13 @@ enum { INTERACTIVE_MS = 10, SIGNALS_MS = 20 };	 /* between two questions for eve
 enum { TREE_MODE = 0755, BUFFER = 1 << 16 };
 
 /* What here.py writes; the groups and the strings follow: folder, command, environment. Another form has another number. */
-__attribute__((used)) static const char form[8] = "order 2";
+__attribute__((used)) static const char form[8] = "order 3";
 
 struct order {
 	char form[sizeof(form)];
 	uint32_t uid, gid, groups, umask;
 	uint32_t terminals; /* bit N: descriptor N is a terminal */
+	uint32_t closed; /* bit N: descriptor N is not open */
 	uint32_t one_output; /* standard output and errors are one file */
 	uint32_t input;	    /* FROM_... */
 	uint32_t offset, offset_high;
@@ -445,7 +446,10 @@ static void start(const struct order *o, int fds[3], int terminal, const sigset_
 	signal(SIGHUP, SIG_DFL);
 	sigprocmask(SIG_SETMASK, before, NULL);
 	for (int k = 0; k < 3; k++)
-		dup2(fds[k], k);
+		if (o->closed >> k & 1)
+			close(k);
+		else
+			dup2(fds[k], k);
 	if (enter())
 		_exit(complain("the host's files"));
 	become(o);
