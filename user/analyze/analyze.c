@@ -539,14 +539,18 @@ static void add_halted(const struct activity *activity, const struct cpus *cpus,
 	halted->elapsed += elapsed;
 }
 
-/* What was counted by several groups, some of them at the same time, as one of them would have counted it. */
+/* What was counted by several groups, some of them at the same time, as one of them would have counted it.
+ * What was counted in all turns is the count of the whole time, less what the kernel takes to change groups;
+ * what was counted in some turns stays an estimate, since the target may have done something else in the
+ * others. */
 static void as_one(struct count *sum)
 {
 	if (sum->running_ns > sum->enabled_ns) {
 		sum->value *= (double)sum->enabled_ns / sum->running_ns;
 		sum->running_ns = sum->enabled_ns;
 	}
-	sum->enabled_ns = sum->running_ns;
+	if (sum->running_ns >= sum->enabled_ns * 0.99)
+		sum->enabled_ns = sum->running_ns;
 }
 
 /* Looks at the counts of all groups, of which an execution has one. What several groups count, in turns, is
