@@ -805,8 +805,13 @@ def sending(archive):
                                  _request=lambda *_, **__: None, _read=lambda _: b"", machine=nehalem.Machine(memory=3), sent_whole=True)
 
 
-def test_out_writes_no_more_than_the_machine_can_hold(tmp_path):
-    """A link takes the machine nothing, and here as much as what it names."""
+def no_link(*_, **__):
+    raise PermissionError(1, "Operation not permitted")
+
+
+def test_out_writes_no_more_than_the_machine_can_hold(tmp_path, monkeypatch):
+    """A link takes the machine nothing, and as much as what it names on a file system without links."""
+    monkeypatch.setattr(os, "link", no_link)
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as tar:
         first = tarfile.TarInfo(f"layer/upper{tmp_path}/file0")
@@ -952,6 +957,125 @@ def test_out_keeps_holes_links_and_names_of_any_length(tmp_path):
     assert [(kept / long / name).read_text() for name in ("file", "again")] == ["z\n"] * 2
     assert (kept / "plain").stat().st_mode & 0o777 == 0o640
     assert result.stdout.split()[0] == hashlib.sha256((kept / "plain").read_bytes()).hexdigest()
+
+
+CHANGES = r"""
+    rm dangling; rm -r old; mkdir old; echo new > old/x; ln old/x old/y; ln -s x old/z; chmod 640 old/x
+    mkdir -p e/f/g; echo hi > e/f/g/h; chmod 700 e/f; chmod 2755 e/f/g; chmod 1777 e
+    mv 'with space' moved; echo more >> 'new
+line'; rm "$(printf '\377bad')"; echo x > "$(printf '\376x')"
+    truncate -s 1G hole; echo end >> hole; rm sparse; truncate -s 10 sparse; rm fifo; echo a file now > fifo
+    ln -s /etc/passwd abs; mkdir other; ln -sfn other loop; echo alone > pair.new; mv pair.new pair
+    chown 12:34 moved; touch -h -d '2001-02-03 04:05:06.123456789' moved abs e/f
+    chmod 755 locked; echo new > locked/new; chmod 400 locked/new; chmod 500 locked
+"""
+
+
+def make_tree(folder):
+    folder.mkdir()
+    for name in ("old", "locked"):
+        (folder / name).mkdir()
+    for name in ("old/a", "with space", "new\nline", os.fsdecode(b"\377bad"), "pair"):
+        (folder / name).write_text(f"{name}\n", errors="surrogateescape")
+    os.link(folder / "old/a", folder / "old/b")
+    os.link(folder / "pair", folder / "twin")
+    os.truncate(os.open(folder / "sparse", os.O_CREAT | os.O_WRONLY), 5 << 30)
+    os.mkfifo(folder / "fifo")
+    (folder / "dangling").symlink_to("nowhere")
+    (folder / "loop").symlink_to(".")
+    (folder / "locked").chmod(0o500)
+
+
+def described(folder):
+    """What is in it, with the dates that are set to the past."""
+    for path in sorted(folder.rglob("*")):
+        s = path.lstat()
+        content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() and s.st_size < 1 << 20 else None
+        size = s.st_size if path.is_file() else None
+        yield (str(path.relative_to(folder)), oct(s.st_mode), s.st_uid, s.st_gid, s.st_nlink, size, content,
+               s.st_mtime_ns if s.st_mtime < 1e9 else None)  # fmt: skip
+
+
+def test_out_leaves_the_tree_that_the_command_leaves_if_it_runs_here(tmp_path):
+    for name in ("here", "there"):
+        make_tree(tmp_path / name)
+    subprocess.run(["/bin/sh", "-ec", CHANGES], cwd=tmp_path / "here", check=True)
+    began = time.time()
+    done = subprocess.run([sys.executable, RUN, "--here", "--out", ".", "--", "/bin/sh", "-ec", CHANGES], cwd=tmp_path / "there",
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(described(tmp_path / "there")) == list(described(tmp_path / "here"))
+    assert began <= (tmp_path / "there/old/x").stat().st_mtime <= time.time()
+    assert (tmp_path / "there/hole").stat().st_blocks < 1000
+
+
+def test_out_writes_what_an_ordinary_user_may_write(tmp_path):
+    """In a folder of others like /tmp: its files that he may write to stay theirs, a file of several names becomes one of
+    its own, and one that he may only replace is replaced."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o1777)
+        (folder / "shared").write_text("old")
+        (folder / "shared").chmod(0o666)
+        (folder / "one").write_text("old")
+        (folder / "one").chmod(0o444)
+        os.link(folder / "one", folder / "two")
+        (folder / "locked").mkdir(0o555)
+        for own in ("one", "locked"):
+            os.chown(folder / own, 65534, 65534)
+        made = io.BytesIO()
+        with tarfile.open(fileobj=made, mode="w") as tar:
+            for path, mode, kind in (("", 0o1777, tarfile.DIRTYPE), ("/shared", 0o666, tarfile.REGTYPE), ("/one", 0o444, tarfile.REGTYPE),
+                                     ("/locked", 0o555, tarfile.DIRTYPE), ("/locked/new", 0o400, tarfile.REGTYPE)):  # fmt: skip
+                member = tarfile.TarInfo(f"layer/upper{folder}{path}")
+                member.mode, member.type, member.size = mode, kind, 3 if kind == tarfile.REGTYPE else 0
+                tar.addfile(member, io.BytesIO(b"new"))
+        pid = os.fork()
+        if not pid:
+            try:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+                here.write_all_back(sending(made), [str(folder)])
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+            os._exit(1)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert [(folder / n).read_text() for n in ("shared", "one", "two", "locked/new")] == ["new", "new", "old", "new"]
+        modes = {n: (folder / n).stat() for n in (".", "shared", "one", "locked", "locked/new")}
+        assert {n: (oct(s.st_mode & 0o7777), s.st_uid) for n, s in modes.items()} == {
+            ".": ("0o1777", 0), "shared": ("0o666", 0), "one": ("0o444", 65534), "locked": ("0o555", 65534),
+            "locked/new": ("0o400", 65534)}  # fmt: skip
+
+
+def test_dates_by_the_guests_clock_become_those_of_here():
+    """A second later than the run's beginning is that here too, but nothing is later than now. What the guest's clock did not
+    give stays: a date that was set, or that the file had."""
+    dates = here.Dates(1_800_000_000 * 10**9, 1_893_456_000 * 10**9)
+    dates.now = 1_800_000_005 * 10**9
+    for there, expected in (("1893456001.25", 1_800_000_001_250_000_000), ("1893456009", dates.now), ("981173106.123456789", 981173106123456789)):
+        member = tarfile.TarInfo("x")
+        member.pax_headers = {"mtime": there}
+        assert dates.translated(member) == expected
+
+
+def test_a_link_of_the_archive_is_to_no_file_elsewhere(tmp_path):
+    """The folder of what it is to is a link that leads out by then."""
+    out, secret = tmp_path / "out", tmp_path / "elsewhere/file"
+    for folder in (out, secret.parent):
+        folder.mkdir()
+    secret.write_text("secret")
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, kind, target in (("d", tarfile.DIRTYPE, ""), ("d/file", tarfile.REGTYPE, ""), ("d", tarfile.SYMTYPE, str(secret.parent)),
+                                   ("x", tarfile.LNKTYPE, f"layer/upper{out}/d/file"), ("x", tarfile.REGTYPE, "")):  # fmt: skip
+            member = tarfile.TarInfo(f"layer/upper{out}/{name}")
+            member.type, member.linkname = kind, target
+            tar.addfile(member)
+    with pytest.raises(nehalem.Trouble, match="a link leads out"):
+        here.write_all_back(sending(made), [str(out)])
+    assert secret.read_text() == "secret" and secret.stat().st_nlink == 1
 
 
 @pytest.mark.parametrize("to", ["missing", "folder", "itself"])

@@ -507,14 +507,32 @@ def clear(path):
         os.remove(path)
 
 
-def write_all_back(guest, paths):
+class Dates:
+    """Dates of files as they are to be here. The guest's clock began at another time than this run."""
+
+    def __init__(self, here=0, there=0):
+        """When the run began by each of the two clocks, in nanoseconds since 1970."""
+        self.here = here
+        self.there = there
+        self.now = time.time_ns()
+
+    def translated(self, member):
+        """One that the guest's clock gave is as much later than the run's beginning as there. Others stay."""
+        seconds, _, fraction = member.pax_headers.get("mtime", str(member.mtime)).partition(".")
+        date = int(seconds) * 10**9 + int(fraction.ljust(9, "0")[:9])
+        return date if date < self.there else min(self.now, date - self.there + self.here)
+
+
+def write_all_back(guest, paths, began=(0, 0)):
     """Writes what the command changed at these paths, or removed there, to the host. Whatever the guest sends, this is
-    not more than fits into its memory. A path at which there is nothing keeps no other one from being written."""
+    not more than fits into its memory. A path at which there is nothing keeps no other one from being written.
+    began: of Dates."""
     room = Room(guest.machine.memory)
+    dates = Dates(*began)
     missing = []
     for path in paths:
         try:
-            write_back(guest, path, room)
+            write_back(guest, path, room, dates)
         except nehalem.MissingFile as error:
             missing.append(str(error))
         except SystemExit as end:  # of nehalem.die_with()
@@ -524,9 +542,9 @@ def write_all_back(guest, paths):
         raise nehalem.MissingFile("\n".join(missing))
 
 
-def write_back(guest, path, room):
+def write_back(guest, path, room, dates):
     try:
-        write_changes(guest, path, room)
+        write_changes(guest, path, room, dates)
     except not_taken() as error:
         raise nehalem.Trouble(f"--out {path}: what the guest sent is no archive ({error}); the rest is missing") from None
     except OSError as error:
@@ -553,30 +571,49 @@ def place_of(path):
     return path
 
 
-def write_changes(guest, path, room):
+def write_changes(guest, path, room, dates):
     path = place_of(path)
     layer = "" if is_below(path, OWN) else "/layer/upper"
     anew = replaced(guest, layer + path)
     tar = guest.fetch(layer + path, what=f"--out {path}")
     if not tar and guest.sent_whole:
         if os.path.realpath(path) != path:  # a link that the command left as it was: it wrote where the link leads
-            write_back(guest, os.path.realpath(path), room)
+            write_back(guest, os.path.realpath(path), room, dates)
         elif not os.path.lexists(path):
             raise nehalem.MissingFile(f"--out {path}: the command left no such file")
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    prefix = (layer + path).strip("/")
-    for member in tar.getmembers() if tar else ():
-        rest = member.name.rstrip("/")[len(prefix):]
-        if not member.name.startswith(prefix) or (rest and rest[0] != "/") or ".." in rest.split("/"):
-            raise nehalem.Trouble(f"--out {path}: the guest sent a file of another place: {member.name}")
-        to = path.rstrip("/") + rest
-        if rest and os.path.realpath(os.path.dirname(to)) != os.path.dirname(to):
-            raise nehalem.Trouble(f"--out {path}: the guest sent a file that a link leads out: {member.name}")
-        if to:  # the root folder stays as it is
-            write_member(tar, member, to, layer + to in anew, room)
+    if tar:
+        Unpacked(tar, layer, path, {to[len(layer):] for to in anew}, room, dates).write()
     if not guest.sent_whole:
         raise nehalem.Trouble(f"--out {path}: what could not be read in the guest is missing")
+
+
+def is_in_place(path):
+    """Whether no link leads to another folder on the way."""
+    return os.path.realpath(os.path.dirname(path)) == os.path.dirname(path)
+
+
+def take_attributes(member, path, dates):
+    """Gives what is at the path the owner, mode and date of a member, as far as the caller may. What others own has them
+    already, and a file gets no rights of its owner's."""
+    before = os.lstat(path)
+    is_root = os.geteuid() == 0
+    if not is_root and before.st_uid != os.geteuid():
+        return
+    owner = member.uid if is_root else before.st_uid
+    group = member.gid if is_root or member.gid in (os.getegid(), *os.getgroups()) else before.st_gid
+    if (owner, group) != (before.st_uid, before.st_gid):
+        try:
+            os.chown(path, owner, group, follow_symlinks=False)
+        except OSError as error:  # as in a container that has not all users
+            print(f"machine: --out {path}: it stays yours here, not of {owner}:{group} ({error.strerror})", file=sys.stderr)
+    if not member.issym():
+        mode = member.mode & (0o3777 if member.isdir() else 0o777)  # a shared folder's bits, as /tmp has them
+        if before.st_mode & 0o7777 != mode:
+            os.chmod(path, mode)
+    date = dates.translated(member)
+    os.utime(path, ns=(date, date), follow_symlinks=False)
 
 
 class Room:
@@ -608,36 +645,98 @@ class Room:
         to.truncate(member.size)
 
 
-def with_content(tar, member, to):
-    """The member that a link is to. A hostile one may name nothing, a folder, or another link."""
-    try:
-        found = tar.getmember(member.linkname) if member.islnk() else member
-    except KeyError:
-        found = None
-    if not found or not found.isreg():
-        raise nehalem.Trouble(f"--out {to}: the guest sent a link to what is no file of its archive; the rest is missing")
-    return found
+class Unpacked:
+    """An archive of what the guest has at a path and below it, which is written there. Root of the machine can send any."""
 
+    def __init__(self, tar, layer, path, anew, room, dates):
+        """anew: the folders that the command removed and made again."""
+        self.tar = tar
+        self.path = path
+        self.prefix = (layer + path).strip("/")
+        self.anew = anew
+        self.room = room
+        self.dates = dates
+        self.folders = {}
 
-def write_member(tar, member, to, anew, room):
-    """What is at the place is no link then that would lead out of it."""
-    if member.isdir():
-        if anew or os.path.islink(to) or not os.path.isdir(to):
+    def write(self):
+        try:
+            for member in self.tar.getmembers():
+                to = self._place_of(member)
+                if to:  # the root folder stays as it is
+                    self._write(member, to)
+        finally:  # a folder may be one that nobody may write to, and what is written in it changes its date
+            for to, member in reversed(self.folders.items()):
+                if is_in_place(to) and os.path.isdir(to) and not os.path.islink(to):
+                    take_attributes(member, to, self.dates)
+
+    def _place_of(self, member):
+        rest = member.name.rstrip("/")[len(self.prefix):]
+        if not member.name.startswith(self.prefix) or (rest and rest[0] != "/") or ".." in rest.split("/"):
+            raise nehalem.Trouble(f"--out {self.path}: the guest sent a file of another place: {member.name}")
+        to = self.path.rstrip("/") + rest
+        if rest and not is_in_place(to):
+            raise nehalem.Trouble(f"--out {self.path}: the guest sent a file that a link leads out: {member.name}")
+        return to
+
+    def _write(self, member, to):
+        """What is at the place is no link then that would lead out of it."""
+        if member.isdir():
+            self._make_folder(member, to)
+        elif member.ischr() and member.devmajor == member.devminor == 0:
+            clear(to)  # overlayfs marks so what was removed
+        elif member.issym():
+            clear(to)
+            os.symlink(member.linkname, to)
+            take_attributes(member, to, self.dates)
+        elif member.isreg():
+            self._write_file(member, to)
+        elif member.islnk():
+            self._link(self._content_of(member, to), to)
+        else:
+            print(f"machine: --out {to}: it is a FIFO or a device, and stays in the machine", file=sys.stderr)
+
+    def _make_folder(self, member, to):
+        if to in self.anew or os.path.islink(to) or not os.path.isdir(to):
             clear(to)
         os.makedirs(to, exist_ok=True)
-        os.chmod(to, member.mode & 0o3777)  # as /tmp has it, and folders of a group
-    elif member.ischr() and member.devmajor == member.devminor == 0:
-        clear(to)  # overlayfs marks so what was removed
-    elif member.issym():
-        clear(to)
-        os.symlink(member.linkname, to)
-    elif member.isreg() or member.islnk():
-        content = with_content(tar, member, to)
-        with tar.extractfile(content) as f:
-            if os.path.islink(to) or not os.path.isfile(to):
-                clear(to)
-            with open(to, "wb") as t:
-                room.copy_member(content, f, t)
-        os.chmod(to, member.mode & 0o777)
-    else:
-        print(f"machine: --out {to}: it is a FIFO or a device, and stays in the machine", file=sys.stderr)
+        before = os.stat(to)
+        if before.st_uid == os.geteuid() and before.st_mode & 0o700 != 0o700:
+            os.chmod(to, 0o700)  # until its files are written
+        self.folders[to] = member
+
+    def _write_file(self, member, to):
+        with self.tar.extractfile(member) as f, open_anew(to) as t:
+            self.room.copy_member(member, f, t)
+        take_attributes(member, to, self.dates)
+
+    def _content_of(self, link, to):
+        """The member that it is a name of. A hostile link may name nothing, a folder, or another link."""
+        try:
+            found = self.tar.getmember(link.linkname)
+        except KeyError:
+            found = None
+        if not found or not found.isreg():
+            raise nehalem.Trouble(f"--out {to}: the guest sent a link to what is no file of its archive; the rest is missing")
+        return found
+
+    def _link(self, content, to):
+        """A copy where the file system has no links."""
+        written = self._place_of(content)
+        if written != to:
+            clear(to)
+            with contextlib.suppress(OSError):
+                os.link(written, to, follow_symlinks=False)
+                return
+        self._write_file(content, to)
+
+
+def open_anew(path):
+    """In place, so that a file of others that the caller may write to stays theirs. But a file of several names becomes
+    one of its own, as in the guest; so does one that the caller may not write to, but replace."""
+    if os.path.islink(path) or not os.path.isfile(path) or os.stat(path).st_nlink > 1:
+        clear(path)
+    try:
+        return open(path, "wb")
+    except PermissionError:
+        clear(path)
+        return open(path, "wb")

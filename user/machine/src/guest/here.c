@@ -677,7 +677,15 @@ static void put_size(FILE *to, const char *key, off_t value)
 	put_line(to, key, text);
 }
 
-/* What ustar has no room for, and of a file with holes that a map is in front of its data. */
+static void put_date(FILE *to, const struct timespec *date)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "%lld.%09ld", (long long)date->tv_sec, date->tv_nsec);
+	put_line(to, "mtime", text);
+}
+
+/* The date, what else ustar has no room for, and of a file with holes that a map is in front of its data. */
 static void put_extended(const char *name, const char *link, off_t size, const struct stat *s, int has_holes)
 {
 	char *lines;
@@ -696,12 +704,11 @@ static void put_extended(const char *name, const char *link, off_t size, const s
 		put_line(f, "linkpath", link);
 	if (size >= 1ll << 33)
 		put_size(f, "size", size);
+	put_date(f, &s->st_mtim);
 	fclose(f);
-	if (length) {
-		put_header("extended", 'x', length, &(struct stat){.st_mode = 0600}, "");
-		fwrite(lines, length, 1, stdout);
-		put_padding(length);
-	}
+	put_header("extended", 'x', length, &(struct stat){.st_mode = 0600}, "");
+	fwrite(lines, length, 1, stdout);
+	put_padding(length);
 	free(lines);
 }
 
