@@ -67,3 +67,12 @@ def test_counters_of_idle_cpus_may_be_switched_off(guest):
 def test_the_machines_own_counts_are_believed(lying, options):
     warnings, said = lying(1, *options, command="sh -c 'sleep 0.3; chase memory; sleep 0.3; chase l2; chase memory; sleep 0.3'")
     assert not warnings and "can't be true" not in said
+
+
+@pytest.mark.parametrize("target", ["-a --duration 2.5", "--once --duration 2.5 -p $!"])
+def test_counts_of_groups_that_take_turns_are_not_doubted(guest, target):
+    """Cycles are counted in every group by the fixed counter, and in one by a general counter, for a part of the time."""
+    said = guest.say(f"(while :; do chase memory; done) & nhmtap analyze -q --no-where --format json {target}; kill $!")
+    records = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    shares = {share["name"]: share for record in records if record["type"] == "analysis" for share in record["shares"]}
+    assert shares["dram_bound"]["share"] > 0.5 and not [record for record in records if record["type"] == "warning"]

@@ -75,10 +75,30 @@ def test_a_count_that_no_processor_has_is_told(doubted, counts, why):
     [(CYCLES, 3e9, 1000), (CYCLES, 2.95e9, 1000)],
     [(CYCLES, 3e9, 1000, True, 1000, 1), (CYCLES, 1e9, 1000, True, 1000, 2)],  # of other sides
     [(CYCLES, 3e9, 1000), (INSTRUCTIONS, 1e3, 300, False, 1000)],     # an estimate is compared with nothing
+    [(CYCLES, 3e9, 1000), (CYCLES, 9e8, 300)],                        # two stretches, one of which is a part of the other
+    [(CYCLES, 3e9, 1000, False), (INSTRUCTIONS, 1e4, 300, False)],
     [(0, 0, 1000)],                                                   # another event
 ])
 def test_what_is_rare_but_true_is_believed(doubted, counts):
     assert doubted(*(suspect(*count) for count in counts)) == ""
+
+
+def test_groups_that_take_turns_over_phases_are_not_doubted(doubted):
+    """Each event counts in its own turns, while programs change between phases of any rate. NHMTAP_SEED, NHMTAP_RUNS: as below."""
+    chance = random.Random(os.environ.get("NHMTAP_SEED", "7"))
+    for _ in range(int(os.environ.get("NHMTAP_RUNS", "20000")) // 4):
+        nr, ms = chance.randint(2, 7), chance.choice([300, 1000, 5000])
+        turns = [(chance.uniform(0.8, 5.5) * MS, chance.uniform(0.001, 4)) for _ in range(nr * chance.randint(1, 4))]
+        of_turn = ms / len(turns)
+        sums = [(sum(cycles for cycles, _ in turns[g::nr]) * of_turn, sum(cycles * rate for cycles, rate in turns[g::nr]) * of_turn)
+                for g in range(nr)]
+        enabled = chance.choice([ms, ms, ms / nr])  # in turns, or each in an execution of its own
+        counts = [suspect(CYCLES, sum(cycles for cycles, _ in sums), ms)]
+        counts += [suspect(CYCLES, cycles, ms / nr, True, enabled) for cycles, _ in sums[:1]]
+        counts += [suspect(INSTRUCTIONS, retired, ms / nr, True, enabled) for _, retired in sums[1:2]]
+        # Executions are judged one after the other, so that no two groups have one each.
+        chosen = counts if enabled == ms else counts[:2]
+        assert doubted(*chosen) == "", (nr, ms, turns)
 
 
 def test_no_processor_that_exists_is_doubted(doubted):

@@ -143,13 +143,14 @@ void doubt_begin(struct activity *activity)
 	begin_stretch(activity, &activity->plan.events);
 }
 
-/* For how long CPUs were not idle in a stretch of which a count is, at least; 0: not known. */
+/* For how long CPUs were not idle while an event counted, at least; 0: not known. They may have been idle
+ * just then for all the time that they were idle. */
 static __u64 busy_of(const struct activity *activity, const struct events *events, const struct count *count)
 {
 	const struct target *target = &activity->plan.target;
 	double nr = cpus_count(&target->cpus), idle;
 
-	if (!is_compared_with_idle(activity, events) || count_is_estimate(count))
+	if (!is_compared_with_idle(activity, events))
 		return 0;
 	idle = idle_beyond(&activity->doubts->idle, &target->cpus) + nr / sysconf(_SC_CLK_TCK);
 	return fmax(0, count->running_ns - 1e9 * idle);

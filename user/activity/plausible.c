@@ -23,9 +23,22 @@
 #define CYCLES_ENOUGH	   20000000ULL
 #define DIFFERENCE_PERCENT 5
 
+/* Counts of other stretches differ by what happened there. Counters of one group are switched on and off
+ * within microseconds. */
+#define STRETCH_PERCENT 1
+
 static bool is_long(const struct count *count)
 {
 	return count->running_ns >= PLAUSIBLE_NS;
+}
+
+/* Whether both were counted for all of the same stretch. Two estimates may be of other parts of it. */
+static bool are_of_one_stretch(const struct count *one, const struct count *other)
+{
+	__u64 a = one->running_ns, b = other->running_ns, most = a > b ? a : b, least = a > b ? b : a;
+
+	return !count_is_estimate(one) && !count_is_estimate(other) &&
+	       most - least <= most / 100 * STRETCH_PERCENT;
 }
 
 bool implausible(const struct suspect *one, char *why, size_t size)
@@ -74,8 +87,8 @@ static bool counts_differ(const struct suspect *one, const struct suspect *other
 bool implausible_pair(const struct suspect *one, const struct suspect *other, char *why, size_t size)
 {
 	if (one->kind == COUNTS_OTHERS || other->kind == COUNTS_OTHERS || one->sides != other->sides ||
-	    count_is_estimate(&one->count) || count_is_estimate(&other->count) || !is_long(&one->count) ||
-	    !is_long(&other->count))
+	    !is_long(&one->count) || !is_long(&other->count) ||
+	    !are_of_one_stretch(&one->count, &other->count))
 		return false;
 	if (one->kind == other->kind)
 		return counts_differ(one, other, why, size);

@@ -26,5 +26,5 @@ struct suspect {
 /* Writes why a count can't be true. Returns whether it is so. */
 bool implausible(const struct suspect *one, char *why, size_t size);
 
-/* The same for two counts of the same stretch of time. */
+/* The same for two counts, if neither is an estimate and both counted for the same time. */
 bool implausible_pair(const struct suspect *one, const struct suspect *other, char *why, size_t size);
