@@ -452,7 +452,7 @@ def test_a_working_folder_that_is_gone_is_told(tmp_path):
     script = f"rmdir ../gone; exec {shlex.quote(sys.executable)} {shlex.quote(RUN)} --here -- pwd"
     (tmp_path / "gone").mkdir()
     result = subprocess.run(["sh", "-c", script], cwd=tmp_path / "gone", capture_output=True, text=True)
-    assert (result.returncode, result.stderr) == (125, "run: the working folder cannot be named: No such file or directory\n")
+    assert (result.returncode, result.stderr) == (125, "run: the working folder cannot be named: No such file or directory; change to one that is there\n")
 
 
 def test_a_command_has_no_descriptors_but_its_streams(start, tmp_path):
@@ -918,7 +918,7 @@ def test_the_guests_part_names_a_file_that_it_cannot_read_and_sends_the_others()
             os.chmod(f"{folder}/{name}", mode)
         sent = subprocess.run([nehalem.build_folder() + "/here", "send", folder.lstrip("/")], capture_output=True, user=65534, group=65534,
                               extra_groups=[])
-        assert (sent.returncode, sent.stderr.decode()) == (1, f"the guest: {folder}/closed: Permission denied\n")
+        assert (sent.returncode, sent.stderr.decode()) == (1, f"run: the guest: {folder}/closed: Permission denied\n")
         with tarfile.open(fileobj=io.BytesIO(sent.stdout)) as tar:
             assert [os.path.basename(member.name) for member in tar if member.isreg()] == ["open"]
 
@@ -933,7 +933,19 @@ def test_a_driver_and_a_guest_of_different_versions_say_so(tree, tmp_path, monke
         nehalem.check_form(str(tmp_path / "here"))
     monkeypatch.setattr(nehalem, "ORDER", b"order 0\0")
     status, out, err = Command(tree, "true").end()
-    assert (status, out) == (125, "") and "its driver is of another version than the machine" in err
+    assert (status, out) == (125, "") and err.startswith("run: the guest: its driver is of another version than the machine")
+
+
+def test_a_working_folder_that_the_machine_lacks_is_told_as_a_failure_of_the_machine(run):
+    """Its /dev is its own. Lines of failures begin alike."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        assert run("true", folder=folder) == (125, "", f"run: the guest: {folder}: No such file or directory\n")
+
+
+@pytest.mark.parametrize("number", ["abc", "-1", "4294967296", "1.5"])
+def test_a_wrong_number_of_the_environment_is_named_as_that(number):
+    done = subprocess.run([sys.executable, RUN, "--here", "--", "true"], env=dict(os.environ, NHM_VARY=number), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (120, f"run: NHM_VARY={number}: a whole number from 0 to 4294967295 wanted; or unset it\n")
 
 
 def test_out_keeps_holes_links_and_names_of_any_length(tmp_path):

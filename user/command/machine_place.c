@@ -136,12 +136,13 @@ static int check_topology(const struct machine_kind *kind, struct refusal *refus
 /* The kernel's clock can't be set to less than the machine has run. */
 #define DATE_LEAST 86400
 
-/* The driver passes dates and numbers on as 32 bits. */
+#define NUMBERS (1ULL << 32) /* the driver passes dates and numbers on as 32 bits */
+
 static bool is_number(const char *text, unsigned long long least)
 {
 	__u64 number;
 
-	return number_whole(text, &number) && number >= least && number < 1ULL << 32;
+	return number_whole(text, &number) && number >= least && number < NUMBERS;
 }
 
 static int check_date(const char *date, struct refusal *refusal)
@@ -149,7 +150,8 @@ static int check_date(const char *date, struct refusal *refusal)
 	if (!strcmp(date, "now") || !strcmp(date, "today") || is_number(date, DATE_LEAST))
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --date '%.60s'", date);
-	because(refusal, "it is neither now, nor today, nor seconds since 1970, from %d on", DATE_LEAST);
+	because(refusal, "it is neither now, nor today, nor seconds since 1970, from %d to %llu", DATE_LEAST,
+		NUMBERS - 1);
 	return instead(refusal, "--date now");
 }
 

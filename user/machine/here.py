@@ -565,10 +565,10 @@ def is_below(path, folders):
 def place_of(path):
     """Where --out finds it: through links to its folder, but not through itself."""
     folder, name = os.path.split(os.path.abspath(path))
-    path = os.path.join(os.path.realpath(folder), name)
-    if is_below(path, KERNELS):
+    place = os.path.join(os.path.realpath(folder), name)
+    if is_below(place, KERNELS):
         raise nehalem.BadRequest(f"--out {path}: files of the kernel are not brought back")
-    return path
+    return place
 
 
 def write_changes(guest, path, room, dates):

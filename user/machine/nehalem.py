@@ -779,7 +779,7 @@ def check_folder():
     try:
         os.getcwd()
     except OSError as error:
-        raise Trouble(f"the working folder cannot be named: {error.strerror}") from None
+        raise Trouble(f"the working folder cannot be named: {error.strerror}; change to one that is there") from None
 
 
 def split_item(item):

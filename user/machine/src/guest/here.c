@@ -81,7 +81,7 @@ enum { OWN = sizeof(own) / sizeof(*own) };
 
 static int complain(const char *what)
 {
-	fprintf(stderr, "the guest: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "run: the guest: %s: %s\n", what, strerror(errno));
 	return 125;
 }
 
@@ -717,7 +717,7 @@ static int unread; /* whether something was not sent as it is */
 static void say_unread(const char *path)
 {
 	unread = 1;
-	fprintf(stderr, "the guest: /%s: %s\n", path, strerror(errno));
+	fprintf(stderr, "run: the guest: /%s: %s\n", path, strerror(errno));
 }
 
 /* Zeros for what a file that became shorter meanwhile has no more, and for what can't be read, which is said. */
@@ -882,7 +882,7 @@ int main(int argc, char **argv)
 	if (iopl(3) || !(o = read_order()))
 		return complain("the order");
 	if (memcmp(o->form, form, sizeof(form))) {
-		fprintf(stderr, "the guest: its driver is of another version than the machine, which `make machine` builds\n");
+		fprintf(stderr, "run: the guest: its driver is of another version than the machine, which `make machine` builds\n");
 		return 125;
 	}
 	if (set_up(o))
