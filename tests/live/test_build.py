@@ -34,8 +34,7 @@ def test_nothing_is_made_when_nothing_has_changed(tree):
 
 
 def test_the_header_between_kernel_and_program_makes_both_sides_anew(tree):
-    tree.touch("bpf/shared.h")
-    made = compiled(tree.make("all"))
+    made = compiled(tree.made_after_touch("bpf/shared.h"))
     assert {"bpf/profile.bpf.c", "bpf/counters.bpf.c"} <= made
     assert tree.sources_that_include('"shared.h"') <= made
     assert "user/base/embedded.c" in made, "the objects are part of the program"
@@ -44,28 +43,24 @@ def test_the_header_between_kernel_and_program_makes_both_sides_anew(tree):
 
 
 def test_the_header_of_the_kernel_side_makes_that_side_anew(tree):
-    tree.touch("bpf/table.bpf.h")
     including = tree.sources_that_include('"table.bpf.h"')
     for source in set(including):  # a program may include another one and add to it
         including |= tree.sources_that_include(f'"{os.path.basename(source)}"')
-    assert compiled(tree.make("all")) == including & set(tree.programs()) | {"user/base/embedded.c"}
+    assert compiled(tree.made_after_touch("bpf/table.bpf.h")) == including & set(tree.programs()) | {"user/base/embedded.c"}
 
 
 def test_a_header_makes_what_includes_it(tree):
-    tree.touch("user/record/samples.h")
-    made = compiled(tree.make("all"))
+    made = compiled(tree.made_after_touch("user/record/samples.h"))
     assert made == tree.sources_that_include('"record/samples.h"') != set()
 
 
 def test_a_schema_is_taken_into_the_program(tree):
-    tree.touch("schema/count.schema.json")
-    assert compiled(tree.make("all")) == {"user/base/embedded.c"}
+    assert compiled(tree.made_after_touch("schema/count.schema.json")) == {"user/base/embedded.c"}
 
 
 @pytest.mark.parametrize("version", ["schema/VERSION", "user/python/nhmtap/version.py"])
 def test_another_version_is_taken_into_the_program(tree, version):
-    tree.touch(version)
-    made = compiled(tree.make("all"))
+    made = compiled(tree.made_after_touch(version))
     assert made == tree.sources_with("NHMTAP_VERSION", "SCHEMA_VERSION")
     assert {"user/output/json.c", "user/activity/start.c"} <= made
     assert tree.make("all") == set()
