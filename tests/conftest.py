@@ -75,6 +75,9 @@ def pytest_collection_modifyitems(items):
         # The guests run the plain build, and large consumers (pipelines/check_*.py) take its records.
         if os.path.join(HERE, "machine") in map(str, item.path.parents) or item.path.name.startswith("check_"):
             item.add_marker(pytest.mark.plain)
+        # .pytest.ini's limit is for as many runs as a test makes by itself. A run that hangs has a limit of its own.
+        if "NHMTAP_RUNS" in os.environ:
+            item.add_marker(pytest.mark.timeout(0))
     # What is long first, and groups before all: one that started last would keep the other workers waiting at the end.
     items.sort(key=lambda item: (item.get_closest_marker("xdist_group") is None, item not in long))
 
