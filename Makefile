@@ -251,7 +251,7 @@ demo: $(O)/nhmtap $(O)/programs/demo $(O)/programs/levels ## build: install what
 # and timeouts, so one job more than there are CPUs keeps all CPUs busy.
 jobs   ?= $(shell expr $$(nproc) + 1)
 pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
-	  $(PYTHON) -m pytest --reruns 1 -n $(jobs) --dist loadgroup $(if $(TIMES),--times $(TIMES))
+	  NHMTAP_LIBPERF=$(LIBPERF) $(PYTHON) -m pytest --reruns 1 -n $(jobs) --dist loadgroup $(if $(TIMES),--times $(TIMES))
 
 # T selects files, tests, or options of pytest. The machine is built only if its tests are selected.
 asked         = $(if $(filter tests%,$(T)),$(T),tests $(T))

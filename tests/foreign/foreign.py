@@ -141,5 +141,5 @@ def main():
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    sys.path[:0] = [HERE + "/../machine", HERE + "/../../user/machine"]
+    sys.path[:0] = [HERE + "/../lib", HERE + "/../machine", HERE + "/../../user/machine"]
     main()

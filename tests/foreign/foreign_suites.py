@@ -8,6 +8,7 @@ import subprocess
 import sys
 import typing
 
+import kernel_source
 import known
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -56,8 +57,7 @@ def perf_read(case, status, output):
 
 # As upstream's Makefile compiles them, without -O: sigtrap_threads reads a plain variable that a signal handler changes.
 SELFTESTS_BUILD = """
-tarball=$(ls /usr/src/linux-source-*.tar.xz | sort -V | tail -1)
-tar xf $tarball --strip-components=4 --wildcards '*/tools/testing/selftests/perf_events/*' '*/tools/testing/selftests/kselftest*.h'
+cp -r $TOOLS/testing/selftests/* .
 cd perf_events
 for test in *.c; do gcc -Wl,-no-as-needed -Wall -o ${test%.c} $test -lpthread; done
 """
@@ -270,9 +270,12 @@ def build(name, folder):
                 return
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "NHMTAP"))}
+    environment["GET"] = HERE + "/get-source"
+    if name == "selftests":
+        environment["TOOLS"] = kernel_source.tools()
     with open(folder + "/log", "w", encoding="utf-8") as log:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "NHMTAP"))}
-        done = subprocess.run(["sh", "-euc", SUITES[name].build], cwd=folder, env={**environment, "GET": HERE + "/get-source"},
+        done = subprocess.run(["sh", "-euc", SUITES[name].build], cwd=folder, env=environment,
                               stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
     if done.returncode:
         with open(folder + "/log", encoding="utf-8", errors="replace") as log:

@@ -6,9 +6,9 @@ the kernel grants them does not matter. Each run compares a different random sel
 import json
 import os
 import random
-import subprocess
 
 import hosts
+import kernel_source
 import pytest
 from records import parse
 from straced import opened
@@ -52,14 +52,9 @@ pytestmark = pytest.mark.xdist_group("pmu-events")
 
 
 @pytest.fixture(scope="session")
-def pmu_events(tmp_path_factory):
+def pmu_events():
     """tools/perf/pmu-events of the kernel that this perf belongs to."""
-    folder = tmp_path_factory.mktemp("linux")
-    tarball, = (f"/usr/src/{name}" for name in os.listdir("/usr/src")
-                if name.startswith("linux-source-") and name.endswith(".tar.xz"))
-    top = os.path.basename(tarball).removesuffix(".tar.xz")
-    subprocess.run(["tar", "xf", tarball, "-C", folder, f"{top}/tools/perf/pmu-events/arch/x86"], check=True)
-    return f"{folder}/{top}/tools/perf/pmu-events"
+    return f"{kernel_source.tools()}/perf/pmu-events"
 
 
 def listed(nhmtap, root, path):
