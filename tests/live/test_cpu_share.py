@@ -66,7 +66,7 @@ def test_page_faults_add_up_to_their_count_within_two_periods_a_cpu_though_the_p
 
 def test_samples_of_a_clock_weigh_the_period_that_holds_not_the_one_that_it_was_opened_with(nhmtap):
     result = nhmtap("profile", "-a", "-e", "cpu-clock", "-c", "50000", "--by", "cpu", "-I", "200", "--duration", "2",
-                    "--cpu-share", "1%", "--format", "json")
+                    "--cpu-share", "0.2%", "--format", "json")
     assert result.status == 0 and changes(result) > 0
     check_periods(result, 50000)
     found, counted = weights(result)

@@ -21,7 +21,7 @@ static __u64 spent_by(const struct session *session)
 static void begin_interval(struct activity *activity)
 {
 	activity->interval_began = now_of(CLOCK_MONOTONIC);
-	activity->interval_began_at = now_of(CLOCK_REALTIME);
+	activity->interval_began_at = clock_realtime_of(&activity->interval_began);
 	activity->interval_lead = clock_lead(CLOCK_BOOTTIME);
 	activity->spent_before = spent_by(activity->session);
 }
@@ -46,9 +46,9 @@ void activity_report(struct activity *activity, bool last)
 	activity->merged++;
 	if (!last && !session_has_room(session, activity->name))
 		return;
-	ended_at = now_of(CLOCK_REALTIME);
-	lead = clock_lead(CLOCK_BOOTTIME);
 	activity->interval_ended = now_of(CLOCK_MONOTONIC);
+	ended_at = clock_realtime_of(&activity->interval_ended);
+	lead = clock_lead(CLOCK_BOOTTIME);
 	hotplug_check(activity, last);
 	cgroup_watch_look(activity);
 	activity->spent = spent_by(session);
