@@ -4,6 +4,7 @@
 import gzip
 import http.server
 import queue
+import re
 import threading
 
 import protos
@@ -50,6 +51,8 @@ def read(line, temporality=1):
     assert {"service.name", "service.instance.id", "host.name"} <= {a.key for a in resource.resource.attributes}
     names = [metric.name for metric in scope.metrics]
     assert names and len(set(names)) == len(names)
+    # OpenTelemetry's metrics API, "Instrument name syntax".
+    assert all(re.fullmatch("[A-Za-z][A-Za-z0-9_./-]{0,254}", name) for name in names), names
     for metric in scope.metrics:
         kind = metric.WhichOneof("data")
         points = getattr(metric, kind).data_points

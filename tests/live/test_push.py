@@ -26,7 +26,7 @@ import pytest
 from asked import free_port
 from otlp import Receiver
 from puppet import command
-from records import Result, program
+from records import Result, parse, program
 from sessions import Session, faults, until
 
 COUNTS = "counts"
@@ -41,6 +41,18 @@ def snapshots(session, puppet, *numbers):
     for number in numbers:
         puppet.do(f"faults={number}")
         session.do("snapshot")
+
+
+def test_a_metric_of_one_side_has_a_name_that_opentelemetry_allows(nhmtap, tmp_path):
+    """otlp.read() checks the names."""
+    result = nhmtap("stat", "-M", "page_faults_per_second:u,page_faults_per_second", "-o", f"otlp={tmp_path / 'otlp'}",
+                    "-o", f"json={tmp_path / 'json'}", "--", "true")
+    assert result.status == 0, result.err
+    data = otlp.read((tmp_path / "otlp").read_text())
+    values = {record["metric"]: record["value"] for record in parse((tmp_path / "json").read_text()) if record["type"] == "metric"}
+    for name, of in (("page_faults_per_second_u", "page_faults_per_second:u"), ("page_faults_per_second", "page_faults_per_second")):
+        (_, point), = otlp.points(data, f"nhmtap.{name}")
+        assert point.as_double == values[of]
 
 
 def test_lines_are_metrics_of_otlp_whose_deltas_add_up_to_the_stream(nhmtap, tmp_path, puppet):

@@ -5,6 +5,7 @@
  * and metrics_service.proto of opentelemetry-proto, MetricsData and the request have a single member of the
  * same name.) The encoding has 64-bit integers as strings, and enumerations as numbers.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,10 +134,24 @@ static json_t *points_of(const struct otlp *otlp, const struct meter *meter)
 	return points;
 }
 
+/* OpenTelemetry's syntax of an instrument's name has no ':', which a metric of one side has ("ipc:u"). */
+static json_t *otlp_name(const char *name)
+{
+	char *allowed = xasprintf("nhmtap.%s", name);
+	json_t *value;
+
+	for (char *c = allowed; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("_.-/", *c))
+			*c = '_';
+	value = json_string(allowed);
+	free(allowed);
+	return value;
+}
+
 static json_t *otlp_metric(const struct otlp *otlp, const struct meter *meter, json_t *points)
 {
-	json_t *metric = json_pack("{s:o, s:s, s:s}", "name", json_sprintf("nhmtap.%s", meter->name),
-				   "description", meter->help, "unit", meter->unit);
+	json_t *metric = json_pack("{s:o, s:s, s:s}", "name", otlp_name(meter->name), "description",
+				   meter->help, "unit", meter->unit);
 	json_t *data = json_pack("{s:o}", "dataPoints", points);
 
 	if (meter->kind == METER_GAUGE) {
