@@ -68,6 +68,14 @@ def test_stores_ask_for_ownership_and_replace_modified_lines(guest):
     assert found["L1D_WB_L2.E_STATE"] == about(IN_CIRCLES)
 
 
+@pytest.mark.parametrize("kind", ["r", "m"])
+def test_lines_that_the_second_level_has_modified_come_in_and_go_so_whatever_asks_for_them(guest, kind):
+    """Intel's list has M_REPL for "modified lines brought into the L1 data cache", so by loads as well as by stores."""
+    found = guest.counts(["L1D.REPL", "L1D.M_REPL", "L1D.M_EVICT"], f"evict {kind}")
+    for count in found.values():  # the first stores may find their lines, which the kernel has just cleared
+        assert FEW - KERNELS < count < FEW + EVICT["few.lines"] + KERNELS
+
+
 def test_stores_that_the_second_level_serves_are_asked_of_modified_lines(guest):
     found = guest.counts(["L2_WRITE.RFO.M_STATE", "r0e27:u", "L2_WRITE.RFO.I_STATE", "L1D_WB_L2.M_STATE"], "evict r")
     assert found["L2_WRITE.RFO.M_STATE"] == about(FEW)

@@ -12,6 +12,7 @@
 # k  or four circles of additions with a LOCK prefix
 # r  or 100 circles over the lines of 9 pages: one more line in each set of the first-level cache than it
 #    has ways. The second level has them all, modified since they were written back for the first time.
+# m  or as many circles of loads over these
 #: few.lines = 9 * 64
 #: few.circles = 100
 
@@ -23,8 +24,10 @@ _start:	mov	16(%rsp), %rsi		# argv[1]
 	mov	$4, %r13d
 	mov	$16384, %ecx
 	cmp	$'r', %al
+	je	few
+	cmp	$'m', %al
 	jne	1f
-	mov	$576, %r12d
+few:	mov	$576, %r12d
 	mov	$100, %r13d
 	mov	$576, %ecx
 1:	mov	$buffer, %ebx
@@ -36,6 +39,8 @@ _start:	mov	16(%rsp), %rsi		# argv[1]
 circle:	mov	%r12d, %ecx
 	mov	$buffer, %ebx
 	cmp	$'l', %al
+	je	loads
+	cmp	$'m', %al
 	je	loads
 	cmp	$'k', %al
 	je	locks
