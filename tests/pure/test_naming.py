@@ -1176,6 +1176,22 @@ def test_a_limit_too_small_for_anything_costs_names_not_the_limit(engine, compil
     assert name["frames"] == [] and name["why"] == "the memory for names has no room for its symbols" and name["no_room"]
 
 
+@pytest.mark.parametrize("limit", [1_000_000, 100_000, 60_000, 30_000], ids=str)
+def test_functions_of_a_stripped_file_that_find_no_room_are_not_said_to_be_none(engine, tmp_path, limit):
+    """9,000 functions: the limits leave room for all, too little for their list, for a piece of .eh_frame, and for its length."""
+    function = ".cfi_startproc\n.fill 16, 1, 0x90\n.cfi_endproc\n"
+    (tmp_path / "many.s").write_text(f".globl _start\n.type _start, @function\n_start:\n.rept 9000\n{function}.endr\n.size _start, 16")
+    path = tmp_path / "many"
+    run("gcc", "-nostdlib", "-static", "-o", path, tmp_path / "many.s")
+    (begin, _), = symbols(path)["_start"]
+    run("strip", path)
+    names = engine("-b", limit)
+    told = [names.file(path, offset_of(path, begin + 16 * i + 3)) for i in range(0, 9000, 100)]
+    left_out = [name for name in told if "function_offset" not in name]
+    assert bool(left_out) == (limit < 1_000_000)
+    assert {(name["why"], name["no_room"]) for name in left_out} <= {("the memory for names has no room for its symbols", True)}
+
+
 @pytest.mark.parametrize("limit", [300_000, 100_000, 4000], ids=str)
 @pytest.mark.parametrize("options", [["-static"], ["-static", "-m32"]], ids=" ".join)
 def test_names_from_a_table_too_large_to_be_kept_are_those_of_the_whole_table(engine, compiled, limit, options):

@@ -690,7 +690,7 @@ void eh_frame_read(struct unwind_rows *rows, const struct frame_section *section
  * takes some 30; where one is larger, more are read. */
 #define PIECE (64UL << 10)
 
-void eh_frame_functions(const struct frame_source *source, size_t most, frame_visit *visit, void *of)
+bool eh_frame_functions(const struct frame_source *source, size_t most, frame_visit *visit, void *of)
 {
 	size_t room = PIECE, got = 0, size;
 	unsigned char *bytes = xmalloc(room);
@@ -716,4 +716,5 @@ void eh_frame_functions(const struct frame_source *source, size_t most, frame_vi
 	}
 	free(parser.cies);
 	free(bytes);
+	return room <= most;
 }

@@ -34,5 +34,6 @@ struct frame_source {
 typedef void frame_visit(void *of, __u64 begin, __u64 end);
 
 /* Calls `visit` for each function: its first address, and the one after its last. It takes at most `most`
- * bytes for a piece of the section; functions behind an entry that does not fit are left out. */
-void eh_frame_functions(const struct frame_source *source, size_t most, frame_visit *visit, void *of);
+ * bytes for a piece of the section. Returns false if functions are left out, because they are behind an entry
+ * that does not fit. */
+bool eh_frame_functions(const struct frame_source *source, size_t most, frame_visit *visit, void *of);

@@ -21,6 +21,7 @@ struct function_reader {
 		__u64 begin, end; /* the first is the sort key */
 	} * list;
 	size_t nr, room, most;
+	bool left_out; /* some functions had no room */
 };
 
 static bool read_part(const void *of, void *to, size_t size, __u64 offset)
@@ -35,8 +36,12 @@ static void add_function(void *of, __u64 begin, __u64 end)
 {
 	struct function_reader *reader = of;
 
-	if (!begin || end <= begin || reader->nr >= reader->most)
+	if (!begin || end <= begin)
 		return;
+	if (reader->nr >= reader->most) {
+		reader->left_out = true;
+		return;
+	}
 	reader->list = xroom(reader->list, reader->nr, &reader->room, sizeof(*reader->list));
 	reader->list[reader->nr++] = (struct range){begin, end};
 }
@@ -67,12 +72,16 @@ static void load_functions(struct read_file *file, const struct image *image, si
 	struct frame_source source = {.narrow = gelf_getclass(image->elf) == ELFCLASS32, .read = read_part};
 
 	if (!image_section(image, ".eh_frame", &reader.header) || reader.header.sh_type == SHT_NOBITS ||
-	    reader.header.sh_flags & SHF_COMPRESSED || reader.header.sh_size / FRAMES_OF_MOST > most)
+	    reader.header.sh_flags & SHF_COMPRESSED)
 		return;
+	if (reader.header.sh_size / FRAMES_OF_MOST > most) {
+		file->left_out = true;
+		return;
+	}
 	source.of = &reader;
 	source.size = reader.header.sh_size;
 	source.address = reader.header.sh_addr;
-	eh_frame_functions(&source, most, add_function, &reader);
+	file->left_out |= !eh_frame_functions(&source, most, add_function, &reader) || reader.left_out;
 	order_by_address(reader.list, reader.nr, sizeof(*reader.list));
 	take_functions(&file->functions, reader.list, reader.nr);
 	free(reader.list);

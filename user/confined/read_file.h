@@ -27,7 +27,9 @@ struct read_file {
 	enum lines_lack lines_lack;
 	/* Of tables that are too large to be among the symbols; NULL: there are none. */
 	struct symbol_index *function_index, *object_index;
-	bool left_out; /* there was no room for its symbol table, nor for an index of it */
+	/* There was no room for its symbol table, nor for an index of it, or for all functions of .eh_frame.
+	 */
+	bool left_out;
 };
 
 /* What is read beside the functions' symbols. */
