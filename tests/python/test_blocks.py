@@ -250,7 +250,7 @@ def test_a_profile_of_a_block_is_a_stream():
 def run(source, **options):
     """Runs a script that uses the package, in a process of its own."""
     code = f"import os, sys\nsys.path.insert(0, {PACKAGE!r})\nimport nhmtap\nfrom nhmtap import inprocess\n{source}"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False,
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=500, check=False,
                           **options)
 
 
