@@ -52,7 +52,7 @@ class Tree:
 
     def made_after_touch(self, name):
         """Returns what make makes, and reports so, once a file has another date. Nothing is compiled for it that is there."""
-        os.utime(self.path / name)
+        self.touch(name)
         return self.make("all", *(f"{variable}={self.sparing(usual)}" for variable, usual in (("CC", "gcc"), ("CLANG", "clang"))))
 
     def sparing(self, compiler):
