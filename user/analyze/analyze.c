@@ -539,17 +539,19 @@ static void add_halted(const struct activity *activity, const struct cpus *cpus,
 	halted->elapsed += elapsed;
 }
 
+/* The least part of the time that is all of it. The kernel takes some of it to change groups. */
+#define NEARLY_ALL 0.99
+
 /* What was counted by several groups, some of them at the same time, as one of them would have counted it.
- * What was counted in all turns is the count of the whole time, less what the kernel takes to change groups;
- * what was counted in some turns stays an estimate, since the target may have done something else in the
- * others. */
+ * What was counted in all turns is the count of the whole time; what was counted in some turns stays an
+ * estimate, since the target may have done something else in the others. */
 static void as_one(struct count *sum)
 {
 	if (sum->running_ns > sum->enabled_ns) {
 		sum->value *= (double)sum->enabled_ns / sum->running_ns;
 		sum->running_ns = sum->enabled_ns;
 	}
-	if (sum->running_ns >= sum->enabled_ns * 0.99)
+	if (sum->running_ns >= sum->enabled_ns * NEARLY_ALL)
 		sum->enabled_ns = sum->running_ns;
 }
 

@@ -8,6 +8,7 @@
 #include "analyze/account.h"
 #include "analyze/analysis_record.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "command/host.h"
 #include "event/encoding.h"
@@ -586,7 +587,7 @@ static json_t *analyse(const struct stored_counts *stored, const struct stored_r
 
 static void put_when(const struct stored_row *row, json_t *record)
 {
-	struct timespec since = moment_time(row->since);
+	struct timespec since = timespec_of(row->since);
 
 	if (json_object_get(record, "executions"))
 		return;

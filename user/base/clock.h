@@ -11,6 +11,11 @@ static inline __u64 timespec_ns(const struct timespec *time)
 	return time->tv_sec * 1000000000ULL + time->tv_nsec;
 }
 
+static inline struct timespec timespec_of(__u64 ns)
+{
+	return (struct timespec){ns / 1000000000, ns % 1000000000};
+}
+
 /* Whether a time was set at all. CLOCK_MONOTONIC has 0 seconds in the first after the machine was started, so
  * the nanoseconds count too. */
 static inline bool timespec_is_set(const struct timespec *time)
@@ -71,7 +76,5 @@ static inline struct clock_lead clock_lead(clockid_t clock)
 /* The same moment by CLOCK_REALTIME, as far as it was not set since. */
 static inline struct timespec clock_realtime_of(const struct timespec *monotonic)
 {
-	__u64 ns = timespec_ns(monotonic) + clock_lead(CLOCK_MONOTONIC).ns;
-
-	return (struct timespec){ns / 1000000000, ns % 1000000000};
+	return timespec_of(timespec_ns(monotonic) + clock_lead(CLOCK_MONOTONIC).ns);
 }

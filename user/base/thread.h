@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
+#include "base/clock.h"
+
 /* Starts a thread with all signals blocked. Returns whether that succeeded. */
 static inline bool thread_start(pthread_t *thread, void *(*work)(void *argument), void *argument)
 {
@@ -35,7 +37,7 @@ static inline void condition_init(pthread_cond_t *condition)
  * deadline. */
 static inline bool condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, __u64 deadline)
 {
-	struct timespec end = {deadline / 1000000000, deadline % 1000000000};
+	struct timespec end = timespec_of(deadline);
 
 	return !(deadline ? pthread_cond_timedwait(condition, lock, &end)
 			  : pthread_cond_wait(condition, lock));

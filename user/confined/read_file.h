@@ -27,8 +27,7 @@ struct read_file {
 	enum lines_lack lines_lack;
 	/* Of tables that are too large to be among the symbols; NULL: there are none. */
 	struct symbol_index *function_index, *object_index;
-	/* There was no room for its symbol table, nor for an index of it, or for all functions of .eh_frame.
-	 */
+	/* There was no room for its symbol table, nor for an index of it, or not for all of `functions`. */
 	bool left_out;
 };
 

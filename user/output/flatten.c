@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/text.h"
@@ -561,7 +562,7 @@ struct flattened_time flatten_time(const json_t *record)
 	struct flattened_time time = {.interval = start, .interval_ms = length / 1e6};
 
 	if (start || taken)
-		time.at = moment_time(start ? start + length : taken);
+		time.at = timespec_of(start ? start + length : taken);
 	else
 		clock_gettime(CLOCK_REALTIME, &time.at);
 	return time;

@@ -81,11 +81,6 @@ static inline __u64 moment(const json_t *record, const char *name)
 		    : 0;
 }
 
-static inline struct timespec moment_time(__u64 ns)
-{
-	return (struct timespec){ns / 1000000000, ns % 1000000000};
-}
-
 /* The emulated machine that a start record is from, an object; NULL: none, its numbers are silicon's. */
 static inline const json_t *emulated_host(const json_t *start)
 {

@@ -537,7 +537,7 @@ static int write_record(struct stream *stream, json_t *record, const char *activ
 
 	stream->activity = activity;
 	if (stream->sink.documents && json_object_get(record, "start_time"))
-		stream->since = moment_time(moment(record, "start_time"));
+		stream->since = timespec_of(moment(record, "start_time"));
 	if (type && type->list && stream->format->lines)
 		err = write_parts(stream, record, type);
 	else

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "record/digits.h"
 #include "record/record.h"
@@ -210,7 +211,7 @@ static void add_histogram(struct compact *compact, const struct field *field)
 
 static void add_time(struct compact *compact, __u64 ns)
 {
-	struct timespec time = {ns / 1000000000, ns % 1000000000};
+	struct timespec time = timespec_of(ns);
 	char *at = compact_reserve(compact, TIME_TEXT + strlen("\"\""));
 
 	*at = '"';

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "record/record.h"
 
 static json_t *histogram_value(const struct field *field)
@@ -21,7 +22,7 @@ static json_t *histogram_value(const struct field *field)
 
 static json_t *time_value(__u64 ns)
 {
-	struct timespec at = {ns / 1000000000, ns % 1000000000};
+	struct timespec at = timespec_of(ns);
 
 	return value_time(&at);
 }

@@ -252,7 +252,7 @@ static struct timespec published_time(__u64 published_ns)
 {
 	const __u64 until_2020_ns = 1577836800ULL * 1000000000;
 
-	return moment_time(published_ns < until_2020_ns ? published_ns + clock_lead(CLOCK_BOOTTIME).ns
+	return timespec_of(published_ns < until_2020_ns ? published_ns + clock_lead(CLOCK_BOOTTIME).ns
 							: published_ns);
 }
 

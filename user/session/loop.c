@@ -231,7 +231,7 @@ static int wait_for_any(struct loop *loop, struct epoll_event *events)
 		return epoll_wait(loop->epoll, events, READY_MOST, -1);
 	now = clock_ns(CLOCK_MONOTONIC);
 	ns = first->at > now ? first->at - now : 0;
-	left = (struct timespec){ns / 1000000000, ns % 1000000000};
+	left = timespec_of(ns);
 	nr = loop->coarse ? -1 : epoll_pwait2(loop->epoll, events, READY_MOST, &left, NULL);
 	if (nr >= 0 || (!loop->coarse && errno == EINTR))
 		return nr;
