@@ -137,7 +137,7 @@ def test_an_output_without_rows_is_a_block_without_rows(nhmtap, tmp_path, puppet
     """ClickHouse's client refuses an input without a block."""
     path = tmp_path / "blocks"
     with Session(nhmtap, tmp_path, [faults("none", "stat", pid=str(puppet.pid))],
-                 outputs=[{}, {"format": "clickhouse", "path": str(path), "types": ["hotplug"]}]) as session:
+                 outputs=[{}, {"format": "clickhouse", "path": str(path), "types": ["metric"]}]) as session:
         session.do("snapshot")
         session.end()
     (columns, rows), = native.blocks(path.read_bytes())

@@ -114,10 +114,6 @@ MEANING = {
         {"activities": [GOOD, {"name": "b", "command": "profile", "all_cpus": True}], "outputs": [
             {"format": "folded", "path": "x", "activities": ["a"]}, {"format": "folded", "path": "y", "activities": ["b"]}]},
         "/outputs/0/format", "no activity of this output is one of them", "choose another"),
-    "headers for a file": ({**good(), "outputs": [{"path": "x", "headers_file": "y"}]}, "/outputs/0/headers_file",
-                           "the output's path is no URL", "give a path with http:// or https://"),
-    "certificates for a socket": ({**good(), "outputs": [{"path": "unix:x", "tls": {"ca_file": "y"}}]}, "/outputs/0/tls",
-                                  "the output's path is no URL", "give a path with http:// or https://"),
     "an output of an activity that is not there": ({**good(), "outputs": [{"activities": ["a", "b"]}]},
                                                    "/outputs/0/activities/1", "no activity has this name", ""),
     "a variable that is not set": (good(cpu="${NHMTAP_NOT_SET}"), "/activities/0/cpu",

@@ -109,6 +109,7 @@ struct activity_type {
 	/* Completes the options, and sets `ops` and `details` accordingly. Returns 0, or -1
 	 * with the refusal. */
 	int (*choose)(struct activity *activity, struct refusal *refusal);
+	const char *records; /* list of the types of the records that its intervals may have */
 };
 
 /* The process of the session's command, if the activity measures it: alone, or with everything on its CPUs. 0

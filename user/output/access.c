@@ -309,44 +309,13 @@ static int take_file(struct credentials *credentials, enum access_file which, co
 	return err;
 }
 
-int access_check(const struct push_access *access, const char *url, struct refusal *refusal)
-{
-	bool tls = !strncmp(url, "https:", 6);
-
-	for (size_t i = 0; i < ACCESS_HEADERS; i++)
-		if (access->files[i] && !tls) {
-			refuse_because(refusal, i, access->files[i], "the URL of the output is not https://");
-			return instead(refusal, "leave it out, or use https:// if the server does");
-		}
-	if (!access->files[ACCESS_CERT] == !access->files[ACCESS_KEY])
-		return 0;
-	if (access->files[ACCESS_KEY]) {
-		refuse_because(refusal, ACCESS_KEY, access->files[ACCESS_KEY],
-			       "the certificate that it belongs to is missing");
-		return instead(refusal, "name that with --tls-cert-file");
-	}
-	refuse_because(refusal, ACCESS_CERT, access->files[ACCESS_CERT], "its private key is missing");
-	return instead(refusal, "name that with --tls-key-file");
-}
-
-int access_refuse_unused(const struct push_access *access, struct refusal *refusal)
-{
-	for (size_t i = 0; i < ACCESS_FILES; i++)
-		if (access->files[i]) {
-			refuse_because(refusal, i, access->files[i], "records go to no URL");
-			return instead(refusal, "leave it out, or give an output http:// or https://");
-		}
-	return 0;
-}
-
 int credentials_read(struct credentials *credentials, const struct push_access *asked, const char *url,
 		     bool otlp, struct refusal *refusal)
 {
 	struct push_access access = *asked;
-	int err;
+	int err = 0;
 
 	*credentials = (struct credentials){.fds = {-1, -1, -1}, .headers = json_array()};
-	err = access_check(&access, url, refusal);
 	/* Variables are for all outputs of OpenTelemetry, of which some may do without TLS. */
 	if (otlp)
 		complete_from_environment(&access);

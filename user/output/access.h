@@ -26,15 +26,7 @@ struct credentials {
 	json_t *headers;		  /* list of texts "Name: value" */
 };
 
-/* Refuses files where no output is a URL, since a reader of the command line would believe that they protect
- * something. Returns 0, or -1 with the refusal. */
-int access_refuse_unused(const struct push_access *access, struct refusal *refusal);
-
 bool access_is_same(const struct push_access *one, const struct push_access *other);
-
-/* Refuses files that the URL has no use for, or of which one needs another. None is looked at. Returns 0, or
- * -1 with the refusal. */
-int access_check(const struct push_access *access, const char *url, struct refusal *refusal);
 
 /*
  * Reads the files, with the calling thread's rights. For formats of OpenTelemetry (`otlp`) the environment's

@@ -214,7 +214,7 @@ static int check_place(struct stream *stream, struct refusal *refusal)
 	if (address_is(path))
 		return address_read(NULL, "option --output", path, refusal);
 	if (address_is_url(path))
-		return pusher.check(path, kind_of(stream->format), &stream->place.access, refusal);
+		return pusher.check(path, kind_of(stream->format), refusal);
 	return sink_check_path(path, stream_has_documents(stream), refusal);
 }
 

@@ -56,6 +56,8 @@ struct format {
 	/* Begins the totals of an activity's event anew: from here on another event has its name. NULL: there
 	 * are no totals. */
 	void (*begin_anew)(struct stream *stream, const char *activity, const char *event);
+	bool series;	    /* it has metrics, whose series the place's `series` limits */
+	bool temporality;   /* the place's `cumulative` says what its numbers are */
 	bool resources;	    /* it names the resource that its numbers are of */
 	bool linkage_names; /* it can show mangled names beside others */
 	const char *media;  /* media type for Content-Type */

@@ -437,15 +437,12 @@ static void close_push(struct push *push)
 	free(push);
 }
 
-static int check_push(const char *url, struct document_kind kind, const struct push_access *access,
-		      struct refusal *refusal)
+static int check_push(const char *url, struct document_kind kind, struct refusal *refusal)
 {
 	if (!kind.media)
 		return refuse_url(refusal, url, "this format is a stream and makes no requests",
 				  "choose a format that does, such as otlp, pprof or clickhouse");
-	if (late_need(&libcurl, PUSH_OPTION, url, refusal) || !is_url(url, refusal))
-		return -1;
-	return access_check(access, url, refusal);
+	return late_need(&libcurl, PUSH_OPTION, url, refusal) || !is_url(url, refusal) ? -1 : 0;
 }
 
 static struct push *open_push(const char *url, struct document_kind kind, const struct push_access *access,
@@ -454,7 +451,7 @@ static struct push *open_push(const char *url, struct document_kind kind, const 
 	struct epoll_event event = {.events = EPOLLIN};
 	struct push *push;
 
-	if (check_push(url, kind, access, refusal))
+	if (check_push(url, kind, refusal))
 		return NULL;
 	push = xcalloc(1, sizeof(*push));
 	*push = (struct push){.url = url,

@@ -31,8 +31,7 @@ struct push_rejected {
 extern const struct pusher {
 	/* Refuses what open() would, as far as that is known without the files. Returns 0, or -1 with the
 	 * refusal. */
-	int (*check)(const char *url, struct document_kind kind, const struct push_access *access,
-		     struct refusal *refusal);
+	int (*check)(const char *url, struct document_kind kind, struct refusal *refusal);
 
 	/* `kind` is of static texts. The URL is borrowed and must outlive it. Returns NULL with the refusal
 	 * on failure; the caller calls close(). */

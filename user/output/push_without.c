@@ -5,8 +5,7 @@
 
 DEFINE_LATE_WITHOUT(libcurl);
 
-static int refuse_url(const char *url, struct document_kind kind, const struct push_access *access,
-		      struct refusal *refusal)
+static int refuse_url(const char *url, struct document_kind kind, struct refusal *refusal)
 {
 	return late_need(&libcurl, PUSH_OPTION, url, refusal);
 }

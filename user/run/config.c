@@ -7,17 +7,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "activity/activity.h"
 #include "base/array.h"
 #include "base/copied.h"
 #include "base/embedded.h"
 #include "base/guarded.h"
 #include "base/json_file.h"
 #include "base/json_schema.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "option/command.h"
-#include "output/address.h"
 #include "output/member.h"
+#include "run/uses.h"
 #include "session/limits.h"
 #include "session/share_control.h"
 
@@ -405,11 +407,12 @@ static int check_names(const struct request *request, const json_t *list, const 
 	return 0;
 }
 
-static bool is_of_format(const struct asked *asked, const struct place_of_output *output,
+/* Whether an activity's records go to an output, of this format (NULL: any). */
+static bool is_of_output(const struct asked *asked, const struct place_of_output *output,
 			 const struct format *format)
 {
 	return (!output->activities || has_text(output->activities, asked->name)) &&
-	       format_is_of(format, asked->options.command->name);
+	       (!format || format_is_of(format, asked->options.command->name));
 }
 
 /* Refuses a format that none of the output's activities writes. An activity that was refused may be one. */
@@ -417,12 +420,12 @@ static int check_format(const struct request *request, const struct place_of_out
 			struct refusal *refusal)
 {
 	const struct format *format = format_find(output->format, NULL, refusal);
-	bool fits = request->nr_found;
+	bool fits = request->partial;
 
 	if (!format)
 		return -1;
 	for (size_t i = 0; i < request->nr_entries && !fits; i++)
-		fits = is_of_format(request->entries[i], output, format);
+		fits = is_of_output(request->entries[i], output, format);
 	if (fits)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --format '%s'", format->name);
@@ -430,20 +433,79 @@ static int check_format(const struct request *request, const struct place_of_out
 	return instead(refusal, "add one, or choose another format");
 }
 
-/* Refuses what only a URL has a use for. */
-static int check_access(const json_t *value, const struct place_of_output *output, const char *pointer,
-			struct refusal *refusal)
-{
-	static const char *const members[] = {"tls", "headers_file"};
-	char path[POINTER_MOST];
+/* The types of the records that the session itself writes. */
+#define SESSION_RECORDS "start,end,error,warning,gap,heartbeat,hotplug,reload,target,process_context"
 
-	for (size_t i = 0; i < ARRAY_SIZE(members) && !address_is_url(output->path); i++)
-		if (json_object_get(value, members[i])) {
-			refuse_at(refusal, json_pointer_below(path, sizeof(path), pointer, members[i]));
-			because(refusal, "the output's path is no URL");
-			return instead(refusal, "leave it out, or give a path with http:// or https://");
+/* Whether some of the output's activities writes records of this type. */
+static bool is_measured(const struct request *request, const struct place_of_output *output,
+			const struct format *format, const char *type)
+{
+	for (size_t i = 0; i < request->nr_entries; i++) {
+		const struct asked *asked = request->entries[i];
+
+		if (is_of_output(asked, output, format) &&
+		    list_has(asked->options.command->activity->records, type))
+			return true;
+	}
+	return false;
+}
+
+/* Appends the types of the records that the output's activities write. */
+static void add_measured(const struct request *request, const struct place_of_output *output,
+			 const struct format *format, char *known, size_t size)
+{
+	json_t *types = json_array(), *type;
+	size_t i, length;
+
+	for (i = 0; i < request->nr_entries; i++) {
+		const struct asked *asked = request->entries[i];
+		const char *records = asked->options.command->activity->records;
+
+		for (const char *at = NULL;
+		     is_of_output(asked, output, format) && (at = list_next(records, at, &length));) {
+			type = json_stringn(at, length);
+			if (!has_text(types, json_string_value(type)))
+				list_append(known, size, json_string_value(type));
+			json_array_append_new(types, type);
 		}
-	return 0;
+	}
+	json_decref(types);
+}
+
+/* Refuses types of records that the output never gets. An activity that was refused may write them. */
+static int check_types(const struct request *request, const struct place_of_output *output,
+		       const char *pointer, struct refusal *refusal)
+{
+	const struct format *format = output->format ? format_find(output->format, NULL, refusal) : NULL;
+	/* The formats that take the session's records, too. */
+	bool takes_own = !format || format->lines || format->people || format->series, any = takes_own;
+	char path[POINTER_MOST + 32], known[300] = "";
+	const char *type;
+	json_t *name;
+	size_t i;
+
+	if (!output->types || request->partial)
+		return 0;
+	add_measured(request, output, format, known, sizeof(known));
+	json_array_foreach(output->types, i, name) {
+		type = json_string_value(name);
+		if (is_measured(request, output, format, type)) {
+			any = true;
+			continue;
+		}
+		if (list_has(SESSION_RECORDS, type))
+			continue;
+		snprintf(path, sizeof(path), "%s/types/%zu", pointer, i);
+		refuse_at(refusal, path);
+		because(refusal, "no activity of this output writes records of this type");
+		return instead(refusal, "types here: %s, and of the session: " SESSION_RECORDS, known);
+	}
+	if (any)
+		return 0;
+	snprintf(path, sizeof(path), "%s/types", pointer);
+	refuse_at(refusal, path);
+	because(refusal, "%s writes none of these, which are the session's own", format->name);
+	return instead(refusal, "add one of %s", known);
 }
 
 /* Refuses several activities for an output whose readers would add up what they have. Where each interval has
@@ -459,7 +521,7 @@ static int check_sources(const struct request *request, const struct place_of_ou
 	for (size_t i = 0; i < request->nr_entries; i++) {
 		const struct asked *asked = request->entries[i];
 
-		if (!is_of_format(asked, output, format))
+		if (!is_of_output(asked, output, format))
 			continue;
 		if (first) {
 			refuse_at(refusal, pointer);
@@ -497,16 +559,16 @@ static int take_output(struct request *request, json_t *value, const char *point
 			json_pointer_below(path, sizeof(path), pointer, "activities"), may_be_activity,
 			"no activity has this name", refusal) ||
 	    check_names(request, output->types, json_pointer_below(path, sizeof(path), pointer, "types"),
-			is_type, "there is no such type of records", refusal) ||
-	    check_access(value, output, pointer, refusal))
+			is_type, "there is no such type of records", refusal))
 		return -1;
 	if (output->path && !strcmp(output->path, "-"))
 		output->path = NULL;
-	if (!output->format)
-		return 0;
-	if (check_format(request, output, refusal))
+	if (output->format && check_format(request, output, refusal))
 		return is_at(refusal, pointer, "format");
-	return check_sources(request, output, pointer, refusal);
+	if (uses_check_members(value, output, pointer, refusal) ||
+	    check_types(request, output, pointer, refusal))
+		return -1;
+	return output->format ? check_sources(request, output, pointer, refusal) : 0;
 }
 
 static int take_outputs(struct request *request, const json_t *list, struct refusal *refusal)
@@ -516,6 +578,7 @@ static int take_outputs(struct request *request, const json_t *list, struct refu
 	size_t i;
 
 	request->outputs = xcalloc(list ? json_array_size(list) : 1, sizeof(*request->outputs));
+	request->partial = request->nr_found;
 	if (!list)
 		request->outputs[request->nr_outputs++].queue_bytes = QUEUE_BYTES;
 	json_array_foreach(list, i, value) {
@@ -681,4 +744,5 @@ void config_complete_schema(json_t *frame)
 			cases, json_pack("{s:o, s:b}", "properties", properties, "additionalProperties", 0));
 	}
 	json_object_set_new(activity, "oneOf", cases);
+	json_object_set_new(json_object_get(definitions, "output"), "allOf", uses_schema());
 }

@@ -2,6 +2,8 @@
 /* CONFIG with all that it means written out: run --print-config. */
 #include "run/config.h"
 
+#include <string.h>
+
 #include "option/command.h"
 
 /* Sets a member that CONFIG does not have. */
@@ -35,7 +37,8 @@ static void fill_output(json_t *value, const struct place_of_output *place)
 	fill_member(value, "path", json_string(place->path ?: "-"));
 	if (place->path)
 		fill_member(value, "format", json_string("json"));
-	fill_member(value, "queue_bytes", json_integer((json_int_t)place->queue_bytes));
+	if (!place->path || strcmp(place->path, LISTEN))
+		fill_member(value, "queue_bytes", json_integer((json_int_t)place->queue_bytes));
 }
 
 json_t *config_filled(const struct request *request)

@@ -20,9 +20,9 @@
 #include "host/kernel.h"
 #include "host/privileges.h"
 #include "option/command.h"
-#include "output/address.h"
 #include "record/record.h"
 #include "run/resource.h"
+#include "run/uses.h"
 
 /* --- one execution ---------------------------------------------------------------------------- */
 
@@ -505,17 +505,6 @@ static int check_limits(const struct options *options, const struct request *req
 	return 0;
 }
 
-/* An output that is a URL has refused by itself what it has no use for. */
-static int check_access(const struct options *options, const struct request *request, struct refusal *refusal)
-{
-	const struct push_access access = request_access(options);
-
-	for (size_t i = 0; i < request->nr_outputs; i++)
-		if (address_is_url(request->outputs[i].path))
-			return 0;
-	return access_refuse_unused(&access, refusal);
-}
-
 int run_one(struct options *options, struct refusal *refusal)
 {
 	struct place_of_output outputs[TEXTS_MOST];
@@ -547,7 +536,7 @@ int run_one(struct options *options, struct refusal *refusal)
 			      options->outputs.list[request.nr_outputs]);
 	if (!request.nr_outputs)
 		request_place(&outputs[request.nr_outputs++], options, "-");
-	if (check_access(options, &request, refusal)) {
+	if (uses_check_options(options, outputs, request.nr_outputs, refusal)) {
 		asked_release(asked);
 		return refusal->status;
 	}

@@ -36,6 +36,7 @@ struct request {
 	bool check;	       /* opens nothing: start records on stdout show what would be opened */
 	struct refusal *found; /* with `check`: mistakes that were found and passed over */
 	size_t nr_found;
+	bool partial;		/* some were passed over before the outputs, so activities may be missing */
 	const json_t *resource; /* attributes for start records, NULL if there are none */
 	size_t names_bytes;	/* memory for names, 0: the default */
 	size_t memory;		/* limit of memory for everything, 0: none */

@@ -141,7 +141,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-static const struct activity_type type = {choose};
+static const struct activity_type type = {choose, "sample,stream,lost"};
 
 static const struct option_row rows[] = {
 	{0, "fields", "FIELDS", OPTION_TEXT, COMMON(by), .words = fields, .again = AGAIN_JOINS,
