@@ -18,11 +18,12 @@
 /* Zero bytes behind a text, so that line_end() may look at as many bytes at once. */
 #define TEXT_TAIL sizeof(__m128i)
 
-/* Reads the whole text and adds TEXT_TAIL zero bytes; xmalloc()ed. Returns NULL if it can't be read or is
- * longer than `most`. */
-static char *read_text(int fd, size_t most, size_t *size)
+#define TEXT_USUAL (1UL << 16)
+
+/* Reads the whole text and adds TEXT_TAIL zero bytes; xmalloc()ed, with room left. `room`: what is probably
+ * enough for it. Returns NULL if it can't be read or is longer than `most`. */
+static char *read_text(int fd, size_t room, size_t most, size_t *size)
 {
-	size_t room = 1 << 16;
 	char *text = xmalloc(room);
 	ssize_t got;
 
@@ -37,7 +38,7 @@ static char *read_text(int fd, size_t most, size_t *size)
 	close(fd);
 	if (!got) {
 		memset(text + *size, 0, TEXT_TAIL);
-		return xrealloc(text, *size + TEXT_TAIL);
+		return text;
 	}
 	free(text);
 	return NULL;
@@ -145,7 +146,9 @@ static char *end_line(char *at)
 
 /* --- the kernel ------------------------------------------------------------------------------- */
 
-#define KALLSYMS_MOST (256UL << 20)
+#define KALLSYMS_MOST  (256UL << 20)
+#define KALLSYMS_USUAL (8UL << 20) /* Debian's kernels have 5 to 7 MiB. Only what is written takes memory */
+#define FUNCTION_BYTES 40	   /* of kallsyms for a function, at least */
 
 /* The kernel packs BPF programs into pages of this size (BPF_PROG_PACK_SIZE, kernel/bpf/core.c). */
 #define BPF_PACK (2UL << 20)
@@ -169,7 +172,7 @@ static char *read_whole(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t size;
 
-	return fd >= 0 ? read_text(fd, KALLSYMS_MOST, &size) : NULL;
+	return fd >= 0 ? read_text(fd, TEXT_USUAL, KALLSYMS_MOST, &size) : NULL;
 }
 
 /* A number that is another one when a module of the same name, size and address is loaded: each has a folder
@@ -319,16 +322,15 @@ static bool add_kernel_line(struct symbols *symbols, struct modules *modules, st
 }
 
 /* symbolize takes any file. */
-static char *read_kallsyms(const char *path)
+static char *read_kallsyms(const char *path, size_t *size)
 {
 	struct piped piped;
 	struct stat stat;
-	size_t size;
 	char *text;
 
 	if (piped_open(&piped, path, &stat))
 		return NULL;
-	text = read_text(piped.fd, KALLSYMS_MOST, &size);
+	text = read_text(piped.fd, KALLSYMS_USUAL, KALLSYMS_MOST, size);
 	piped.fd = -1; /* it is closed */
 	if (!piped_close(&piped))
 		return text;
@@ -341,10 +343,12 @@ const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const 
 	struct modules modules = {.symbols = symbols};
 	struct address_before before = {0};
 	bool hidden = false;
+	size_t size;
 
-	symbols->strings = read_kallsyms(kallsyms);
+	symbols->strings = read_kallsyms(kallsyms, &size);
 	if (!symbols->strings)
 		return "the kernel's symbols (kallsyms) can't be read";
+	symbols_expect(symbols, size / FUNCTION_BYTES);
 	read_modules(&modules, modules_path);
 	for (char *line = symbols->strings, *next; *line; line = next) {
 		char *end = line_end(line);
@@ -376,7 +380,7 @@ const char *jit_symbols(struct symbols *symbols, int fd, size_t most)
 	struct found_symbol symbol = {0};
 	__u64 size;
 
-	symbols->strings = read_text(fd, most, &symbols->strings_size);
+	symbols->strings = read_text(fd, TEXT_USUAL, most, &symbols->strings_size);
 	if (!symbols->strings) {
 		symbols->strings_size = 0;
 		return "the map of compiled code can't be read";

@@ -92,7 +92,9 @@ void spans_of_ordered(struct spans *spans, size_t nr, struct span (*span_at)(con
 {
 	struct sweep sweep = {.spans = spans, .left = nr};
 
-	*spans = (struct spans){0};
+	/* Between most ranges is no gap. */
+	sweep.room = nr + nr / 4 + 1;
+	*spans = (struct spans){.list = xmalloc(sweep.room * sizeof(*spans->list))};
 	if (nr)
 		sweep.next = span_at(of, 0);
 	if (nr > 1)
@@ -122,8 +124,7 @@ void spans_of_ordered(struct spans *spans, size_t nr, struct span (*span_at)(con
 		begin_piece(&sweep, low, sweep.active ? sweep.heap[0].what : SPANS_NONE);
 	}
 	free(sweep.heap);
-	if (spans->nr)
-		spans->list = xrealloc(spans->list, spans->nr * sizeof(*spans->list));
+	spans->list = xrealloc(spans->list, spans->nr * sizeof(*spans->list));
 }
 
 static struct span span_of_list(const void *of, size_t i)
