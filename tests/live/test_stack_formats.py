@@ -290,8 +290,9 @@ def test_pprof_says_when_and_how_long_it_was_and_whose_samples(nhmtap, tmp_path)
 
 def test_pprof_keeps_samples_without_a_stack_and_those_beyond_top(nhmtap, tmp_path):
     path = tmp_path / "x.pb.gz"
+    # The stacks are so long that they fill their room while the table has a slot left for the samples without one.
     result = nhmtap("profile", "-o", path, "--format", "pprof", *EVERY_FAULT, "--top", "5", "--",
-                    *held(*pinned(), CALLS, "tree=15"))
+                    *held(*pinned(), CALLS, "tree=15,60"))
     assert result.status == 0
     profile = pprof.read(path)
     names = {x.id: [profile.string_table[profile.function[line.function_id - 1].name] for line in x.line]
