@@ -175,6 +175,29 @@ def test_who_waits_for_counters_that_another_activity_has_pinned_learns_its_name
     assert all("pinned" in r["takes_turns"][0]["why"] for r in result.of("start", activity="waiter"))
 
 
+SIX = ",".join(f"r{code}:u" for code in ("01c2", "00c4", "01cb", "02cb", "04cb", "08cb"))
+
+
+@pytest.mark.parametrize("first", [{"event": "r01c4:u", "all_cpus": True}, {"event": "r01c4:uD"}], ids=["of all CPUs", "pinned"])
+def test_groups_have_room_beside_events_that_the_kernel_schedules_first(guest, first):
+    """One of the four counters is taken whenever a group of the six gets its turn, so that a group of four would never run."""
+    activities = [{"name": "six", "command": "stat", "event": SIX}, {"name": "first", "command": "stat", **first}]
+    result = session(guest, activities, "chase memory; chase memory; chase memory")
+    assert result.one("count", activity="first")["status"] == "counted"
+    assert [r["status"] for r in result.of("count", activity="six")] == 6 * ["multiplexed"]
+
+
+def test_an_analysis_beside_a_profile_of_all_cpus_finds_what_it_finds_alone(guest):
+    activities = [{"name": "why", "command": "analyze"},
+                  {"name": "cpu", "command": "profile", "event": "cycles", "all_cpus": True}]
+    command = "; ".join(6 * ["chase memory"])
+    beside, only = (session(guest, chosen, command).of("analysis") for chosen in (activities, activities[:1]))
+    ours, theirs = ({share["name"]: share for part in parts for share in part["shares"]} for parts in (beside, only))
+    for name in ("cycles", "retiring", "stalled", "memory_bound", "dram_bound"):
+        assert ours[name]["low"] <= theirs[name]["share"] <= ours[name]["high"], name
+    assert "dram_bound" in [one["name"] for one in beside[0]["verdict"]]
+
+
 @pytest.mark.parametrize("first, second", [("trace", "branches"), ("branches", "trace")])
 def test_a_trace_beside_branch_records_is_refused_and_the_first_goes_on(guest, first, second):
     """The branch trace store and the LBR exclude each other."""

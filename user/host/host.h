@@ -93,6 +93,10 @@ struct host {
 
 	struct pmu_events pmu_events; /* names from perf's own files, if they were asked for */
 
+	/* What a plan can't have, since it is held by other events of the session that the kernel schedules
+	 * first: together_held(). In placement_find()'s form of `taken`. */
+	unsigned long long counters_ahead;
+
 	struct cpus online, possible;
 	struct cgroups *cgroups; /* paths of cgroups by id */
 	char cgroup_mount[256];	 /* where cgroup2 is mounted, "" if nowhere */

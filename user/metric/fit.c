@@ -55,10 +55,15 @@ bool events_fit(const struct events *events, struct host *host)
 	if (!host->events)
 		return hardware_events(events) <= UNKNOWN_CPU_COUNTERS;
 	return events->nr <= PLACEMENT_MOST && extra_registers_agree(events, host) &&
-	       placement_find(host, events->list, events->nr, counters_held(host), counters) < 0;
+	       placement_find(host, events->list, events->nr, counters_missing(host), counters) < 0;
 }
 
-unsigned long long counters_held(struct host *host)
+unsigned long long counters_held(const struct host *host)
 {
 	return kernel_nmi_watchdog(host) ? WATCHDOG : 0;
+}
+
+unsigned long long counters_missing(const struct host *host)
+{
+	return counters_held(host) | host->counters_ahead;
 }

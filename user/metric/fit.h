@@ -10,4 +10,7 @@
 bool events_fit(const struct events *events, struct host *host);
 
 /* The counters that the kernel uses itself, in placement_find()'s form of `taken`: the NMI watchdog's. */
-unsigned long long counters_held(struct host *host);
+unsigned long long counters_held(const struct host *host);
+
+/* These, and those of the events that go before the planned ones: host->counters_ahead. */
+unsigned long long counters_missing(const struct host *host);

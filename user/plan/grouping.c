@@ -116,7 +116,7 @@ static void place_group(struct events *events, size_t first, size_t end, struct 
 	int counters[PLACEMENT_MOST];
 
 	if (end - first > PLACEMENT_MOST ||
-	    placement_find(host, events->list + first, end - first, counters_held(host), counters) >= 0)
+	    placement_find(host, events->list + first, end - first, counters_missing(host), counters) >= 0)
 		return;
 	for (size_t i = first; i < end; i++) {
 		struct event *event = &events->list[i];

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "event/placement.h"
+#include "metric/fit.h"
 #include "plan/rules.h"
 
 /* Registers that a core's threads share, named as in rules_register(). */
@@ -110,27 +111,65 @@ static bool takes_counters(const struct plan *plan, struct host *host, bool pinn
 	return false;
 }
 
+/* Events that are to have counters at the same time. */
+struct crowd {
+	struct event events[PLACEMENT_MOST];
+	size_t nr; /* more than PLACEMENT_MOST: too many */
+	int counters[PLACEMENT_MOST];
+};
+
+static void join_crowd(struct crowd *crowd, const struct plan *plan, bool pinned, struct host *host)
+{
+	for (size_t i = 0; i < plan->events.nr && crowd->nr <= PLACEMENT_MOST; i++) {
+		const struct event *event = &plan->events.list[i];
+
+		if ((pinned && !event->attr.pinned) || !placement_choices(host, event))
+			continue;
+		if (crowd->nr < PLACEMENT_MOST)
+			crowd->events[crowd->nr] = *event;
+		crowd->nr++;
+	}
+}
+
+static bool place_crowd(struct crowd *crowd, struct host *host)
+{
+	return crowd->nr <= PLACEMENT_MOST &&
+	       placement_find(host, crowd->events, crowd->nr, counters_held(host), crowd->counters) < 0;
+}
+
 /* Whether all events of the parties that may run on the same core as this one can have a counter at the same
  * time. */
 static bool all_fit(const struct party *parties, size_t nr, size_t which, struct host *host)
 {
-	struct event *events = xcalloc(PLACEMENT_MOST + 1, sizeof(*events));
-	int counters[PLACEMENT_MOST];
-	size_t used = 0;
+	struct crowd *crowd = xcalloc(1, sizeof(*crowd));
 	bool fit;
 
-	for (size_t p = 0; p < nr; p++) {
-		const struct plan *plan = parties[p].plan;
-
-		if (!meet(&plan->target, &parties[which].plan->target, host))
-			continue;
-		for (size_t i = 0; i < plan->events.nr && used <= PLACEMENT_MOST; i++)
-			if (placement_choices(host, &plan->events.list[i]))
-				events[used++] = plan->events.list[i];
-	}
-	fit = used <= PLACEMENT_MOST && placement_find(host, events, used, 0, counters) < 0;
-	free(events);
+	for (size_t p = 0; p < nr; p++)
+		if (meet(&parties[p].plan->target, &parties[which].plan->target, host))
+			join_crowd(crowd, parties[p].plan, false, host);
+	fit = place_crowd(crowd, host);
+	free(crowd);
 	return fit;
+}
+
+unsigned long long together_held(const struct party *parties, size_t nr, size_t which, struct host *host)
+{
+	bool of_cpus = parties[which].plan->target.cpus_given;
+	unsigned long long held = 0;
+	struct crowd *crowd;
+
+	if (!host->events)
+		return 0;
+	crowd = xcalloc(1, sizeof(*crowd));
+	for (size_t p = 0; p < nr; p++)
+		if (p != which && meet(&parties[p].plan->target, &parties[which].plan->target, host))
+			join_crowd(crowd, parties[p].plan, of_cpus || !parties[p].plan->target.cpus_given,
+				   host);
+	if (place_crowd(crowd, host))
+		for (size_t i = 0; i < crowd->nr; i++)
+			held |= 1ULL << crowd->counters[i];
+	free(crowd);
+	return held;
 }
 
 static bool share_counters(const struct party *parties, size_t nr, size_t which, struct host *host,

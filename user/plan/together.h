@@ -29,6 +29,11 @@ struct turn {
 size_t together_turns(const struct party *parties, size_t nr, size_t which, struct host *host,
 		      struct turn *turns);
 
+/* The counters that other parties' events hold against those of party `which`: the kernel schedules pinned
+ * events first, then those of CPUs, then those of tasks (ctx_sched_in(), kernel/events/core.c). 0 if the ones
+ * that go first are more than there are counters: then they take turns, and nobody knows what they leave. */
+unsigned long long together_held(const struct party *parties, size_t nr, size_t which, struct host *host);
+
 /* Refuses a plan that the kernel would refuse because of another one. Returns 0, or -1 with the refusal. */
 int together_check(const struct party *parties, size_t nr, size_t which, struct host *host,
 		   struct refusal *refusal);

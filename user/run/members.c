@@ -71,8 +71,10 @@ void give_up(struct running *member, const struct refusal *refusal)
 				member);
 }
 
-int plan_member(struct running *member, struct refusal *refusal)
+/* `held`: counters that it can't have. */
+static int plan_without(struct running *member, unsigned long long held, struct refusal *refusal)
 {
+	struct host *host = &member->run->session.host;
 	struct party parties[TOGETHER_MOST];
 	struct asked *asked = member->asked;
 	size_t which = 0, nr;
@@ -83,21 +85,39 @@ int plan_member(struct running *member, struct refusal *refusal)
 		.options = &asked->options,
 		.session = &member->run->session,
 	};
+	host->counters_ahead = held;
 	if (activity_plan(&member->activity, refusal))
 		return -1;
 	if (sum_memory(member->run, refusal))
 		return -1;
 	nr = gather_parties(member->run, member, parties, &which);
-	return together_check(parties, nr, which, &member->run->session.host, refusal);
+	return together_check(parties, nr, which, host, refusal);
 }
 
-/* Plans, opens and begins an activity while the session is running. */
+int plan_member(struct running *member, struct refusal *refusal)
+{
+	return plan_without(member, 0, refusal);
+}
+
+int plan_beside(struct running *member, struct refusal *refusal)
+{
+	struct party parties[TOGETHER_MOST];
+	unsigned long long held;
+	size_t which = 0, nr;
+
+	nr = gather_parties(member->run, member, parties, &which);
+	held = together_held(parties, nr, which, &member->run->session.host);
+	if (!held)
+		return 0;
+	activity_release(&member->activity);
+	return plan_without(member, held, refusal);
+}
+
 int start_member(struct running *member, struct refusal *refusal)
 {
 	struct activity *activity = &member->activity;
 
-	if (plan_member(member, refusal) || activity_open(activity, refusal) ||
-	    activity_begin(activity, true, refusal))
+	if (activity_open(activity, refusal) || activity_begin(activity, true, refusal))
 		return -1;
 	member->going = true;
 	member->pause_ns = 0;
@@ -114,7 +134,7 @@ static void on_try_again(void *context)
 
 	member->again = NULL;
 	host_see_again(&member->run->session.host);
-	if (start_member(member, &refusal))
+	if (plan_member(member, &refusal) || plan_beside(member, &refusal) || start_member(member, &refusal))
 		give_up(member, &refusal);
 	flush(member->run);
 }

@@ -172,8 +172,13 @@ bool any_left(const struct run *run);
 /* Sets how long one activity may delay the others, by the intervals of those that are running. */
 void share_time(struct run *run);
 
-/* Return 0, or -1 with the refusal. start_member() is for a session that is already running. */
+/*
+ * Return 0, or -1 with the refusal. An activity is planned, then planned again beside the others if their
+ * events hold counters that its groups would need, which must be planned once by then. start_member() opens
+ * and begins it while the session is running.
+ */
 int plan_member(struct running *member, struct refusal *refusal);
+int plan_beside(struct running *member, struct refusal *refusal);
 int start_member(struct running *member, struct refusal *refusal);
 
 /* To be called when an activity could not start or continue: closes it, writes the error, and schedules

@@ -19,15 +19,27 @@ static size_t place_of_same(const struct request *request, const struct asked *a
 	return i;
 }
 
-/* Returns whether the activity is measuring, or will be tried again. */
-static bool begin_member(struct run *run, struct asked *asked)
+/* Begins the activities that are new. Returns how many could not start, and will not be tried again. */
+static size_t begin_new(struct run *run, const struct request *request)
 {
-	struct running *member = add_member(run, asked);
-	struct refusal refusal = {0};
+	size_t first = run->nr, refused = 0;
 
-	if (start_member(member, &refusal))
-		give_up(member, &refusal);
-	return !member->over;
+	for (size_t i = 0; i < request->nr_entries; i++) {
+		struct refusal refusal = {0};
+
+		if (request->entries[i] && plan_member(add_member(run, request->entries[i]), &refusal))
+			give_up(run->members[run->nr - 1], &refusal);
+	}
+	for (size_t i = first; i < run->nr; i++) {
+		struct running *member = run->members[i];
+		struct refusal refusal = {0};
+
+		if (!member->over && !member->again &&
+		    (plan_beside(member, &refusal) || start_member(member, &refusal)))
+			give_up(member, &refusal);
+		refused += member->over;
+	}
+	return refused;
 }
 
 /* Ends activities that were removed or changed. Entries of those that continue are removed from
@@ -120,7 +132,7 @@ static void read_again(struct run *run)
 	struct request request = {0};
 	struct refusal refusal = {0};
 	struct other_outputs others;
-	size_t refused = 0, ended;
+	size_t refused, ended;
 
 	if (run->session.reason)
 		return;
@@ -141,9 +153,7 @@ static void read_again(struct run *run)
 	take_other_outputs(run, &request, &others);
 	write_reload(run, &request, ended);
 	privileges_raise(); /* the files that the caller names are open now */
-	for (size_t i = 0; i < request.nr_entries; i++)
-		if (request.entries[i])
-			refused += !begin_member(run, request.entries[i]);
+	refused = begin_new(run, &request);
 	request.nr_entries = 0;
 	request_release(run->request);
 	*run->request = request;

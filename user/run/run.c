@@ -291,14 +291,15 @@ static int last_found(struct run *run, struct refusal *refusal)
 	return -1;
 }
 
-/* Plans all activities. A wrong request ends the session before it begins. If this machine lacks something
- * that an activity needs, only that activity ends. */
-static int plan_members(struct run *run, struct refusal *refusal)
+/* A wrong request ends the session before it begins. If this machine lacks something that an activity needs,
+ * only that activity ends. */
+static int plan_each(struct run *run, int (*plan)(struct running *, struct refusal *),
+		     struct refusal *refusal)
 {
 	for (size_t i = 0; i < run->nr; i++) {
 		struct running *member = run->members[i];
 
-		if (!plan_member(member, refusal))
+		if (member->over || member->again || !plan(member, refusal))
 			continue;
 		if (run->session.alone || refusal->status == STATUS_USAGE) {
 			refused_at(run, refusal, "/activities/%zu", member->asked->place);
@@ -310,8 +311,17 @@ static int plan_members(struct run *run, struct refusal *refusal)
 		if (any_left(run))
 			*refusal = (struct refusal){0};
 	}
+	return 0;
+}
+
+static int plan_members(struct run *run, struct refusal *refusal)
+{
+	if (plan_each(run, plan_member, refusal))
+		return -1;
 	if (run->request->nr_found)
 		return last_found(run, refusal);
+	if (!refusal->asked[0] && plan_each(run, plan_beside, refusal))
+		return -1;
 	return refusal->asked[0] ? -1 : share_memory(run, refusal);
 }
 
