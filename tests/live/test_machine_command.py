@@ -128,6 +128,11 @@ def test_an_installed_program_finds_an_installed_machine(nhmtap, machine, tmp_pa
     assert said.stdout.split("\n")[0] == f"{driver.parent}/built", said.stderr
 
 
+def test_nothing_to_copy_back_is_refused_by_the_option(nhmtap):
+    said = nhmtap("machine", "--out", "x", "--out", "", "--", "true")
+    assert said.status == 1 and said.err == "nhmtap: option --out '': it names nothing. Next: name a file or a folder that COMMAND makes.\n"
+
+
 def test_a_folder_without_a_driver_is_refused(asked, tmp_path):
     said = asked("machine", "true", NHMTAP_MACHINE=str(tmp_path), status=2)
     assert f"the emulated machine in $NHMTAP_MACHINE, '{tmp_path}': its driver 'run' is not there" in said

@@ -54,6 +54,17 @@ static int check_list(const struct options *options, struct refusal *refusal)
 	return instead(refusal, "leave out one of them");
 }
 
+static int check_out(const struct texts *out, struct refusal *refusal)
+{
+	for (size_t i = 0; i < out->nr; i++)
+		if (!*out->list[i]) {
+			refuse(refusal, STATUS_USAGE, "option --out ''");
+			because(refusal, "it names nothing");
+			return instead(refusal, "name a file or a folder that COMMAND makes");
+		}
+	return 0;
+}
+
 static void print_kinds(const struct machine_place *place, const char *model)
 {
 	struct text text = text_for_terminal(STDOUT_FILENO);
@@ -75,7 +86,8 @@ static int run(const struct options *options, struct refusal *refusal)
 	struct arguments line;
 
 	if ((own->kind.model && machine_check_model("--model", own->kind.model, refusal)) ||
-	    (own->list && check_list(options, refusal)) || machine_find(&place, refusal))
+	    (own->list && check_list(options, refusal)) || check_out(&own->out, refusal) ||
+	    machine_find(&place, refusal))
 		return refusal->status;
 	if (own->list) {
 		print_kinds(&place, own->kind.model);
