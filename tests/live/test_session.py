@@ -472,6 +472,17 @@ def test_a_table_may_stand_beside_json(session, puppet, tmp_path):
     assert "page-faults" in shown and "1,234" in shown or "1234" in shown
 
 
+def test_a_table_names_the_activity_of_each_line(session, puppet, tmp_path):
+    table = tmp_path / "table"
+    one = session([faults("first", "stat", pid=str(puppet.pid)), faults("second", "stat", pid=str(puppet.pid)),
+                   faults("third", "profile", pid=str(puppet.pid))], outputs=[{}, {"path": str(table), "format": "table"}])
+    puppet.do("faults=1234")
+    one.end()
+    lines = [line.split() for line in table.read_text().splitlines()]
+    assert [words[1] for words in lines if words[-1:] == ["page-faults"]] == ["first", "second"]
+    assert [words[1] for words in lines if "page-faults:" in words] == ["third"]
+
+
 # --- checking -------------------------------------------------------------------------------------
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]

@@ -82,8 +82,12 @@ const char *row_name(const json_t *record, char *buffer, size_t size)
 /* "2026-01-31T23:59:59.123456789Z" becomes "23:59:59.123", at the beginning of each line of an interval. */
 void row_time(struct text *text, const struct stream *stream, const json_t *record)
 {
+	const char *activity = string(record, "activity");
+
 	if (stream->intervals)
 		text_add(text, "%.12s  ", string(record, "time") + 11);
+	if (stream->owner && !strcmp(stream->owner, SESSION) && *activity && strcmp(activity, SESSION))
+		text_add(text, "%s  ", activity);
 }
 
 char *row_title(const json_t *record, const char *name)

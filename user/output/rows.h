@@ -47,7 +47,8 @@ void row_weight(struct text *text, const json_t *entry, const struct whole *whol
 /* A key's value as text, without control characters, which would act on a terminal. */
 void row_cell(const json_t *value, char *buffer, size_t size);
 
-/* Adds the time of the interval in front of a block, if there are several intervals. */
+/* Adds the time of the interval in front of a block, if there are several intervals, and in a session of
+ * CONFIG the name of the activity. */
 void row_time(struct text *text, const struct stream *stream, const json_t *record);
 
 /* Whether a member of an entry is a key, not a value. */
