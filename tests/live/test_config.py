@@ -109,7 +109,7 @@ MEANING = {
     "an unknown format": ({**good(), "outputs": [{"format": "jsn"}]}, "/outputs/0/format",
                           "there is no such format", "formats: "),
     "a format that no activity writes": ({**good(), "outputs": [{"format": "folded"}]}, "/outputs/0/format",
-                                         "it is for profile,mem,branch, and no activity of this output is one of them", "choose another"),
+                                         "it is for profile, mem, branch, and no activity of this output is one of them", "choose another"),
     "a format that an activity of another output writes": (
         {"activities": [GOOD, {"name": "b", "command": "profile", "all_cpus": True}], "outputs": [
             {"format": "folded", "path": "x", "activities": ["a"]}, {"format": "folded", "path": "y", "activities": ["b"]}]},

@@ -398,7 +398,7 @@ def test_a_page_does_not_take_the_place_of_what_is_no_file(nhmtap, tmp_path, kin
     with open(tmp_path / "stdout", "wb") as out:
         run = subprocess.run(nhmtap.command("stat", "-e", "page-faults", "-o", f"{form}={place}", "--", "true"),
                              stdout=out, stderr=subprocess.PIPE, text=True, check=False)
-    assert run.returncode == 1 and ("this is none" in run.stderr or "Is a directory" in run.stderr), run.stderr
+    assert run.returncode == 1 and ("this is none" in run.stderr or "it is a folder" in run.stderr), run.stderr
     assert os.path.samestat(os.lstat(place), before) and sorted(os.listdir(tmp_path)) == ["place", "stdout"]
 
 
@@ -495,3 +495,50 @@ def test_a_gap_has_a_schema_that_tells_its_causes_apart():
     assert not validator("gap").is_valid(gap)  # "why" must name the system's error
     validator("gap").validate({**gap, "why": "No space left on device"})
     validator("gap").validate({**gap, "cause": "queue_full", "types": {"count": 3}})
+
+
+# --- a run that is refused ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["flat", "table", "folded", "pprof", "otlp", "openmetrics", "clickhouse"])
+@pytest.mark.parametrize("ending", ["", ".zst"])
+def test_a_refused_run_makes_no_file_that_would_stay_empty(nhmtap, tmp_path, form, ending):
+    if ending and form == "openmetrics":
+        ending = ""  # a page is not compressed
+    done = nhmtap("profile", "-g", "-e", "no-such-event", "-o", f"{form}=made{ending}", "--", "true", cwd=tmp_path)
+    assert done.status == 1 and not os.listdir(tmp_path)
+    (tmp_path / "empty").touch()  # what was there before stays
+    (tmp_path / "link").symlink_to("empty")
+    for place in ("empty", "link"):
+        nhmtap("profile", "-g", "-e", "no-such-event", "-o", f"{form}={place}", "--", "true", cwd=tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["empty", "link"]
+
+
+def test_outputs_before_one_that_is_refused_make_no_file(nhmtap, tmp_path):
+    done = nhmtap("stat", "-e", "page-faults", "-o", "one", "-o", "flat=two", "-o", "nowhere/x", "--", "true", cwd=tmp_path)
+    assert done.status == 1 and not os.listdir(tmp_path)
+
+
+def test_a_run_without_samples_makes_its_file(nhmtap, tmp_path):
+    done = nhmtap("profile", "-e", "page-faults", "-c", 10**9, "--format", "folded", "-o", "made", "--", "true", cwd=tmp_path)
+    assert done.status == 0 and (tmp_path / "made").read_bytes() == b""
+
+
+def test_a_reload_that_is_refused_leaves_no_file_of_its_outputs(nhmtap, tmp_path, puppet):
+    activities = [faults("counts", "stat", pid=str(puppet.pid))]
+    with Session(nhmtap, tmp_path, activities, outputs=[{}]) as session:
+        session.reload(activities, outputs=[{}, {"path": str(tmp_path / "made")}, {"path": str(tmp_path / "none" / "x")}])
+        until(lambda: "none/x" in session.said())
+        assert not (tmp_path / "made").exists()
+        session.end()
+
+
+@pytest.mark.parametrize("place", ["there", "there/", "new/"])
+@pytest.mark.parametrize("form", ["json", "openmetrics"])
+def test_a_run_and_its_check_refuse_a_folder_alike(nhmtap, tmp_path, place, form):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "config").write_text(json.dumps({"activities": [{"name": "a", "command": "stat", "event": "page-faults"}],
+                                                 "outputs": [{"path": place, "format": form}]}))
+    run, check = (nhmtap("run", *words, "config", "--", "true", cwd=tmp_path) for words in ([], ["--check"]))
+    assert run.status == check.status == 1 and run.err == check.err
+    assert f"CONFIG, /outputs/0/path: option --output '{place}': it is a folder. Next: add the name of a file" in run.err

@@ -37,3 +37,14 @@ void list_append(char *buffer, size_t size, const char *word)
 		word = "...";
 	snprintf(buffer + used, size - used, "%s%s", separator, word);
 }
+
+void list_append_all(char *buffer, size_t size, const char *list)
+{
+	char word[80];
+	size_t length;
+
+	for (const char *at = NULL; (at = list_next(list, at, &length));) {
+		snprintf(word, sizeof(word), "%.*s", (int)length, at);
+		list_append(buffer, size, word);
+	}
+}

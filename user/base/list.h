@@ -15,3 +15,6 @@ const char *list_next(const char *list, const char *at, size_t *length);
 /* Appends a word, after ", ", to the terminated text in a buffer of `size` bytes. The first word for which
  * there is no room is shown as "...", and what follows is left out. */
 void list_append(char *buffer, size_t size, const char *word);
+
+/* Appends each word of a list in the same way: "a,b" becomes "a, b". */
+void list_append_all(char *buffer, size_t size, const char *list);

@@ -59,7 +59,7 @@ bool format_is_of(const struct format *format, const char *command)
 const struct format *format_find(const char *name, const char *command, struct refusal *refusal)
 {
 	const struct format *format, *other = NULL;
-	char known[200] = "";
+	char known[200] = "", commands[80] = "";
 
 	for (size_t i = 0; (format = format_at(i)); i++) {
 		bool named = !strcmp(format->name, name), fits = format_is_of(format, command);
@@ -72,11 +72,12 @@ const struct format *format_find(const char *name, const char *command, struct r
 			list_append(known, sizeof(known), format->name);
 	}
 	refuse(refusal, STATUS_USAGE, "option --format '%s'", name);
-	if (!other)
+	if (!other) {
 		because(refusal, "there is no such format");
-	else
-		because(refusal, "it is for %s, not for %s",
-			other->commands ? other->commands : "commands that measure", command);
+	} else {
+		list_append_all(commands, sizeof(commands), other->commands ?: "commands that measure");
+		because(refusal, "it is for %s, not for %s", commands, command);
+	}
 	instead(refusal, "formats: %s", known);
 	return NULL;
 }

@@ -32,7 +32,32 @@
  * program has truncated the file (logrotate's copytruncate), writing continues at its new end. */
 static int open_file(const char *path, int flags)
 {
-	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | flags, 0640);
+	return open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | flags, 0640);
+}
+
+/* Makes the file if there is none, and remembers which one was made. */
+static int make_file(struct sink *sink, int flags)
+{
+	int fd = open_file(sink->path, flags);
+	struct stat stat;
+
+	if (fd >= 0 || errno != ENOENT)
+		return fd;
+	fd = open_file(sink->path, O_CREAT | O_EXCL | flags);
+	if (fd >= 0 && !fstat(fd, &stat))
+		sink->made = stat.st_ino;
+	/* Another program may have made it by now, or a link leads nowhere yet. */
+	return fd >= 0 || errno != EEXIST ? fd : open_file(sink->path, O_CREAT | flags);
+}
+
+/* Removes the file that was made for a run that was refused, if it is empty. */
+static void remove_made(const struct sink *sink)
+{
+	struct stat stat;
+
+	if (sink->needless && sink->made && !lstat(sink->path, &stat) && stat.st_ino == sink->made &&
+	    S_ISREG(stat.st_mode) && !stat.st_size)
+		unlink(sink->path);
 }
 
 int sink_unwaiting(int fd)
@@ -320,7 +345,7 @@ static int open_here(struct sink *sink, bool later)
 {
 	int err;
 
-	sink->fd = open_file(sink->path, later ? O_NONBLOCK : 0);
+	sink->fd = make_file(sink, later ? O_NONBLOCK : 0);
 	if (sink->fd < 0 && later && errno == ENXIO) {
 		sink->unopened = true;
 		sink->stopped = ENXIO;
@@ -829,7 +854,7 @@ static bool is_same_file(int a, int b)
 
 static void open_again_here(struct sink *sink)
 {
-	int fd = open_file(sink->path, O_NONBLOCK);
+	int fd = open_file(sink->path, O_CREAT | O_NONBLOCK);
 
 	if (fd < 0) {
 		sink->stopped = errno;
@@ -910,6 +935,8 @@ void sink_keep_old(struct sink *sink)
 
 	bool old = sink->scribe || sink->packer ? sink->old : !fstat(sink->fd, &stat) && stat.st_size;
 
+	sink->needless = true;
+
 	if (sink->documents || (!sink->begun && old))
 		queue_clear(&sink->queue);
 }
@@ -953,6 +980,7 @@ int sink_close(struct sink *sink)
 	packed = packer_end(sink->packer);
 	sink->packer = NULL;
 	sink->error = sink->error ? sink->error : packed;
+	remove_made(sink);
 	queue_release(&sink->queue);
 	address_part(sink->joining);
 	sink->joining = NULL;

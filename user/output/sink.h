@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "base/refusal.h"
@@ -38,6 +39,8 @@ struct sink {
 	bool socket;
 	bool lent;     /* a pipe shared with other writers, whose writes must block */
 	bool append;   /* keep the file's old contents */
+	ino_t made;    /* the file that was made, since there was none; 0: none was */
+	bool needless; /* the run was refused: a file that was made is removed if it stays empty */
 	bool begun;    /* something was written: the old contents are gone */
 	bool old;      /* of `scribe` and `packer`: the file had contents when it was opened */
 	bool ending;   /* nothing follows: what was written is to be closed */
@@ -195,7 +198,8 @@ bool sink_is_away(const struct sink *sink);
 /* What waits will not be written, for the reason why the sink stands still. */
 void sink_give_up(struct sink *sink);
 
-/* Drops what waits if nothing was written yet and writing would replace the old contents of a file. */
+/* Says that the run was refused. Drops what waits if nothing was written yet and writing would replace the
+ * old contents of a file; if there was no file and nothing is written, sink_close() removes it again. */
 void sink_keep_old(struct sink *sink);
 
 /* Writes what waits, and then this text, without allocating memory. Returns as sink_put(). */

@@ -421,6 +421,7 @@ static int check_format(const struct request *request, const struct place_of_out
 {
 	const struct format *format = format_find(output->format, NULL, refusal);
 	bool fits = request->partial;
+	char commands[80] = "";
 
 	if (!format)
 		return -1;
@@ -429,7 +430,8 @@ static int check_format(const struct request *request, const struct place_of_out
 	if (fits)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --format '%s'", format->name);
-	because(refusal, "it is for %s, and no activity of this output is one of them", format->commands);
+	list_append_all(commands, sizeof(commands), format->commands);
+	because(refusal, "it is for %s, and no activity of this output is one of them", commands);
 	return instead(refusal, "add one, or choose another format");
 }
 
@@ -498,7 +500,8 @@ static int check_types(const struct request *request, const struct place_of_outp
 		snprintf(path, sizeof(path), "%s/types/%zu", pointer, i);
 		refuse_at(refusal, path);
 		because(refusal, "no activity of this output writes records of this type");
-		return instead(refusal, "types here: %s, and of the session: " SESSION_RECORDS, known);
+		list_append_all(known, sizeof(known), SESSION_RECORDS);
+		return instead(refusal, "types here: %s", known);
 	}
 	if (any)
 		return 0;

@@ -64,6 +64,7 @@ void share_queue(const struct run *run, struct sink *sink);
 void speak_without_waiting(void);
 
 int open_streams(struct run *run, struct refusal *refusal);
+void keep_old_files(struct run *run);
 void close_streams(struct run *run, struct refusal *refusal);
 
 /* Releases the streams that stand for outputs while --check plans: see stream_foresee(). */

@@ -231,8 +231,8 @@ static void drain(struct run *run)
 {
 	struct session *session = &run->session;
 
-	for (size_t i = 0; !timespec_is_set(&session->began) && i < session->nr_streams; i++)
-		sink_keep_old(&session->streams[i].sink);
+	if (!timespec_is_set(&session->began))
+		keep_old_files(run);
 	for (size_t i = 0; i < session->nr_streams; i++)
 		sink_end(&session->streams[i].sink);
 	session_flush(session);
@@ -476,6 +476,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	err = open_streams(&run, refusal);
 	if (err) {
 		forget_foreseen(&run);
+		keep_old_files(&run);
 		close_streams(&run, refusal);
 		release_run(&run);
 		return refusal->status;

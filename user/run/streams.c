@@ -196,14 +196,32 @@ static int refuse_config(const char *path, struct refusal *refusal)
 	return instead(refusal, "give the output a file of its own");
 }
 
-/* Refuses an output whose file another one before it has: they would tear each other's records, or one
- * replace the other's page. Several outputs may be stdout. */
+static int refuse_folder(const char *path, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "option --output '%.300s'", path);
+	because(refusal, "it is a folder");
+	return instead(refusal, "add the name of a file");
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat stat;
+
+	if (!path || !*path)
+		return false;
+	return path[strlen(path) - 1] == '/' || (!stat_output(path, &stat) && S_ISDIR(stat.st_mode));
+}
+
+/* Refuses a folder, and an output whose file another one before it has: they would tear each other's records,
+ * or one replace the other's page. Several outputs may be stdout. */
 static int check_files(const struct request *request, size_t which, struct refusal *refusal)
 {
 	const char *path = request->outputs[which].path;
 
 	if (path && request->config && is_same_file(path, request->config))
 		return refuse_config(path, refusal);
+	if (is_folder(path))
+		return refuse_folder(path, refusal);
 	for (size_t i = 0; i < which; i++) {
 		const char *other = request->outputs[i].path;
 
@@ -398,6 +416,7 @@ static void close_others(struct other_outputs *others)
 	for (size_t i = 0; i < others->nr; i++) {
 		if (others->going[i] != NOWHERE)
 			continue;
+		sink_keep_old(&others->streams[i].sink);
 		stream_close(&others->streams[i]);
 		stream_release(&others->streams[i]);
 	}
@@ -610,10 +629,18 @@ void take_other_outputs(struct run *run, const struct request *request, struct o
 	free(others->going);
 }
 
+/* The run was refused: files stay as they were. */
+void keep_old_files(struct run *run)
+{
+	for (size_t i = 0; i < run->session.nr_streams; i++)
+		sink_keep_old(&run->session.streams[i].sink);
+}
+
 void close_streams(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
 
+	privileges_lower(); /* a file may be removed */
 	for (size_t i = 0; i < session->nr_streams; i++)
 		close_stream(session, &session->streams[i], refusal);
 	free(session->streams);
