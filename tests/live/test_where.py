@@ -83,7 +83,8 @@ def test_where_nothing_is_let_through_it_says_so(nhmtap):
     ("(pid==1", "column 8: a ')' is expected here", "&&"),
     ("pid==1)", "column 7: the condition ends here", "&&"),
     ("pidd==1", "column 1: 'pidd' is no field", "did you mean pid"),
-    ("latency>5", "column 1: 'latency' is no field", "fields:"),
+    ("latency>5", "column 1: this command does not read 'latency' of its samples", "nhmtap stream and nhmtap mem do"),
+    ("symbol==main", "column 1: 'symbol' is no field", "fields:"),
     ("pid==1x", "column 6: a number is expected here", "0x"),
     ("comm>a", "column 6: a name is equal or not", "=="),
     ('comm=="a', "column 7: a value is expected here", '"'),
@@ -102,6 +103,12 @@ def test_a_fault_in_the_condition_is_told_by_its_column(nhmtap, text, why, remed
     error = result.one("error")
     assert result.status == 1
     assert why in error["why"] and remedy in error["remedy"]
+
+
+@pytest.mark.parametrize("command, field", [("stream", "latency"), ("stream", "source"), ("mem", "latency")])
+def test_what_samples_of_software_never_have_is_refused(nhmtap, command, field):
+    result = nhmtap(command, "-e", "page-faults", "-c", "1", "--where", f"{field}==0x10", "--", "true")
+    assert result.status == 1 and f"samples of 'page-faults' have no {field}" in result.one("error")["why"]
 
 
 def test_a_text_may_have_quotation_marks_and_backslashes(nhmtap, tmp_path):

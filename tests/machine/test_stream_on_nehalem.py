@@ -55,6 +55,15 @@ def test_loads_are_chosen_by_their_latency_and_source(guest):
     assert all(r["source"] != "l3_hit" or r["latency"] < 38 for r in others)
 
 
+def test_a_condition_may_be_on_what_is_not_shown(guest):
+    numbers = []
+    for fields in ("ip,latency", "ip"):
+        records = run(guest, f"nhmtap stream {LOADS} --fields {fields} --where 'latency>=38' --format json -- chase llc")
+        numbers.append(len([r for r in of(records, "sample") if r["ip"] == hex(known.addresses("chase")["chase_site"])]))
+        assert all(("latency" in r) == ("latency" in fields) for r in of(records, "sample"))
+    assert min(numbers) >= 20 and abs(numbers[0] - numbers[1]) <= 0.02 * numbers[0]
+
+
 def test_a_sample_has_the_branches_before_it(guest):
     """In graph, a calls b at the label a_b, and b returns there."""
     records = run(guest, "nhmtap stream -e branches:u -c 997 --fields ip,branches,symbol --format json -- graph")

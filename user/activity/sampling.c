@@ -187,6 +187,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 
 		if (event->companion)
 			continue;
+		if (where_check(&condition, activity->options->where, event, refusal))
+			return -1;
 		if (keys_open(&state->aggregations[i], state->sampling->aggregation, &activity->keys,
 			      &activity->session->host, sampling_tables_most(activity), refusal))
 			return -1;

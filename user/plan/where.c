@@ -79,13 +79,22 @@ static struct where_node *fail_field(struct where_parser *parser, const char *at
 {
 	struct nearest nearest;
 	char why[160], near[200], next[260];
+	bool of_others = false;
 
 	nearest_begin(&nearest, name, 3);
 	for (size_t i = 0; i < ARRAY_SIZE(known_fields); i++)
 		if (list_has(parser->fields, known_fields[i].name))
 			nearest_offer(&nearest, known_fields[i].name);
-	snprintf(why, sizeof(why), "'%.100s' is no field that can be compared when a sample is taken", name);
-	if (nearest_print(&nearest, near, sizeof(near)))
+		else
+			of_others |= !strcmp(known_fields[i].name, name);
+	snprintf(why, sizeof(why),
+		 of_others ? "this command does not read '%.100s' of its samples"
+			   : "'%.100s' is no field that can be compared when a sample is taken",
+		 name);
+	if (of_others)
+		snprintf(next, sizeof(next), "nhmtap stream and nhmtap mem do; fields here: %s",
+			 parser->fields);
+	else if (nearest_print(&nearest, near, sizeof(near)))
 		snprintf(next, sizeof(next), "did you mean %s?", near);
 	else
 		snprintf(next, sizeof(next), "fields: %s", parser->fields);
@@ -369,5 +378,32 @@ int where_compile(struct where *condition, const char *text, const char *fields,
 	if (!whole)
 		return -1;
 	put_node(condition, whole, WHERE_WANTED, WHERE_UNWANTED);
+	return 0;
+}
+
+bool where_mentions(const char *text, const char *field)
+{
+	for (size_t length; text && *text; text += length ? length : 1) {
+		for (length = 0; is_of_word(text[length]);)
+			length++;
+		if (length == strlen(field) && !strncmp(text, field, length))
+			return true;
+	}
+	return false;
+}
+
+int where_check(const struct where *condition, const char *text, const struct event *event,
+		struct refusal *refusal)
+{
+	for (size_t i = 0; i < condition->nr && !event_stops_throttled(event); i++) {
+		enum where_field field = condition->terms[i].field;
+
+		if (field != WHERE_LATENCY && field != WHERE_SOURCE)
+			continue;
+		refuse(refusal, STATUS_USAGE, "option --where '%.400s'", text);
+		because(refusal, "samples of '%.200s' have no %s: only the CPU knows it, of its own events",
+			event->name, field == WHERE_LATENCY ? "latency" : "source");
+		return instead(refusal, "leave it out, or sample loads: nhmtap mem");
+	}
 	return 0;
 }

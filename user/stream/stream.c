@@ -15,6 +15,7 @@
 #include "mem/plan.h"
 #include "option/command.h"
 #include "plan/plan.h"
+#include "plan/where.h"
 #include "session/session.h"
 
 #define DEFAULT_FIELDS "comm,pid,tid,cpu,ip,symbol,period"
@@ -34,7 +35,7 @@ static bool wants_data(const struct options *options)
 	for (size_t i = 0; i < ARRAY_SIZE(of_mem); i++)
 		if (list_has(options->by, of_mem[i]))
 			return true;
-	return false;
+	return where_mentions(options->where, "latency") || where_mentions(options->where, "source");
 }
 
 static int ask_for_branches(struct event *event, const struct host *host, struct refusal *refusal)
