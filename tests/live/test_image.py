@@ -186,6 +186,25 @@ def test_each_container_is_given_that():
     assert kubernetes[1]["args"][-4:] == ["--memory", "64M", "--cpu-share", "5%"]
 
 
+def test_the_daemonset_serves_metrics_at_its_port_and_follows_its_configmap(nhmtap, tmp_path):
+    config = json.loads(documents("daemonset.yaml")[0]["data"]["config.json"])
+    container, = documents("daemonset.yaml")[1]["spec"]["template"]["spec"]["containers"]
+    assert config["listen"].endswith(f":{container['ports'][0]['containerPort']}")
+    config["listen"] = f"unix:{tmp_path}/metrics"
+    for activity in config["activities"]:
+        activity["interval_ms"] = 50
+    path, out = tmp_path / "config.json", tmp_path / "out"
+    assert config["outputs"][0] == {}  # the log
+    config["outputs"][0] = {"path": str(out)}
+    path.write_text(json.dumps(config))
+    process = nhmtap.start(*(str(path) if word.endswith(".json") else word for word in container["args"]))
+    page = ["curl", "-s", "--unix-socket", tmp_path / "metrics", "http://nhmtap/metrics"]
+    until(lambda: 'nhmtap_events_total{activity="load"' in subprocess.run(page, capture_output=True, text=True, check=False).stdout)
+    path.write_text(json.dumps({**config, "activities": config["activities"][:1]}))
+    until(lambda: '"outcome":"taken"' in read(out))
+    nhmtap.interrupt(process)
+
+
 def test_the_sidecar_follows_its_pod(nhmtap, tmp_path, cgroup):
     """Cgroups have names as by the kubelet's systemd driver. The container starts after nhmtap."""
     path, folder = cgroup
