@@ -194,6 +194,19 @@ def test_what_makes_no_account_is_refused_with_the_reason(nhmtap, tmp_path):
     assert "measured already" in said(nhmtap("analyze", "-I", "100", good), 1)
 
 
+@pytest.mark.parametrize("missing", ["records.jsonl", "no/such"])
+def test_a_name_that_is_neither_a_file_nor_a_command_is_a_file_that_is_missing(nhmtap, missing):
+    result = nhmtap("analyze", missing)
+    assert result.status == 1 and f"file '{missing}': it can't be read: No such file or directory" in result.err
+
+
+def test_an_analysis_without_shares_is_none(nhmtap, tmp_path):
+    path = tmp_path / "cut.jsonl"
+    path.write_text(json.dumps(record(0, type="analysis", whole="cycles")) + "\n")
+    result = nhmtap("analyze", path)
+    assert result.status == 1 and "these records have no counts" in result.err
+
+
 def test_an_option_behind_the_files_is_no_third_file(nhmtap, tmp_path):
     path = stream(tmp_path, "a", COUNTS)
     assert "--expect': it stands behind the files" in said(nhmtap("analyze", path, path, "--expect", "stalled<5%"), 1)

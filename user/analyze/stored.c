@@ -2,6 +2,8 @@
 #include "analyze/stored.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,8 +28,25 @@
 
 /* --- what is asked for ------------------------------------------------------------------------ */
 
+/* Whether execvp(3) would find a command of this name, which is no file here. */
+static bool is_in_path(const char *name)
+{
+	const char *folder = getenv("PATH");
+	char path[PATH_MAX];
+
+	for (size_t length; folder && !strchr(name, '/'); folder += length + 1) {
+		length = strcspn(folder, ":");
+		snprintf(path, sizeof(path), "%.*s/%s", (int)length, folder, name);
+		if (!access(path, X_OK))
+			return true;
+		if (!folder[length])
+			break;
+	}
+	return false;
+}
+
 /* Whether records may come from there: a file that can't be run and is empty or begins as they do, or a pipe.
- */
+ * What is neither a file nor a command is probably a file's misspelled name. */
 static bool may_be_stream(const char *path)
 {
 	struct stat stat_of;
@@ -36,8 +55,10 @@ static bool may_be_stream(const char *path)
 
 	if (!strcmp(path, "-"))
 		return true;
-	if (stat(path, &stat_of) || S_ISFIFO(stat_of.st_mode))
-		return !stat(path, &stat_of);
+	if (stat(path, &stat_of))
+		return !is_in_path(path);
+	if (S_ISFIFO(stat_of.st_mode))
+		return true;
 	if (!S_ISREG(stat_of.st_mode) || stat_of.st_mode & 0111)
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

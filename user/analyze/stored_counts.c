@@ -255,11 +255,14 @@ static void keep_verdict(json_t *verdict, const json_t *earlier)
 
 static void take_analysis(struct stored_counts *stored, const json_t *record)
 {
-	struct stored_row *row = row_of(stored, record);
 	double weight = fmax(integer(record, "duration_ns"), 1);
 	json_t *shares = json_object_get(record, "shares"), *share;
+	struct stored_row *row;
 	size_t i;
 
+	if (!json_array_size(shares))
+		return;
+	row = row_of(stored, record);
 	add_time(row, record);
 	if (row->analysis && integer(record, "part") > 1) {
 		json_array_extend(json_object_get(row->analysis, "shares"), shares);
