@@ -7,6 +7,7 @@ import pytest
 import known
 
 STORES = known.numbers("stores")
+EVICT = known.numbers("evict")
 KINDS = {"p": "plain", "t": "tlb", "f": "flushed", "z": "sizes", "s": "split"}
 MEM_STORES = "cpu/event=0xcd,umask=0x2/upp"
 
@@ -214,6 +215,21 @@ def test_core_2_records_on_the_first_counter_alone(core2, tmp_path):
 def test_core_2_has_the_last_four_branches(core2, tmp_path):
     rows = core2.samples("-b -c 1009 -e r00c0:u", "calls 1", "brstack", tmp_path)
     assert rows and max(len(row) for row in rows) == 4
+
+
+def test_requests_to_the_second_level_of_core_2_are_the_misses_of_the_first(core2):
+    """Its second level is its last (SDM, "L2_RQSTS"), so what it serves is a reference too."""
+    found = core2.counts(["r4f2e:u", "r412e:u"], "evict m") | core2.counts(["r01cb:u"], "evict m")
+    few = EVICT["few.lines"] * EVICT["few.circles"]
+    assert few - 300 < found["r01cb:u"] <= found["r4f2e:u"] < few + EVICT["few.lines"] + 300
+    assert found["r412e:u"] < 300
+
+
+def test_bus_cycles_of_core_2_are_not_taken_for_core_cycles(core2):
+    core2.guest.notes.clear()
+    assert core2.counts(["r013c:u"], "true") == {"r013c:u": 0}
+    note, = core2.guest.notes
+    assert note.startswith("event 0x3c umask 0x01 ") and note.endswith("is not modelled: it counts 0")
 
 
 def test_slots_to_which_nothing_is_delivered_are_those_of_fetches(sandybridge):
