@@ -151,6 +151,19 @@ def test_events_of_all_four_groups_count_at_once_and_exactly(pinned):
     assert kinds[running] > kinds[INSTR]
 
 
+def test_a_branch_counts_under_each_of_its_kinds_and_once_where_they_are_asked_for_together(pinned):
+    """A turn of kinds.S has 3 conditional branches, a direct and an indirect call, 2 returns, an indirect and a direct jump.
+    INDIRECT has returns and indirect calls, too (SDM volume 3B, "retired_branch_type"). float.S has conditional branches only."""
+    turns = known.numbers("kinds")["N"]
+    of = [event("retired_branch_type", *masks) for masks in (["indirect"], ["return"], ["call", "return", "indirect"], ["conditional"])]
+    every = event("branch_retired", "mmnp", "mmnm", "mmtp", "mmtm")
+    kinds, vectors = ({k: v for events in (of[:2], [*of[2:], every]) for k, v in of_cpu_1(pinned, events, program).items()}
+                      for program in ("kinds", "float"))
+    more = {e: kinds[e] - vectors[e] for e in (*of, every)}
+    assert [more[e] for e in of[:3]] == [4 * turns, 2 * turns, 5 * turns]
+    assert more[every] - more[of[3]] == 6 * turns
+
+
 @pytest.mark.parametrize("before, places, flags", [
     ([], [16, 12, 17], ["CASCNT4INTO0", "CASCNT4INTO5"]),
     # Other events have counters 12 and 13.
