@@ -542,3 +542,17 @@ def test_a_run_and_its_check_refuse_a_folder_alike(nhmtap, tmp_path, place, form
     run, check = (nhmtap("run", *words, "config", "--", "true", cwd=tmp_path) for words in ([], ["--check"]))
     assert run.status == check.status == 1 and run.err == check.err
     assert f"CONFIG, /outputs/0/path: option --output '{place}': it is a folder. Next: add the name of a file" in run.err
+
+
+@pytest.mark.parametrize("form", ["openmetrics", "prometheus"])
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+def test_a_run_and_its_check_refuse_a_page_in_place_of_what_is_no_file_alike(nhmtap, tmp_path, kind, form):
+    if kind == "fifo":
+        os.mkfifo(tmp_path / "place")
+    else:
+        os.mknod(tmp_path / "place", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    (tmp_path / "config").write_text(json.dumps({"activities": [{"name": "a", "command": "stat", "event": "page-faults"}],
+                                                 "outputs": [{"path": "place", "format": form}]}))
+    run, check = (nhmtap("run", *words, "config", "--", "true", cwd=tmp_path) for words in ([], ["--check"]))
+    assert run.status == check.status == 1 and run.err == check.err
+    assert "CONFIG, /outputs/0/path: option --output 'place': only a file can be replaced as a whole, and this is none" in run.err

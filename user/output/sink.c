@@ -114,7 +114,7 @@ static bool is_full(int error)
 
 static const char no_file[] = "only a file can be replaced as a whole, and this is none";
 
-static int refuse_path(struct refusal *refusal, const char *path, int error)
+int sink_refuse_path(struct refusal *refusal, const char *path, int error)
 {
 	refuse(refusal, STATUS_USAGE, "option --output '%s'", path);
 	refusal->error = error;
@@ -389,7 +389,7 @@ int sink_open(struct sink *sink, const char *path, bool append, bool later, scri
 	}
 	error = leave_to_scribe(sink) ? open_apart(sink, first_wait_ns()) : open_here(sink, later);
 	note_late(sink->stopped == ETIMEDOUT);
-	return error ? refuse_path(refusal, path, error) : 0;
+	return error ? sink_refuse_path(refusal, path, error) : 0;
 }
 
 /* --- documents -------------------------------------------------------------------------------- */
@@ -431,7 +431,7 @@ int sink_open_documents(struct sink *sink, const char *path, scribe_fn serve, st
 		return 0;
 	free(sink->documents);
 	sink->documents = NULL;
-	return refuse_path(refusal, path, err);
+	return sink_refuse_path(refusal, path, err);
 }
 
 int sink_open_push(struct sink *sink, const char *url, struct document_kind kind,

@@ -63,6 +63,10 @@ struct sink {
 	unsigned long long cut_try;    /* push_tries() when a document was last made */
 };
 
+/* Refuses the path of a file that can't be opened, because of this errno; ENOTSUP: a page would take the
+ * place of what is no file. Returns -1. */
+int sink_refuse_path(struct refusal *refusal, const char *path, int error);
+
 /* Refuses a path that can't be written to by its name: of a file, of files for documents, or NULL (stdout).
  * Returns 0, or -1 with the refusal. */
 int sink_check_path(const char *path, bool documents, struct refusal *refusal);

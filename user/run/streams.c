@@ -263,6 +263,18 @@ static int open_stream(const struct run *run, const struct request *request, siz
 	return 0;
 }
 
+/* Refuses a page that would take the place of a FIFO or a device, as opening it does. */
+static int check_page(const struct stream *stream, struct refusal *refusal)
+{
+	const char *path = stream->place.path;
+	struct stat stat;
+
+	if (!stream_has_documents(stream) || !is_of_files(path) || documents_is_pattern(path) ||
+	    stat_output(path, &stat) || S_ISREG(stat.st_mode))
+		return 0;
+	return sink_refuse_path(refusal, path, ENOTSUP);
+}
+
 /* With --check, records go to stdout, whatever the outputs are. Their formats decide what can be planned. */
 static int foresee_streams(struct run *run, struct refusal *refusal)
 {
@@ -277,10 +289,15 @@ static int foresee_streams(struct run *run, struct refusal *refusal)
 		return -1;
 	session->nr_streams = 1;
 	for (size_t i = 0; i < request->nr_outputs; i++) {
+		struct stream *stream = &session->streams[session->nr_streams];
+
 		if (!check_place(request, i, refusal) &&
-		    !stream_foresee(&session->streams[session->nr_streams], &request->outputs[i], refusal)) {
-			session->nr_streams++;
-			continue;
+		    !stream_foresee(stream, &request->outputs[i], refusal)) {
+			if (!check_page(stream, refusal)) {
+				session->nr_streams++;
+				continue;
+			}
+			stream_release(stream);
 		}
 		refused_at(run, refusal, "/outputs/%zu/path", i);
 		if (request_pass(request, refusal))
