@@ -46,6 +46,8 @@ USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "
 NULL = os.makedev(1, 3)
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
 TAIL = 1 << 16  # bytes of the end of a console or a log
+# How the emulator says that the machine restarts: a triple fault, or a BIOS that finds nothing to start from a second time.
+RESTARTS = ("exception with no resolution", "No bootable device")
 GLANCE = 0.5  # seconds between two looks at how much the guest has sent
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
 ORDER = b"order 3\0"  # the form of what here.py tells src/guest/here.c
@@ -489,10 +491,15 @@ class Guest:
         """Why the emulator ended without an answer."""
         console = self.console()
         said = [line for line in self._tail("stdout") if line.startswith("[")]
+        # A kernel that panics restarts the machine, too.
+        restarted = [line for line in said if any(end in line for end in RESTARTS) and "its console is empty" not in console]
+        panicked = "Kernel panic" in console
         words = f"no result from the guest: {what}\n{console}" + "".join(
-            "the emulator says: " + line for line in said
+            "the emulator says: " + line for line in said if line not in restarted
         )
-        return Panicked(words) if "Kernel panic" in console else Trouble(words)
+        if restarted and not panicked:
+            words += "the machine was restarted"
+        return Panicked(words) if panicked else Trouble(words)
 
     def _tail(self, name, lines=60):
         try:
