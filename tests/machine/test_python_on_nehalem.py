@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Python package in the guest: blocks of a process's own code, whose instructions are known."""
-import compileall
 import json
 import os
-import py_compile
 import shutil
 import subprocess
 import sys
@@ -69,9 +67,10 @@ def python(folder):
         target = library / file[len(LIBRARY):]
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(file, target)
-    # Files have no dates in the guest, so Python must not compare them.
-    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    assert compileall.compile_dir(folder, quiet=1, invalidation_mode=unchecked)
+    # Files have no dates in the guest, so Python must not compare them. This process keeps what it compiles elsewhere
+    # (sys.pycache_prefix), where the guest would not find it.
+    subprocess.run([sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", folder], check=True)
+    assert list(package.rglob("*.pyc"))
     return (f"{library}:{LIBRARY[:-1]}", f"{package}:/opt/python",
             f"{os.path.realpath(sys.executable)}:/usr/bin/python3")
 
