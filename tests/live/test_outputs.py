@@ -346,6 +346,56 @@ def test_a_full_disk_is_waited_for_and_the_stream_goes_on(nhmtap, tmp_path, pupp
     assert any("merged" in r for r in result.of("count"))
 
 
+def unpacked(file):
+    """Of a file that is open, and may be growing."""
+    file.seek(0)
+    return subprocess.run(["zstd", "-dcq"] if file.name.endswith(".zst") else ["cat"], stdin=file, capture_output=True, text=True,
+                          check=False).stdout
+
+
+@pytest.mark.parametrize("name", ["out", "out.zst"])
+def test_what_waits_for_room_when_a_file_is_renamed_goes_into_the_next_file(nhmtap, tmp_path, puppet, control, started, name):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    process = started([*tmpfs("64k", disk), *nhmtap.command("stat", "-e", "page-faults", "-I", DAY, control.option, "-o", disk / name,
+                                                            "-p", puppet.pid)])
+    control.do("ping")
+    inside = f"/proc/{process.pid}/root{disk}"
+    until(lambda: os.path.getsize(f"{inside}/{name}"))
+    with open(f"{inside}/ballast", "wb", buffering=0) as ballast:
+        with pytest.raises(OSError):
+            while True:
+                ballast.write(bytes(PAGE))
+    done = 0
+
+    def count():
+        nonlocal done
+        puppet.do("faults=3")
+        control.do("snapshot")
+        done += 3
+        return select.select([process.stderr], [], [], 0)[0]
+    until(count)
+    assert "No space left on device; it goes on when there is room" in process.stderr.readline()
+    count()
+    os.rename(f"{inside}/{name}", f"{inside}/old-{name}")
+    process.send_signal(signal.SIGHUP)
+    until(lambda: os.path.exists(f"{inside}/{name}"))
+    count()
+    os.unlink(f"{inside}/ballast")
+    with open(f"{inside}/{name}", "rb") as file:
+        until(lambda: '"type":"gap"' in unpacked(file))
+    # The disk disappears with the process that mounted it.
+    with open(f"{inside}/old-{name}", "rb") as old, open(f"{inside}/{name}", "rb") as new:
+        control.send("stop\n")
+        assert process.wait(timeout=60) == 0, process.stderr.read()
+        earlier, later = unpacked(old), unpacked(new)
+    assert '"start"' in earlier
+    result = Result(0, earlier + later, "")
+    gap = result.one("gap")
+    assert (gap["cause"], gap["why"], gap["records"]) == ("disk_full", "No space left on device", 0)
+    assert sum(r["value"] for r in result.of("count")) == done
+
+
 def test_a_file_that_may_not_get_longer_is_an_error_and_ends_with_a_whole_record(nhmtap, tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))

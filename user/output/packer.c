@@ -24,25 +24,44 @@
 
 struct packer {
 	pthread_t thread;
-	int in, file, end; /* the pipe; the file; an eventfd: nothing more is written into the pipe */
-	int over;	   /* an eventfd: the thread has ended */
+	int in, file, wake; /* the pipe; the file; an eventfd: `next` or `last` has changed */
+	int over;	    /* an eventfd: the thread has ended */
 	bool append, ending;
 	char *text; /* records that are not written yet; the last may be incomplete */
 	size_t used, room;
 	__u64 since; /* when the first of them came, CLOCK_MONOTONIC */
-	bool bytes;  /* no lines; set by the other thread */
-	int error;   /* read by the other thread */
+	/* set by the other thread: */
+	int given; /* the file that it has given last */
+	struct {
+		pthread_mutex_t lock;
+		int in, file; /* take the places of `in`, when that has ended, and of `file`; -1: none do */
+	} next;
+	bool last;  /* nothing more is written into the pipe */
+	bool bytes; /* no lines */
+	/* read by the other thread: */
+	int error;   /* errno of a failure after which nothing is written; 0 */
+	int stopped; /* errno of one that may pass, while it lasts; 0 */
 };
+
+static bool has_next(struct packer *packer)
+{
+	bool has;
+
+	pthread_mutex_lock(&packer->next.lock);
+	has = packer->next.file >= 0;
+	pthread_mutex_unlock(&packer->next.lock);
+	return has;
+}
 
 static void wait_for(struct packer *packer, int timeout_ms)
 {
-	struct pollfd fds[] = {{packer->in, POLLIN, 0}, {packer->end, POLLIN, 0}};
-	__u64 one;
+	struct pollfd fds[] = {{packer->in, POLLIN, 0}, {packer->wake, POLLIN, 0}};
+	__u64 times;
 
 	/* While a write is tried again, the pipe is left alone. */
 	poll(timeout_ms == RETRY_MS ? fds + 1 : fds, timeout_ms == RETRY_MS ? 1 : 2, timeout_ms);
-	if (fds[1].revents && read(packer->end, &one, sizeof(one)) > 0)
-		packer->ending = true;
+	if (fds[1].revents && read(packer->wake, &times, sizeof(times)) > 0)
+		packer->ending = __atomic_load_n(&packer->last, __ATOMIC_ACQUIRE);
 }
 
 static int write_once(int file, const char *bytes, size_t size)
@@ -72,7 +91,8 @@ static bool may_pass(int error)
 	return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
-/* Writes the whole records as a frame. While the disk is full, it is tried again. */
+/* Writes the whole records as a frame. While the disk is full, it is tried again, unless another file takes
+ * the place of this one, or the end has come. What could not be written is kept. */
 static int pack_frame(struct packer *packer)
 {
 	const char *last = memrchr(packer->text, '\n', packer->used);
@@ -87,12 +107,18 @@ static int pack_frame(struct packer *packer)
 		return errno;
 	packer->append = true;
 	frame = zstd_frame(packer->text, whole, &size);
-	while ((err = write_frame(packer, frame, size)) && may_pass(err) && !packer->ending)
+	while ((err = write_frame(packer, frame, size)) && may_pass(err) && !packer->ending &&
+	       !has_next(packer)) {
+		__atomic_store_n(&packer->stopped, err, __ATOMIC_RELEASE);
 		wait_for(packer, RETRY_MS);
+	}
 	free(frame);
+	__atomic_store_n(&packer->stopped, 0, __ATOMIC_RELEASE);
+	if (err)
+		return err;
 	memmove(packer->text, packer->text + whole, packer->used - whole);
 	packer->used -= whole;
-	return err;
+	return 0;
 }
 
 /* Returns the number of bytes; 0: there is nothing now; -1: nothing more will come. */
@@ -118,6 +144,19 @@ static int remaining_ms(const struct packer *packer)
 	return now < due ? (due - now) / 1000000 + 1 : 0;
 }
 
+/* Goes on with the next pipe and file. Text that the former file had no room for goes into this one. */
+static void turn_packer(struct packer *packer)
+{
+	close(packer->in);
+	close(packer->file);
+	pthread_mutex_lock(&packer->next.lock);
+	packer->in = packer->next.in;
+	packer->file = packer->next.file;
+	packer->next.in = packer->next.file = -1;
+	pthread_mutex_unlock(&packer->next.lock);
+	packer->append = true;
+}
+
 static void set_error(struct packer *packer, int err)
 {
 	__atomic_store_n(&packer->error, err, __ATOMIC_RELEASE);
@@ -136,6 +175,11 @@ static void *work(void *argument)
 		got = take_text(packer);
 		if (got > 0 ? packer->used >= FRAME_BYTES : got < 0 || !remaining_ms(packer))
 			err = pack_frame(packer);
+		if ((err || got < 0) && has_next(packer)) {
+			if (got < 0)
+				turn_packer(packer);
+			got = err = 0;
+		}
 		if (!got && !ending && !err)
 			wait_for(packer, remaining_ms(packer));
 	}
@@ -146,6 +190,10 @@ static void *work(void *argument)
 		wait_for(packer, -1);
 	if (close(packer->file) && !err)
 		set_error(packer, errno);
+	if (has_next(packer)) {
+		close(packer->next.in);
+		close(packer->next.file);
+	}
 	if (write(packer->over, &one, sizeof(one)) < 0)
 		abort(); /* an eventfd takes a first 1 */
 	return NULL;
@@ -153,10 +201,19 @@ static void *work(void *argument)
 
 static void release_packer(struct packer *packer)
 {
-	close(packer->end);
+	close(packer->wake);
 	close(packer->over);
 	free(packer->text);
 	free(packer);
+}
+
+/* Returns 0, or -1 with errno. */
+static int make_pipe(int ends[2])
+{
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return -1;
+	fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
+	return 0;
 }
 
 int packer_start(struct packer **result, int file, bool append)
@@ -165,15 +222,16 @@ int packer_start(struct packer **result, int file, bool append)
 	int ends[2];
 
 	*packer = (struct packer){.file = file,
+				  .given = file,
+				  .next = {PTHREAD_MUTEX_INITIALIZER, -1, -1},
 				  .append = append,
-				  .end = eventfd(0, EFD_CLOEXEC),
+				  .wake = eventfd(0, EFD_CLOEXEC),
 				  .over = eventfd(0, EFD_CLOEXEC)};
-	if (packer->end < 0 || packer->over < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
+	if (packer->wake < 0 || packer->over < 0 || make_pipe(ends)) {
 		release_packer(packer);
 		return -1;
 	}
 	packer->in = ends[0];
-	fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
 	fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
 	if (!thread_start(&packer->thread, work, packer)) {
 		close(ends[0]);
@@ -193,7 +251,39 @@ void packer_take_bytes(struct packer *packer)
 
 int packer_file(const struct packer *packer)
 {
-	return packer->file;
+	return packer->given;
+}
+
+int packer_stopped(const struct packer *packer)
+{
+	return __atomic_load_n(&packer->stopped, __ATOMIC_ACQUIRE);
+}
+
+static int wake_packer(struct packer *packer)
+{
+	__u64 one = 1;
+
+	return write(packer->wake, &one, sizeof(one)) < 0 ? errno : 0;
+}
+
+int packer_turn(struct packer *packer, int file, int former)
+{
+	int ends[2] = {-1, former}, skipped;
+
+	/* If it has not come to the one before, this one takes that one's place. */
+	pthread_mutex_lock(&packer->next.lock);
+	skipped = packer->next.file;
+	if (skipped >= 0 || !make_pipe(ends)) {
+		packer->next.in = skipped >= 0 ? packer->next.in : ends[0];
+		packer->next.file = packer->given = file;
+	}
+	pthread_mutex_unlock(&packer->next.lock);
+	if (packer->given != file)
+		return -1;
+	fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
+	close(skipped >= 0 ? skipped : former);
+	wake_packer(packer);
+	return ends[1];
 }
 
 int packer_error(const struct packer *packer)
@@ -203,13 +293,14 @@ int packer_error(const struct packer *packer)
 
 int packer_end(struct packer *packer)
 {
-	__u64 one = 1;
 	int err;
 
 	if (!packer)
 		return 0;
-	if (write(packer->end, &one, sizeof(one)) < 0)
-		return errno;
+	__atomic_store_n(&packer->last, true, __ATOMIC_RELEASE);
+	err = wake_packer(packer);
+	if (err)
+		return err;
 	if (!readable_by(packer->over, clock_ns(CLOCK_MONOTONIC) + END_S * 1000000000ULL))
 		return ETIMEDOUT; /* the thread may still use it */
 	pthread_join(packer->thread, NULL);

@@ -19,8 +19,19 @@ int packer_start(struct packer **packer, int file, bool append);
  * called before anything is written. */
 void packer_take_bytes(struct packer *packer);
 
-/* The file. */
+/* The file that was given last. It is open until packer_end(). */
 int packer_file(const struct packer *packer);
+
+/*
+ * Has what comes from now on written to another file, which is open for writing and whose contents are kept;
+ * also what came before, if the former file has no room for it. `former` is the descriptor that records were
+ * written to. Returns the one that they are to be written to now, and closes `former` if that is another; -1
+ * with errno: nothing has changed. The packer takes the file over, and closes the former one.
+ */
+int packer_turn(struct packer *packer, int file, int former);
+
+/* The errno of writing the file while it can't be written, but may be later: no room; else 0. */
+int packer_stopped(const struct packer *packer);
 
 /* The errno of writing the file, if it has failed for good; else 0. */
 int packer_error(const struct packer *packer);

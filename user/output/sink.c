@@ -682,6 +682,8 @@ int sink_flush(struct sink *sink)
 		return flush_apart(sink);
 	if (sink->documents)
 		return flush_documents(sink);
+	if (sink->packer && !sink->unopened)
+		sink->stopped = packer_stopped(sink->packer);
 	if (!queue_waiting(queue) || sink->fd < 0 || sink->lost || sink->unopened)
 		return 0;
 	if (begin_file(sink))
@@ -690,7 +692,7 @@ int sink_flush(struct sink *sink)
 		ssize_t n = write_some(sink, queue_next(queue), queue_waiting(queue));
 
 		if (n > 0) {
-			sink->stopped = 0;
+			sink->stopped = sink->packer ? packer_stopped(sink->packer) : 0;
 			sink->pause_ns = 0;
 			queue_advance(queue, n);
 		} else if (n && will_pass(sink, errno)) {
@@ -852,16 +854,30 @@ static bool is_same_file(int a, int b)
 	       first.st_ino == second.st_ino;
 }
 
+/* The file that is behind the descriptor. */
+static int file_of(const struct sink *sink)
+{
+	return sink->packer ? packer_file(sink->packer) : sink->fd;
+}
+
 static void open_again_here(struct sink *sink)
 {
-	int fd = open_file(sink->path, O_CREAT | O_NONBLOCK);
+	int fd = open_file(sink->path, O_CREAT | O_NONBLOCK), to;
 
 	if (fd < 0) {
 		sink->stopped = errno;
 		return;
 	}
-	if (is_same_file(fd, sink->packer ? packer_file(sink->packer) : sink->fd)) {
+	if (is_same_file(fd, file_of(sink))) {
 		close(fd);
+	} else if (sink->packer && !packer_error(sink->packer)) {
+		to = packer_turn(sink->packer, fd, sink->fd);
+		if (to < 0) {
+			sink->stopped = errno;
+			close(fd);
+			return;
+		}
+		sink->fd = to;
 	} else {
 		sink_take_back(sink);
 		if (sink->fd >= 0)
@@ -923,7 +939,7 @@ static void take_former_file(struct sink *sink)
 {
 	struct stat stat;
 
-	if (!sink->unopened || sink->fd < 0 || fstat(sink->fd, &stat) || !stat.st_nlink)
+	if (!sink->unopened || sink->fd < 0 || fstat(file_of(sink), &stat) || !stat.st_nlink)
 		return;
 	sink->unopened = false;
 	sink->stopped = 0;
