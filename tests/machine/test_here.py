@@ -940,7 +940,11 @@ def test_a_driver_and_a_guest_of_different_versions_say_so(tree, tmp_path, monke
 def test_a_working_folder_that_the_machine_lacks_is_told_as_a_failure_of_the_machine(run):
     """Its /dev is its own. Lines of failures begin alike."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        assert run("true", folder=folder) == (125, "", f"run: the guest: {folder}: No such file or directory\n")
+        own = "No such file or directory; /proc, /sys, /dev and /run are the machine's own\n"
+        assert run("true", folder=folder) == (125, "", f"run: the guest: {folder}: {own}")
+        shutil.copy("/bin/true", folder)
+        assert run(f"{folder}/true") == (127, "", f"{folder}/true: {own}")
+    assert run("/nowhere/true") == (127, "", "/nowhere/true: No such file or directory\n")
 
 
 @pytest.mark.parametrize("number", ["abc", "-1", "4294967296", "1.5"])

@@ -79,9 +79,21 @@ enum { OWN = sizeof(own) / sizeof(*own) };
 
 /* ---------------------------------------------------------------- the host's files */
 
+/* What is to be said of a path that is not there, since the guest sees other files below it than the host (OWN in
+ * here.py). */
+static const char *why_missing(const char *path)
+{
+	static const char *const own[] = {"/proc/", "/sys/", "/dev/", "/run/"};
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (errno == ENOENT && !strncmp(path, own[i], strlen(own[i])))
+			return "; /proc, /sys, /dev and /run are the machine's own";
+	return "";
+}
+
 static int complain(const char *what)
 {
-	fprintf(stderr, "run: the guest: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "run: the guest: %s: %s%s\n", what, strerror(errno), why_missing(what));
 	return 125;
 }
 
@@ -212,7 +224,7 @@ static void become(const struct order *o)
 	if (chdir(folder))
 		_exit(complain(folder));
 	execvp(argv[0], argv);
-	fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
+	fprintf(stderr, "%s: %s%s\n", argv[0], strerror(errno), why_missing(argv[0]));
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
