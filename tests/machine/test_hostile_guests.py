@@ -61,6 +61,15 @@ def test_a_machine_that_panics_says_so(run):
     assert status == 123 and "sysrq triggered crash" in err and "bootable" not in err and "restarted" not in err
 
 
+def test_an_emulator_that_is_killed_is_told_with_the_signal():
+    """As the host's kernel does when there is no memory left, or a limit of CPU time is reached."""
+    with nehalem.Guest(nehalem.Machine(memory=320)) as guest:
+        guest.emulator.kill()
+        with pytest.raises(nehalem.Trouble, match=r"the emulator was ended by signal 9 \(Killed\)"):
+            guest.run("true")
+        assert not guest.alive
+
+
 def test_a_full_disk_is_the_commands_own_trouble(run, tmp_path):
     status, out, err = run("sh", "-c", "cat /dev/zero > large; rm large; echo goes on > small; cat small")
     assert (status, out) == (0, "goes on\n") and "No space left on device" in err

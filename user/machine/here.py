@@ -351,7 +351,6 @@ class Carrier:
     def _listen(self):
         part = os.read(self.guest.statuses, CHUNK)
         if not part:
-            self.guest.close(keep=True)
             raise self.guest._death("the command")
         *lines, self.said = (self.said + part).split(b"\n")
         for line in lines:

@@ -48,6 +48,7 @@ OUTPUT, FILES = 0, 2  # streams of the guest's channel
 TAIL = 1 << 16  # bytes of the end of a console or a log
 # How the emulator says that the machine restarts: a triple fault, or a BIOS that finds nothing to start from a second time.
 RESTARTS = ("exception with no resolution", "No bootable device")
+ITS_END = 5  # seconds that an emulator may take to end when it has closed its channel
 GLANCE = 0.5  # seconds between two looks at how much the guest has sent
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
 ORDER = b"order 3\0"  # the form of what here.py tells src/guest/here.c
@@ -252,6 +253,7 @@ class Process:
     def __init__(self, pid):
         self.pid = pid
         self.fd = os.pidfd_open(pid)
+        self.status = 0  # of waitpid(2), once it has ended and was a child
 
     def poll(self, timeout=0):
         """Not None when it has ended."""
@@ -266,7 +268,7 @@ class Process:
         os.close(self.fd)
         self.fd = None
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
+            self.status = os.waitpid(self.pid, 0)[1]
 
 
 def start(command, files, env, output, new_session):
@@ -467,7 +469,6 @@ class Guest:
             if select.select([self.statuses], [], [], min(left, GLANCE) if output == FILES else left)[0]:
                 part = os.read(self.statuses, 64)
                 if not part:
-                    self.close(keep=True)
                     raise self._death(what)
                 status = self._notice(status + part)
         if output == FILES:
@@ -488,7 +489,10 @@ class Guest:
         return lines
 
     def _death(self, what):
-        """Why the emulator ended without an answer."""
+        """Why the emulator ended without an answer. Ends what is left of it."""
+        emulator = self.emulator
+        by_itself = emulator.poll(ITS_END) is not None
+        self.close(keep=True)
         console = self.console()
         said = [line for line in self._tail("stdout") if line.startswith("[")]
         # A kernel that panics restarts the machine, too.
@@ -499,6 +503,11 @@ class Guest:
         )
         if restarted and not panicked:
             words += "the machine was restarted"
+        if by_itself and os.WIFSIGNALED(emulator.status):
+            number = os.WTERMSIG(emulator.status)
+            words += f"the emulator was ended by signal {number} ({signal.strsignal(number)})"
+            if number == signal.SIGKILL:
+                words += ", which this host's kernel sends if memory or CPU time runs out, too"
         return Panicked(words) if panicked else Trouble(words)
 
     def _tail(self, name, lines=60):
