@@ -196,8 +196,13 @@ OF_FORMATS = {"json": json_pairs, "flat": flat_pairs, "folded": folded_pairs, "p
               "openmetrics": openmetrics_pairs, "prometheus": prometheus_pairs, "otlp": otlp_metrics_pairs}
 OF_STREAMS = ("json", "flat", "clickhouse", "firefox")  # the formats that have a stream's samples
 WITH_KINDS = ("json", "flat", "clickhouse", "openmetrics", "prometheus", "otlp")  # that have ranges beside edges, and tell which is which
-SERIES = ["--series", "100000"]  # with which the formats of metrics have functions
+OF_METRICS = ("openmetrics", "prometheus", "otlp")
 OF_COMMANDS = {"flamegraph": flame_pairs, "show": show_pairs, "top": top_pairs, "report": report_pairs}
+
+
+def series(forms):
+    """The options with which those of metrics have functions. Others refuse them."""
+    return ["--series", "100000"] if set(forms) & set(OF_METRICS) else []
 
 
 def pairs(form, path):

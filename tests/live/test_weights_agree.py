@@ -62,7 +62,8 @@ def uneven(tmp_path_factory):
 
 def measure(nhmtap, folder, command, way, forms, program, *more, turns=TURNS):
     paths = {form: os.fspath(folder / f"out.{form}") for form in forms}
-    result = nhmtap(command, *EVENT, *WAYS[way], *more, *weights.SERIES, *(f"--output={form}={path}" for form, path in paths.items()), "--", program, turns)
+    result = nhmtap(command, *EVENT, *WAYS[way], *more, *weights.series(forms),
+                    *(f"--output={form}={path}" for form, path in paths.items()), "--", program, turns)
     assert result.status == 0, result.err
     return paths
 
@@ -90,7 +91,7 @@ def test_several_intervals_in_a_file_or_a_folder_weigh_the_same_in_every_output(
         (tmp_path / form).mkdir()
         paths[form] = os.fspath(tmp_path / form / ("" if folder else "all"))
         outputs.append(f"--output={form}={tmp_path / form}/{'%t' if folder else 'all'}")
-    result = nhmtap("profile", *EVENT, *WAYS[way], "--by", "stack", "-I", "100", *weights.SERIES, *outputs, "--", uneven, TURNS)
+    result = nhmtap("profile", *EVENT, *WAYS[way], "--by", "stack", "-I", "100", *weights.series(paths), *outputs, "--", uneven, TURNS)
     assert result.status == 0, result.err
     with open(paths["json"], encoding="utf-8") as file:
         records = [record for record in parse(file.read()) if record["type"] == "profile"]

@@ -32,7 +32,7 @@ def written(guest, tmp_path, command, way):
     folders = OF_ONE_INTERVAL if way == "share" and command != "stream" else ()
     paths = {form: f"out.{form}" for form in forms}
     outputs = " ".join(f"-o {form}={path}{'/%t' if form in folders else ''}" for form, path in paths.items())
-    options = " ".join([*COMMANDS[command], *WAYS[way], "-g", *weights.SERIES, outputs])
+    options = " ".join([*COMMANDS[command], *WAYS[way], "-g", *weights.series(forms), outputs])
     guest.say(f"mkdir {' '.join(paths[form] for form in folders) or 'none'}; /opt/nhmtap {command} {options} -- uneven", paranoid=-1)
     with guest.guest.fetch(*paths.values()) as tar:
         tar.extractall(tmp_path)
