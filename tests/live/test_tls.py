@@ -126,6 +126,25 @@ def test_a_client_shows_its_certificate(nhmtap, tmp_path, ca, pair):
         assert result.status == 0 and sent(receiver) >= 100, result.err
 
 
+def test_a_key_of_another_certificate_is_said_to_be_that(nhmtap, tmp_path, ca, pair):
+    cert, other = ca.signed("client")[0], ca.signed("another")[1]
+    with Receiver(tls=server_side(*pair, client_ca=ca.path)) as receiver:
+        result = stat(nhmtap, tmp_path, receiver, "--tls-ca-file", ca.path, "--tls-cert-file", cert, "--tls-key-file", other)
+    assert result.status == 3 and "certificate (--tls-cert-file) and key (--tls-key-file) do not fit" in result.err
+
+
+@pytest.mark.parametrize("name, value, why", [
+    ("CERTIFICATE", "nowhere", "No such file"), ("CERTIFICATE", "/etc/hostname", "it holds no certificate in PEM form"),
+    ("CLIENT_CERTIFICATE", "alone", "its private key is missing"), ("CLIENT_KEY", "alone", "the certificate that it belongs to is missing")])
+def test_a_variable_that_can_not_be_used_is_refused_by_its_name(nhmtap, name, value, why):
+    result = nhmtap("stat", "-e", "page-faults", "-o", "otlp=https://127.0.0.1:1/v1/metrics", "--", "true",
+                    env={**os.environ, f"OTEL_EXPORTER_OTLP_{name}": value})
+    assert result.status == 1 and f"nhmtap: variable OTEL_EXPORTER_OTLP_{name} '{value}': {why}" in result.err
+    plain = nhmtap("stat", "-e", "no-such-event", "-o", "otlp=http://127.0.0.1:1/v1/metrics", "--", "true",
+                   env={**os.environ, f"OTEL_EXPORTER_OTLP_{name}": value})
+    assert "OTEL" not in plain.err  # without TLS it has no effect
+
+
 def test_opentelemetrys_variables_hold_for_its_formats(nhmtap, tmp_path, ca, pair):
     cert, key = ca.signed("client")
     env = {"OTEL_EXPORTER_OTLP_CERTIFICATE": str(ca.path), "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": str(cert),

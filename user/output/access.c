@@ -309,19 +309,47 @@ static int take_file(struct credentials *credentials, enum access_file which, co
 	return err;
 }
 
+/* A file that is not asked for is named by its variable. */
+static int name_variable(struct refusal *refusal, enum access_file which, const char *path)
+{
+	snprintf(refusal->asked, sizeof(refusal->asked), "variable %s '%.300s'", named[which].variable, path);
+	return -1;
+}
+
+/* Refuses a certificate without its key, or a key alone. Options are checked before, so these are variables.
+ */
+static int check_pair(const struct push_access *access, struct refusal *refusal)
+{
+	enum access_file which = access->files[ACCESS_CERT] ? ACCESS_CERT : ACCESS_KEY;
+
+	if (!access->files[ACCESS_CERT] == !access->files[ACCESS_KEY])
+		return 0;
+	refuse_because(refusal, which, access->files[which],
+		       which == ACCESS_CERT ? "its private key is missing"
+					    : "the certificate that it belongs to is missing");
+	instead(refusal, "name both, or neither");
+	return name_variable(refusal, which, access->files[which]);
+}
+
 int credentials_read(struct credentials *credentials, const struct push_access *asked, const char *url,
 		     bool otlp, struct refusal *refusal)
 {
 	struct push_access access = *asked;
+	bool tls = !strncmp(url, "https:", 6);
 	int err = 0;
 
 	*credentials = (struct credentials){.fds = {-1, -1, -1}, .headers = json_array()};
 	/* Variables are for all outputs of OpenTelemetry, of which some may do without TLS. */
 	if (otlp)
 		complete_from_environment(&access);
-	for (size_t i = 0; i < ACCESS_FILES && !err; i++)
-		if (access.files[i] && (i == ACCESS_HEADERS || !strncmp(url, "https:", 6)))
+	if (tls)
+		err = check_pair(&access, refusal);
+	for (size_t i = 0; i < ACCESS_FILES && !err; i++) {
+		if (access.files[i] && (i == ACCESS_HEADERS || tls))
 			err = take_file(credentials, i, access.files[i], refusal);
+		if (err && !asked->files[i])
+			name_variable(refusal, i, access.files[i]);
+	}
 	if (err) {
 		credentials_release(credentials);
 		return -1;

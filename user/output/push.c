@@ -587,6 +587,14 @@ static bool may_lack_certificate(const struct push *push, CURLcode code)
 		(code == CURLE_SSL_CONNECT_ERROR && !strstr(push->error, "version")));
 }
 
+/* Whether the library has not taken the client's certificate. Each file holds what it should: see access.c.
+ */
+static bool is_unpaired(const struct push *push, CURLcode code, const char *said)
+{
+	return *push->credentials.paths[ACCESS_CERT] &&
+	       (code == CURLE_SSL_CERTPROBLEM || strstr(said, "X.509 key or certificate"));
+}
+
 /* Says why there is no answer, or which one. */
 static void explain_failure(struct push *push, CURLcode code, long status)
 {
@@ -610,6 +618,8 @@ static void explain_failure(struct push *push, CURLcode code, long status)
 	snprintf(push->why, sizeof(push->why), "%s%.100s%s%s",
 		 may_lack_certificate(push, code)
 			 ? "the server ended the connection; it may want a certificate (--tls-cert-file): "
+		 : is_unpaired(push, code, said)
+			 ? "the client's certificate (--tls-cert-file) and key (--tls-key-file) do not fit: "
 			 : "",
 		 said, error && !strstr(said, strerror(error)) ? ": " : "",
 		 error && !strstr(said, strerror(error)) ? strerror(error) : "");
