@@ -308,7 +308,9 @@ class Tool:
     def command(self, *arguments):
         return [NHMTAP, *map(str, arguments)]
 
-    def __call__(self, *arguments, timeout=240, before=(), **options):
+    def __call__(self, *arguments, timeout=None, before=(), **options):
+        emulated = any(str(argument).startswith("--machine") for argument in arguments)
+        timeout = timeout or (570 if emulated else 240)  # several others may want the CPU that the machine needs
         done = subprocess.run([*before, *self.command(*arguments)], capture_output=True, text=True,
                               errors="surrogateescape", timeout=timeout,
                               **({} if "input" in options else {"stdin": subprocess.DEVNULL}), **options)
