@@ -23,6 +23,7 @@ MAKE = os.environ.get("MAKE", "make")
 TURN_S = 60
 SEARCHES = {
     "fuzzers": "{make} fuzz FUZZ_LIMIT='-max_total_time={few} -seed={seed}'",
+    "random_configs": "NHMTAP_SEED={seed} NHMTAP_RUNS=200 {make} test T='tests/live/test_random_configs.py --reruns 0'",
     "random_ends": "NHMTAP_SEED={seed} NHMTAP_RUNS=200 {make} test T='tests/live/test_random_ends.py --reruns 0'",
     "faults": "NHMTAP_SEED={seed} {make} test T='tests/live/test_faults.py --reruns 0'",
     "memory": "NHMTAP_SEED={seed} {make} test T='tests/live/test_memory.py -k without_memory --reruns 0'",
