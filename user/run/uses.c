@@ -13,8 +13,8 @@
 /* --- what is needed --------------------------------------------------------------------------- */
 
 struct need {
-	/* Whether an output has it. `options`: those of the command line, or NULL. */
-	bool (*is_met)(const struct place_of_output *place, const struct options *options);
+	/* Whether an output has it. */
+	bool (*is_met)(const struct place_of_output *place);
 	/* Whether a format has it; NULL: `why` tells what has it. */
 	bool (*is_of)(const struct format *format);
 	const char *why, *next;
@@ -22,27 +22,27 @@ struct need {
 	bool every_url;	    /* of several outputs, each that is a URL has to have it */
 };
 
-static bool is_url(const struct place_of_output *place, const struct options *options)
+static bool is_url(const struct place_of_output *place)
 {
 	return address_is_url(place->path);
 }
 
-static bool is_tls(const struct place_of_output *place, const struct options *options)
+static bool is_tls(const struct place_of_output *place)
 {
 	return address_is_url(place->path) && !strncmp(place->path, "https:", 6);
 }
 
-static bool is_verified(const struct place_of_output *place, const struct options *options)
+static bool is_verified(const struct place_of_output *place)
 {
 	return !place->access.unverified;
 }
 
-static bool has_cert(const struct place_of_output *place, const struct options *options)
+static bool has_cert(const struct place_of_output *place)
 {
 	return place->access.files[ACCESS_CERT];
 }
 
-static bool has_key(const struct place_of_output *place, const struct options *options)
+static bool has_key(const struct place_of_output *place)
 {
 	return place->access.files[ACCESS_KEY];
 }
@@ -52,7 +52,7 @@ static bool is_page(const struct place_of_output *place)
 	return place->path && !strcmp(place->path, LISTEN);
 }
 
-static bool has_queue(const struct place_of_output *place, const struct options *options)
+static bool has_queue(const struct place_of_output *place)
 {
 	return !is_page(place);
 }
@@ -64,7 +64,7 @@ static const struct format *format_of(const struct place_of_output *place)
 	return place->format ? format_find(place->format, NULL, &ignored) : NULL;
 }
 
-static bool grows(const struct place_of_output *place, const struct options *options)
+static bool grows(const struct place_of_output *place)
 {
 	const struct format *format = format_of(place);
 
@@ -72,17 +72,12 @@ static bool grows(const struct place_of_output *place, const struct options *opt
 	       !documents_is_pattern(place->path) && !(format && format->replaces);
 }
 
-static bool is_unnamed(const struct place_of_output *place, const struct options *options)
-{
-	return place->format == options->format;
-}
-
 static bool is_of_series(const struct format *format)
 {
 	return format->series;
 }
 
-static bool has_series(const struct place_of_output *place, const struct options *options)
+static bool has_series(const struct place_of_output *place)
 {
 	const struct format *format = format_of(place);
 
@@ -94,7 +89,7 @@ static bool is_of_temporality(const struct format *format)
 	return format->temporality;
 }
 
-static bool has_temporality(const struct place_of_output *place, const struct options *options)
+static bool has_temporality(const struct place_of_output *place)
 {
 	const struct format *format = format_of(place);
 
@@ -155,12 +150,6 @@ static const struct need of_growing = {
 	.next = "leave it out, or give such a file with -o",
 };
 
-static const struct need of_unnamed = {
-	.is_met = is_unnamed,
-	.why = "each output has a format of its own",
-	.next = "leave it out, or add -o -, which has none",
-};
-
 static const struct need of_series = {
 	.is_met = has_series,
 	.is_of = is_of_series,
@@ -191,7 +180,6 @@ static const struct {
 	{"tls/key_file", "tls-key-file", &of_cert},
 	{"queue_bytes", "queue", &of_queue},
 	{NULL, "append", &of_growing},
-	{NULL, "format", &of_unnamed},
 };
 
 /* The names of the formats that a need is of, as in "openmetrics, otlp". */
@@ -236,7 +224,7 @@ int uses_check_members(const json_t *output, const struct place_of_output *place
 		       struct refusal *refusal)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(uses); i++) {
-		if (!uses[i].member || !value_at(output, uses[i].member) || uses[i].need->is_met(place, NULL))
+		if (!uses[i].member || !value_at(output, uses[i].member) || uses[i].need->is_met(place))
 			continue;
 		refuse(refusal, STATUS_USAGE, "CONFIG, %s/%s", pointer, uses[i].member);
 		return refuse_need(refusal, uses[i].need);
@@ -248,13 +236,11 @@ int uses_check_members(const json_t *output, const struct place_of_output *place
 
 static const struct option_row *row_of(const char *name)
 {
-	static const struct option_row *const groups[] = {stream_rows, format_rows};
+	const struct option_row *row = stream_rows;
 
-	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
-		for (const struct option_row *row = groups[i]; row->name; row++)
-			if (!strcmp(row->name, name))
-				return row;
-	return NULL;
+	while (row->name && strcmp(row->name, name))
+		row++;
+	return row;
 }
 
 /* Begins the refusal of an option, as it was given. Returns whether it was. */
@@ -281,13 +267,12 @@ static bool refuse_given(struct refusal *refusal, const struct option_row *row, 
 	return true;
 }
 
-static bool is_met(const struct need *need, const struct options *options,
-		   const struct place_of_output *places, size_t nr)
+static bool is_met(const struct need *need, const struct place_of_output *places, size_t nr)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < nr; i++) {
-		bool met = need->is_met(&places[i], options);
+		bool met = need->is_met(&places[i]);
 
 		if (!met && need->every_url && address_is_url(places[i].path))
 			return false;
@@ -300,7 +285,7 @@ int uses_check_options(const struct options *options, const struct place_of_outp
 		       struct refusal *refusal)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(uses); i++) {
-		if (!uses[i].option || is_met(uses[i].need, options, places, nr) ||
+		if (!uses[i].option || is_met(uses[i].need, places, nr) ||
 		    !refuse_given(refusal, row_of(uses[i].option), options))
 			continue;
 		return refuse_need(refusal, uses[i].need);
