@@ -172,3 +172,11 @@ def test_narrow_terminals_lose_only_middles_of_names_and_columns_that_they_tell_
     for line in NARROW.sub("", said).splitlines():
         assert all(content(piece) in everything for word in line.split() for piece in word.split("…")
                    if word != "#"), line
+
+
+@pytest.mark.parametrize("command", ["stat", "machine"])
+def test_the_help_of_each_option_begins_in_one_column(nhmtap, command):
+    """Also of those that are wider than what is before that column: it stands in the next line then."""
+    heads = re.findall(r"^((?:  -\w, |      )--\S+(?: \S+)?)(.*)$", nhmtap(command, "--help").out, re.M)
+    assert {bool(text) for _, text in heads} == {True, False}
+    assert {len(head + text) - len(text.lstrip()) for head, text in heads if text} == {27}

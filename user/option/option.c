@@ -332,6 +332,10 @@ static void help_row(const struct option_row *row, void *context)
 	snprintf(text, sizeof(text), "%c%c%s--%s%s%s", row->letter ? '-' : ' ',
 		 row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name,
 		 row->argument && row->kind != OPTION_WHOLE ? " " : "", row->argument ? row->argument : "");
+	if ((int)strlen(text) - continued(text) > HELP_COLUMN) {
+		fprintf(context, "  %s\n", text);
+		*text = '\0';
+	}
 	fprintf(context, "  %-*s %s\n", HELP_COLUMN + continued(text), text, row->help);
 }
 
