@@ -31,7 +31,7 @@ SLACK = 30  # instructions by which a small one may
 VARY = {("mapping", "user"), ("sample of mem", "user"), *((name, "kernel") for name in (
     "thread", "process", "process of profile --by symbol", "start of stat -a, 1 CPU more", "interval of stat -a, 4 CPUs",
     "interval of stat -a, 16 CPUs", "interval of run, two activities, 16 CPUs",
-    "entry in pprof", "entry in folded", "entry in clickhouse", "entry in otlp-profiles", "entry in speedscope", "entry in firefox",
+    "entry in pprof", "entry in folded", "entry in clickhouse", "entry in otlp", "entry in otlp-profiles", "entry in speedscope", "entry in firefox",
     "entry in callgrind", "entry in flat", "entry in json, by cgroup", "entry in json, of mem"))}
 # Builds whose code there is the same differ so much, by where strings, BTF and the clock's ticks fall.
 UNEVEN = {("start of mem", "user"), ("start of run, two activities", "user"), ("start of run, two activities", "kernel")}

@@ -122,6 +122,10 @@ int sink_refuse_path(struct refusal *refusal, const char *path, int error)
 		because(refusal, "%s", no_file);
 		return instead(refusal, "the name of a file, or - for stdout");
 	}
+	if (error == EISDIR) {
+		because(refusal, "it is a folder");
+		return instead(refusal, "add the name of a file");
+	}
 	because(refusal, "it can't be written: %s", strerror(error));
 	return instead(refusal, "check the folder and its permissions");
 }

@@ -196,32 +196,26 @@ static int refuse_config(const char *path, struct refusal *refusal)
 	return instead(refusal, "give the output a file of its own");
 }
 
-static int refuse_folder(const char *path, struct refusal *refusal)
-{
-	refuse(refusal, STATUS_USAGE, "option --output '%.300s'", path);
-	because(refusal, "it is a folder");
-	return instead(refusal, "add the name of a file");
-}
-
-static bool is_folder(const char *path)
+/* `looks`: whether to look for what opening would find anyway, in the list of mounts too. */
+static bool is_folder(const char *path, bool looks)
 {
 	struct stat stat;
 
 	if (!path || !*path)
 		return false;
-	return path[strlen(path) - 1] == '/' || (!stat_output(path, &stat) && S_ISDIR(stat.st_mode));
+	return path[strlen(path) - 1] == '/' || (looks && !stat_output(path, &stat) && S_ISDIR(stat.st_mode));
 }
 
-/* Refuses a folder, and an output whose file another one before it has: they would tear each other's records,
- * or one replace the other's page. Several outputs may be stdout. */
+/* Refuses an output whose file another one before it has: they would tear each other's records, or one
+ * replace the other's page. Several outputs may be stdout. A folder is refused as opening it would do. */
 static int check_files(const struct request *request, size_t which, struct refusal *refusal)
 {
 	const char *path = request->outputs[which].path;
 
 	if (path && request->config && is_same_file(path, request->config))
 		return refuse_config(path, refusal);
-	if (is_folder(path))
-		return refuse_folder(path, refusal);
+	if (is_folder(path, request->check))
+		return sink_refuse_path(refusal, path, EISDIR);
 	for (size_t i = 0; i < which; i++) {
 		const char *other = request->outputs[i].path;
 
