@@ -61,7 +61,8 @@ def test_a_condition_may_be_on_what_is_not_shown(guest):
         records = run(guest, f"nhmtap stream {LOADS} --fields {fields} --where 'latency>=38' --format json -- chase llc")
         numbers.append(len([r for r in of(records, "sample") if r["ip"] == hex(known.addresses("chase")["chase_site"])]))
         assert all(("latency" in r) == ("latency" in fields) for r in of(records, "sample"))
-    assert min(numbers) >= 20 and abs(numbers[0] - numbers[1]) <= 0.02 * numbers[0]
+    # Where the first sample lies moves one at each end.
+    assert min(numbers) >= 20 and abs(numbers[0] - numbers[1]) <= 2
 
 
 def test_a_sample_has_the_branches_before_it(guest):
