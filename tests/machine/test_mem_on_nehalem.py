@@ -40,7 +40,8 @@ def closes(record, period, n):
     """Checks that no sample is lost, and that the samples stand for n loads, all of which were counted. The loads
     outside of the chain may be faster than the threshold."""
     samples = record["samples"]
-    assert 0 <= n - record["value"] <= N["other_loads"]
+    # On 6.12, after other tests in the same guest, 97 more than the program's were counted: less than a period.
+    assert -period < n - record["value"] <= N["other_loads"]
     assert record["status"] == "counted"
     assert sum(samples["lost"].values()) == samples["throttled"] == 0
     assert 0 <= record["value"] - samples["aggregated"] * period < period
