@@ -39,12 +39,16 @@ def tally(entries, key):
 def closes(record, period, n):
     """Checks that no sample is lost, and that the samples stand for n loads, all of which were counted. The loads
     outside of the chain may be faster than the threshold."""
-    samples = record["samples"]
-    # On 6.12, after other tests in the same guest, 97 more than the program's were counted: less than a period.
-    assert -period < n - record["value"] <= N["other_loads"]
+    samples, counted = record["samples"], record["value"]
+    # If the program is switched between an overflow and its record, the kernel writes the counter anew, but PEBS stays armed:
+    # the record comes with the next load, and the kernel adds a whole period for it (intel_pmu_save_and_restart_reload()).
+    # It is one event less than the distance of the records.
+    if counted > n:
+        counted -= period - 1
+    assert 0 <= n - counted <= N["other_loads"]
     assert record["status"] == "counted"
     assert sum(samples["lost"].values()) == samples["throttled"] == 0
-    assert 0 <= record["value"] - samples["aggregated"] * period < period
+    assert 0 <= counted - samples["aggregated"] * period < period
 
 
 def test_samples_lie_at_the_load_its_addresses_and_its_source(any_kernel):
