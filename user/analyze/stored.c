@@ -2,8 +2,6 @@
 #include "analyze/stored.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +12,7 @@
 #include "analyze/where.h"
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/visible.h"
 #include "option/command.h"
 #include "output/member.h"
@@ -31,17 +30,12 @@
 /* Whether execvp(3) would find a command of this name, which is no file here. */
 static bool is_in_path(const char *name)
 {
-	const char *folder = getenv("PATH");
+	const char *folders = NULL;
 	char path[PATH_MAX];
 
-	for (size_t length; folder && !strchr(name, '/'); folder += length + 1) {
-		length = strcspn(folder, ":");
-		snprintf(path, sizeof(path), "%.*s/%s", (int)length, folder, name);
+	while (!strchr(name, '/') && path_next(&folders, name, path))
 		if (!access(path, X_OK))
 			return true;
-		if (!folder[length])
-			break;
-	}
 	return false;
 }
 

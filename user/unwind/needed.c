@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "naming/foreign.h"
 
 /* The most files that are read: a command has some tens of libraries. */
@@ -326,7 +327,7 @@ static bool is_there(const char *path)
 /* Looks for a program as execvp(3) does. */
 static void look_for_program(struct search *search, const char *name)
 {
-	const char *folders = getenv("PATH");
+	const char *folders = NULL;
 	char path[PATH_MAX];
 	struct stat stat;
 
@@ -334,16 +335,11 @@ static void look_for_program(struct search *search, const char *name)
 		look_at_file(search, name);
 		return;
 	}
-	for (folders = folders ? folders : "/bin:/usr/bin"; *folders;) {
-		size_t length = strcspn(folders, ":");
-
-		snprintf(path, sizeof(path), "%.*s%s%s", (int)length, folders, length ? "/" : "", name);
+	while (path_next(&folders, name, path))
 		if (foreign_stat(path, 0, FOREIGN_PATIENT_MS, &stat) && stat.st_mode & S_IXUSR) {
 			look_at_file(search, path);
 			return;
 		}
-		folders += length + (folders[length] == ':');
-	}
 }
 
 void needed_each(char **command, void (*each)(void *context, const struct stat *stat, int fd), void *context)
