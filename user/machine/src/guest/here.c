@@ -79,15 +79,15 @@ enum { OWN = sizeof(own) / sizeof(*own) };
 
 /* ---------------------------------------------------------------- the host's files */
 
-/* What is to be said of a path that is not there, since the guest sees other files below it than the host (OWN in
- * here.py). */
+/* What is to be said of a path that is not there, since the guest sees other files below `own` than the host. */
 static const char *why_missing(const char *path)
 {
-	static const char *const own[] = {"/proc/", "/sys/", "/dev/", "/run/"};
+	for (size_t i = 0; i < OWN; i++) {
+		size_t length = strlen(own[i]);
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-		if (errno == ENOENT && !strncmp(path, own[i], strlen(own[i])))
+		if (errno == ENOENT && !strncmp(path, own[i], length) && path[length] == '/')
 			return "; /proc, /sys, /dev and /run are the machine's own";
+	}
 	return "";
 }
 
