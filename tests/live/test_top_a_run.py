@@ -11,8 +11,9 @@ DEMO = program("demo")  # large_loop takes three times as long as small_loop
 
 
 def test_a_command_is_shown_recorded_and_replayed(tmp_path):
+    """Of a run of one interval, whose names are waited for as long as it takes."""
     kept = tmp_path / "kept.jsonl"
-    with Terminal(NHMTAP, "top", "--record", kept, "-I", "100", "--", DEMO) as seen:
+    with Terminal(NHMTAP, "top", "--record", kept, "-I", "60000", "--", DEMO) as seen:
         seen.until(lambda screen: re.search(r"\d+\.\d% .* demo +(large|small)_loop", screen))
         seen.type("2")
         seen.until(lambda screen: "task-clock" in screen or "instructions" in screen)

@@ -54,7 +54,7 @@ void activity_report(struct activity *activity, bool last)
 	activity->spent = spent_by(session);
 	if (activity->reader && last)
 		reader_hurry_no_more(activity->reader);
-	session_begin_interval(session, last);
+	session_begin_interval(session, timespec_ns(&activity->interval_began), last);
 	warn_of_taken(activity);
 	activity->ops->report(activity, last);
 	warn_of_clock(activity, &lead);

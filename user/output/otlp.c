@@ -26,7 +26,7 @@ struct otlp {
 	struct meters *meters;
 	bool cumulative;    /* points are of all since the first record, otherwise since the previous line */
 	__u64 since, until; /* the interval of the gathered points, ns since 1970 */
-	__u64 began;	    /* the same as `since`; see otlp_interval_began() */
+	__u64 began;	    /* the same as `since`; see began_ns of a stream */
 	__u64 told;	    /* of delta: the end of the last one that was written */
 	__u64 records;	    /* number of records that had any metrics */
 	struct otlp_contexts contexts;
@@ -199,15 +199,14 @@ static struct otlp *otlp_of(struct stream *stream)
 static int take(struct stream *stream, const json_t *record)
 {
 	struct otlp *otlp = otlp_of(stream);
-	__u64 since = moment(record, "start_time"), until = since + integer(record, "duration_ns"),
-	      began = otlp_interval_began(record);
+	__u64 since = moment(record, "start_time"), until = since + integer(record, "duration_ns");
 
 	if (otlp_take_context(&otlp->contexts, record))
 		return 0;
 	if (since && (!otlp->since || since < otlp->since))
 		otlp->since = since;
-	if (since && (!otlp->began || began < otlp->began))
-		otlp->began = began;
+	if (since && (!otlp->began || stream->began_ns < otlp->began))
+		otlp->began = stream->began_ns;
 	if (since && until > otlp->until)
 		otlp->until = until;
 	/* Points of delta follow one another, which two clocks that are read in turns miss by some ns. */

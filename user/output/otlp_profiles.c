@@ -46,7 +46,6 @@ struct adding {
 	struct stream *stream;
 	const json_t *record;
 	const json_t *event;
-	__u64 since; /* see otlp_interval_began() */
 	const struct measure *measures;
 	size_t nr_measures;
 	struct of_resource *resources; /* the first one's is the first one of the data */
@@ -388,7 +387,7 @@ static int take_row(void *context, const struct row *row)
 	int32_t stack = stack_of(adding, row->from, json_object_get(row->keys, "rest"));
 	struct of_resource *to =
 		profiles_of(adding, otlp_context_of(&adding->gathered->contexts, integer(row->from, "pid"),
-						    adding->since));
+						    adding->stream->began_ns));
 
 	for (size_t i = 0; i < adding->nr_measures; i++) {
 		json_int_t value = integer(row->from, adding->measures[i].member);
@@ -591,13 +590,13 @@ static struct otlp_message *message_of(struct stream *stream)
 	return stream->own;
 }
 
-static void begin_message(const struct stream *stream, struct otlp_message *gathered, __u64 since)
+static void begin_message(const struct stream *stream, struct otlp_message *gathered)
 {
 	gathered->data = NEW(ProfilesData, PROFILES_DATA);
 	gathered->data->dictionary = new_dictionary();
 	for (size_t i = 0; i < TABLES; i++)
 		gathered->places[i] = json_object();
-	add_resource(stream, gathered, otlp_context_of(&gathered->contexts, 0, since));
+	add_resource(stream, gathered, otlp_context_of(&gathered->contexts, 0, stream->began_ns));
 }
 
 /* --- the formats ------------------------------------------------------------------------------ */
@@ -608,14 +607,13 @@ static int take(struct stream *stream, const json_t *record)
 				.record = record,
 				.event = profile_event(stream, record),
 				.measures = measures_of(record),
-				.since = otlp_interval_began(record),
 				.gathered = message_of(stream)};
 	int err;
 
 	if (otlp_take_context(&adding.gathered->contexts, record) || !adding.measures)
 		return 0;
 	if (!adding.gathered->data)
-		begin_message(stream, adding.gathered, adding.since);
+		begin_message(stream, adding.gathered);
 	while (adding.nr_measures < MEASURES && adding.measures[adding.nr_measures].member)
 		adding.nr_measures++;
 	add_profiles(&adding, 0);

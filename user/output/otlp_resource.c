@@ -75,19 +75,6 @@ void otlp_contexts_release(struct otlp_contexts *contexts)
 	json_decref(contexts->gone);
 }
 
-/* A record that seems to be written later than this after its interval has ended was not: the clock was set.
- */
-#define LATE_MOST_NS 60000000000ULL
-
-__u64 otlp_interval_began(const json_t *record)
-{
-	__u64 took = integer(record, "duration_ns"), ended = moment(record, "start_time") + took,
-	      written = moment(record, "time"),
-	      late = written > ended && written - ended < LATE_MOST_NS ? written - ended : 0;
-
-	return clock_ns(CLOCK_MONOTONIC) - took - late;
-}
-
 static const json_t *published_by(const struct otlp_contexts *contexts, json_int_t pid, __u64 since)
 {
 	const json_t *gone;

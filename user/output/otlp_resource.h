@@ -21,10 +21,7 @@ struct otlp_contexts {
 bool otlp_take_context(struct otlp_contexts *contexts, const json_t *record);
 void otlp_contexts_release(struct otlp_contexts *contexts);
 
-/* When the interval of a record that is written now began: CLOCK_MONOTONIC in ns, which nobody sets. */
-__u64 otlp_interval_began(const json_t *record);
-
 /* The attributes for what is of a process of this number, 0: of any, and of an interval that began at `since`
- * (CLOCK_MONOTONIC in ns): those that it has published, also if it has ended since then, or, if the number
+ * (began_ns of a stream): those that it has published, also if it has ended since then, or, if the number
  * may be the target's, the target's. NULL: none. Borrowed until the next record of a process. */
 const json_t *otlp_context_of(const struct otlp_contexts *contexts, json_int_t pid, __u64 since);

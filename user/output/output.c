@@ -655,8 +655,9 @@ void stream_tell_gap(struct stream *stream)
 		stream->sink.missed += gap.records - (stream->format->rows || !stream->format->finish);
 }
 
-void stream_begin_interval(struct stream *stream, bool last)
+void stream_begin_interval(struct stream *stream, __u64 began_ns, bool last)
 {
+	stream->began_ns = began_ns;
 	stream->admits = sink_has_room(&stream->sink, last ? 2 : 1) ? ADMIT_ALL : ADMIT_NONE;
 }
 

@@ -166,14 +166,16 @@ struct stream {
 	const json_t *activities, *types; /* see struct place_of_output */
 	char run_id[33];
 	/* What all formats may need: */
-	json_t *start;			     /* the start record; of a session, its own */
-	json_t *events;			     /* {activity, "" for none: events of its start record} */
-	struct calls calls;		     /* frames of the stacks in the records that follow */
-	void *own;			     /* the format's own state, which its release() frees */
-	struct timespec since;		     /* begin of the interval that the next document covers */
-	__u64 series;			     /* see struct place_of_output */
-	bool scraped;			     /* a page for --listen: it has no sink */
-	__u64 records;			     /* number of records written so far */
+	json_t *start;	       /* the start record; of a session, its own */
+	json_t *events;	       /* {activity, "" for none: events of its start record} */
+	struct calls calls;    /* frames of the stacks in the records that follow */
+	void *own;	       /* the format's own state, which its release() frees */
+	struct timespec since; /* begin of the interval that the next document covers */
+	__u64 began_ns; /* begin of the interval whose records are written, CLOCK_MONOTONIC, which nobody
+			 * sets; 0: the records are replayed */
+	__u64 series;	/* see struct place_of_output */
+	bool scraped;	/* a page for --listen: it has no sink */
+	__u64 records;	/* number of records written so far */
 	__u64 records_seen, silent_since_ns; /* at the last heartbeat; the time is of CLOCK_MONOTONIC */
 	const char *activity;		     /* activity of the record that is being written; NULL: none */
 	struct compact line;		     /* buffer for a line that is being made */
@@ -275,9 +277,9 @@ bool stream_has_room(const struct stream *stream);
 /*
  * Begin and end the records of an interval. They are accepted together or dropped together, depending on the
  * room in the queue when the interval begins. For the last interval of an activity, twice the queue may be
- * filled.
+ * filled. `began_ns`: when the interval began, CLOCK_MONOTONIC.
  */
-void stream_begin_interval(struct stream *stream, bool last);
+void stream_begin_interval(struct stream *stream, __u64 began_ns, bool last);
 void stream_end_interval(struct stream *stream);
 
 /* Counts a record of this type as dropped, which stands for `every` samples (see struct fields). */

@@ -103,11 +103,11 @@ bool session_takes_single(struct session *session, const char *type, const char 
 	return false;
 }
 
-void session_begin_interval(struct session *session, bool last)
+void session_begin_interval(struct session *session, __u64 began_ns, bool last)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)
 		if (!session->streams[i].aside)
-			stream_begin_interval(&session->streams[i], last);
+			stream_begin_interval(&session->streams[i], began_ns, last);
 }
 
 void session_end_interval(struct session *session)

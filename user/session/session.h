@@ -79,7 +79,7 @@ bool session_takes_single(struct session *session, const char *type, const char 
 			  unsigned int every);
 
 /* To be called before and after the records of an interval; see stream_begin_interval(). */
-void session_begin_interval(struct session *session, bool last);
+void session_begin_interval(struct session *session, __u64 began_ns, bool last);
 void session_end_interval(struct session *session);
 
 /* The following records are the last ones: streams accept them even without room. */
