@@ -220,13 +220,13 @@ def test_what_to_try_next_goes_to_the_machine_that_was_measured(nhmtap, tmp_path
     assert "next: nhmtap profile --machine=ep -e" in nhmtap("analyze", "--format", "table", path).out
 
 
-def screen_of(nhmtap, tmp_path, *shares):
+def screen_of(nhmtap, tmp_path, *shares, **members):
     """What people read of an analysis with these shares of all cycles."""
     whole = {"name": "cycles", "description": "All", "share": 1, "low": 1, "high": 1}
     path = stream(tmp_path, "a", {})
     with open(path, "a") as f:
-        f.write(json.dumps(record(1, type="analysis", start_time="2026-01-01T00:00:00Z", duration_ns=1, whole="cycles", verdict=[],
-                                  identities=[], shares=[whole, *shares])) + "\n")
+        f.write(json.dumps(record(1, type="analysis", start_time="2026-01-01T00:00:00Z", duration_ns=1, whole="cycles",
+                                  identities=[], shares=[whole, *shares], **{"verdict": [], **members})) + "\n")
     return nhmtap("analyze", "-q", "--format", "table", path).out
 
 
@@ -249,6 +249,24 @@ def test_places_that_are_not_those_of_the_share_itself_are_said_to_be_others(nhm
                                           "sampled": {"by": by, "samples": 1}, "where": [{"symbol": "norm", "share": 1}]})
     heading, *lines = screen[screen.index("where divider is"):].splitlines()
     assert by in heading and lines == [*([f"  {said}"] if said else []), "   100.0%  norm"]
+
+
+SHARES = [{"name": name, "description": name, "parent": "cycles", "share": 0.1, "low": 0, "high": 1} for name in "abcdef"]
+
+
+@pytest.mark.parametrize("members, told", [({}, True), ({"executions": 3}, False)])
+def test_a_time_that_was_too_short_for_a_verdict_is_told_with_the_way_out(nhmtap, tmp_path, members, told):
+    verdict = [{"name": share["name"]} for share in SHARES]
+    screen = screen_of(nhmtap, tmp_path, *SHARES, verdict=verdict, **members)
+    assert "by their bounds, 6 shares may be it" in screen and ("without --once" in screen) == told
+
+
+def test_a_reason_why_events_were_not_counted_is_told_once(nhmtap, tmp_path):
+    absent = [{"name": name, "description": name, "parent": "cycles", "why": f"{event} was not counted: {why}"}
+              for name, event, why in (("a", "E1", "they take turns"), ("b", "E2", "they take turns"), ("c", "E3", "it has no counter"))]
+    lines = screen_of(nhmtap, tmp_path, *absent).splitlines()
+    assert [line.split("absent: ")[1] for line in lines if "absent: " in line] == [
+        "E1 was not counted: they take turns", "E2 was not counted either", "E3 was not counted: it has no counter"]
 
 
 def test_a_share_that_is_a_part_of_itself_is_told_and_no_crash(nhmtap, tmp_path):

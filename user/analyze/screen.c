@@ -67,11 +67,22 @@ static void add_events(struct text *text, const json_t *share)
 	text_add(text, json_object_get(share, "events") ? "\n" : "");
 }
 
+/* Why a share is absent. A reason that is on the screen already, for another event, is not repeated. */
+static void add_absence(struct text *text, const char *why)
+{
+	const char *reason = strstr(why, " was not counted: "); /* as metrics say it */
+
+	if (reason && strstr(text->bytes, reason))
+		text_add(text, " absent: %.*s was not counted either\n", (int)(reason - why), why);
+	else
+		text_add(text, " absent: %s\n", why);
+}
+
 static void add_share(struct text *text, const json_t *share, int depth)
 {
 	text_add(text, "%*s%-*s", 2 * depth, "", NAME_WIDTH - 2 * depth, string(share, "name"));
 	if (!json_object_get(share, "share")) {
-		text_add(text, " absent: %s\n", string(share, "why"));
+		add_absence(text, string(share, "why"));
 		return;
 	}
 	text_add(text, " %6.1f%%", percent_of(share, "share"));
@@ -186,6 +197,21 @@ static void add_meaning(struct text *text, const json_t *share, const json_t *to
 	text_add(text, "\n");
 }
 
+/* Groups of events take turns within one execution, and what each misses widens the bounds. */
+static void add_too_short(struct text *text, const json_t *record)
+{
+	json_t *share;
+	size_t i;
+
+	if (json_object_get(record, "executions"))
+		return;
+	json_array_foreach(json_object_get(record, "shares"), i, share)
+		if (is_not_in_records(share))
+			return;
+	text_add(text, "The groups of events took turns, and the time was too short for that: measure for "
+		       "longer, or run a COMMAND once for each group, without --once.\n");
+}
+
 static void add_verdict(struct text *text, const json_t *record, const json_t *emulated)
 {
 	const json_t *verdict = json_object_get(record, "verdict"),
@@ -203,6 +229,7 @@ static void add_verdict(struct text *text, const json_t *record, const json_t *e
 			text,
 			"\nToo little is known to tell the largest: by their bounds, %zu shares may be it.\n",
 			nr);
+		add_too_short(text, record);
 		return;
 	}
 	text_add(text, nr > 1 ? "\nThe largest is one of:\n" : "\nThe largest:\n");
