@@ -58,6 +58,11 @@ def main():
     with open(path, "rb") as file:
         mark = mmap.mmap(file.fileno(), 1 if wrong == "short" else PAGE if len(written) > PAGE else len(written),
                          prot=mmap.PROT_READ | mmap.PROT_EXEC, flags=mmap.MAP_PRIVATE)
+    if wrong == "a map in the way":
+        name = f"/tmp/perf-{os.getpid()}.map"
+        with open(name, "w", encoding="ascii") as file:
+            file.write(f"{at:x} {2 * PAGE:x} of_another_user\n")
+        os.chown(name, 65534, 65534)
     for function, times in ((at, late), (at + PAGE, early)):
         pages = mmap.mmap(-1, (times + 1) * PAGE, flags=mmap.MAP_PRIVATE)
         first = ctypes.addressof(ctypes.c_char.from_buffer(pages))

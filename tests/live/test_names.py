@@ -432,6 +432,14 @@ def test_code_that_was_made_at_run_time_goes_by_its_jitdump(nhmtap, tmp_path):
     assert dumped(nhmtap, tmp_path) == {"late": 200, "early": 100}
 
 
+def test_a_map_that_is_another_users_does_not_hide_the_jitdump(nhmtap, tmp_path):
+    """Anybody may make a file of that name in /tmp, and old ones stay there."""
+    found = dumped(nhmtap, tmp_path, "a map in the way")
+    command = Result(0, (tmp_path / "out").read_text(encoding="utf-8"), "").one("end")["command"]
+    os.unlink(f"/tmp/perf-{command['pid']}.map")
+    assert found == {"late": 200, "early": 100}
+
+
 @pytest.mark.parametrize("wrong", ["order", "empty", "short"])
 def test_a_jitdump_that_is_wrong_names_nothing(nhmtap, tmp_path, wrong):
     assert dumped(nhmtap, tmp_path, wrong) == {None: 300}

@@ -166,7 +166,7 @@ MUTANTS = [
     Mutant(
         "size-limit-of-files-ignored",
         "user/base/guarded.c", "if ((__u64)stat.st_size > guard->most)", "if (0)",
-        "pure/test_naming.py::test_a_map_larger_than_what_is_kept_is_refused",
+        "pure/test_naming.py::test_a_map_larger_than_what_is_kept_finds_no_room",
     ),
     Mutant(
         "key-lost-behind-a-removed-one",

@@ -51,6 +51,8 @@ static json_t *name_value(const struct name *name)
 		json_object_set_new(value, "failed", json_true());
 	if (name->no_room)
 		json_object_set_new(value, "no_room", json_true());
+	if (name->later)
+		json_object_set_new(value, "later", json_true());
 	if (name->nameless)
 		json_object_set_new(value, "function_offset", json_integer(name->function_offset));
 	for (size_t i = 0; i < name->nr; i++) {

@@ -997,7 +997,7 @@ def test_compiled_code_is_named_by_its_map(engine, tmp_path):
                          ids=["cut off and written on", "a zero in a name", "no UTF-8", "empty lines", "a long line"])
 def test_what_is_no_text_in_a_map_costs_no_other_line(engine, tmp_path, before):
     path = tmp_path / "perf-1.map"
-    path.write_bytes(before + b"1000 100 compiled\n2000 100 last")
+    path.write_bytes(before + b"1000 100 compiled\n2000 100 last\n")
     names = engine()
     assert [functions(names.jit(path, address)) for address in (0x1000, 0x2000)] == [["compiled"], ["last"]]
 
@@ -1033,11 +1033,42 @@ def test_a_map_has_to_be_the_users_own(engine, tmp_path, owner, mode, taken):
     assert functions(name) == ["compiled"] if taken else refused(name) == "the file is another user's"
 
 
-def test_a_map_larger_than_what_is_kept_is_refused(engine, tmp_path):
+def test_a_map_larger_than_what_is_kept_finds_no_room(engine, tmp_path):
     path = tmp_path / "perf-1.map"
     path.write_text(MAP)
     os.truncate(path, 1 << 40)
-    assert refused(engine().jit(path, 0x1000)) == "the file is larger than what is read"
+    name = engine().jit(path, 0x1000)
+    assert name["frames"] == [] and name["no_room"] and "refused" not in name
+    assert name["why"] == "the memory for names has no room for its symbols"
+
+
+def test_a_line_of_a_map_counts_when_it_is_whole(engine, tmp_path):
+    """Programs that buffer what they write stop in the middle of a name."""
+    path = tmp_path / "perf-1.map"
+    path.write_text("1000 100 first\n2000 100 handle_req")
+    names = engine()
+    assert names.jit(path, 0x2000)["frames"] == []
+    with path.open("a", encoding="utf-8") as file:
+        file.write("uest\n3000 1")
+    assert functions(names.jit(path, 0x2000)) == ["handle_request"]
+    assert names.jit(path, 0x3000)["frames"] == []
+
+
+def test_a_large_map_that_grows_is_read_again_in_a_share_of_the_time(engine, tmp_path):
+    """Its lines take longer to read, a few times, than the twentieth part of the second that is allowed at once."""
+    path = tmp_path / "perf-1.map"
+    path.write_text("".join(f"{address:x} 10 function_of_a_name_as_long_as_others_{address}\n" for address in range(1 << 20, 13 << 20, 64)))
+    names = engine()
+    for number in range(50):
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{number:x}00 10 late{number}\n")
+        name = names.jit(path, number * 256)
+        if name.get("why"):
+            break
+    assert name["why"] == "the map has changed and is not read again yet" and name["later"]
+    assert functions(names.jit(path, 1 << 20)) == [f"function_of_a_name_as_long_as_others_{1 << 20}"]
+    names.later(3600)
+    assert functions(names.jit(path, number * 256)) == [f"late{number}"]
 
 
 def test_code_that_is_compiled_later_is_found(engine, tmp_path):

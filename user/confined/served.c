@@ -357,9 +357,12 @@ static void answer_map(struct reply *reply, int fd)
 	struct jit_lines *lines = ask.lines && jitdump_is(fd) ? jit_lines_open(fd, ask.most) : NULL;
 	struct read_file file = {0};
 
-	put_why(reply, jitdump_is(fd) ? jitdump_symbols(&file.symbols, fd, asked.ask.most)
-				      : jit_symbols(&file.symbols, fd, asked.ask.most));
-	if (!reply->answer.why[0])
+	const char *why = jitdump_is(fd) ? jitdump_symbols(&file.symbols, fd, asked.ask.most)
+					 : jit_symbols(&file.symbols, fd, asked.ask.most);
+
+	put_why(reply, why);
+	reply->answer.no_room = why && !strcmp(why, JIT_NO_ROOM);
+	if (!why)
 		put_symbols(reply, &file);
 	if (lines && reply->fd >= 0)
 		keep_known(reply, &(struct known){.id = ask.id, .jit_lines = lines});

@@ -225,6 +225,13 @@ static bool is_nameless(const struct name *name)
 	return name && !name->nr && !name->refused && !name->failed;
 }
 
+/* Whether code that was made at run time may have its name elsewhere. A map that was refused is another
+ * user's, who may have left it there or put it in the way. */
+static bool is_looked_for(const struct name *name)
+{
+	return is_nameless(name) || (name && name->refused);
+}
+
 static const struct name *look_in_place(struct codes *codes, const struct place_asked *at, __u64 back)
 {
 	return background_name(codes->background,
@@ -257,17 +264,19 @@ static const struct name *find_name(struct codes *codes, const struct question *
 	/* A call may be the last instruction of its function, so the return address may be in
 	 * the next one. */
 	__u64 back = question->detail & CODE_RETURN ? 1 : 0;
-	const struct name *name;
-	unsigned int generation = 0;
+	const struct name *name = look_in_place(codes, at, back);
+	unsigned int generation = 0, number = 0;
+	const struct name *first = &codes->made.name;
 
-	do
+	if (at->kind != NAME_OF_JIT || !is_looked_for(name))
+		return name;
+	codes->made.name = *name;
+	while (is_looked_for(name) && find_place(codes, question, spot, ++generation, at))
 		name = look_in_place(codes, at, back);
-	while (at->kind == NAME_OF_JIT && is_nameless(name) &&
-	       find_place(codes, question, spot, ++generation, at));
-	for (unsigned int number = 0;
-	     at->kind == NAME_OF_JIT && is_nameless(name) && find_dump(codes, question, number, at); number++)
+	while (is_looked_for(name) && find_dump(codes, question, number++, at))
 		name = look_in_place(codes, at, back);
-	return name;
+	/* Of several that have no name, the first says why. */
+	return is_looked_for(name) ? first : name;
 }
 
 /* Whether the file can't be touched, because its file system does not answer. */
@@ -320,6 +329,8 @@ static const struct name *look_up_name(struct codes *codes, const struct questio
 	else if (name->failed) {
 		*cause = &account->failed;
 		account->failed_why = name->why;
+	} else if (name->later) {
+		*cause = &account->no_time;
 	} else if (name->no_room) {
 		*cause = &account->no_room;
 	} else if (at.kind == NAME_OF_FILE && !name->nr && !name->build_id && at.build_id) {

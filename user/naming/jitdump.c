@@ -155,7 +155,7 @@ const char *jitdump_symbols(struct symbols *symbols, int fd, size_t most)
 	else if (header->magic != JITDUMP_MAGIC || header->total_size < sizeof(*header))
 		why = "the dump of compiled code is not in this machine's format";
 	else if (!take_records(symbols, dump, header->total_size, most))
-		why = "the names in the dump of compiled code do not fit into the limit of memory";
+		why = JIT_NO_ROOM;
 	close(fd);
 	free(dump);
 	if (!why)

@@ -375,6 +375,15 @@ static void end_lines_at_zeros(char *text, size_t size)
 		*at = '\n';
 }
 
+/* A line without an end is being written: buffers are flushed in the middle of names. */
+static void cut_half_line(char *text, size_t *size)
+{
+	const char *last = memrchr(text, '\n', *size);
+
+	*size = last ? last + 1 - text : 0;
+	text[*size] = '\0';
+}
+
 const char *jit_symbols(struct symbols *symbols, int fd, size_t most)
 {
 	struct found_symbol symbol = {0};
@@ -382,10 +391,14 @@ const char *jit_symbols(struct symbols *symbols, int fd, size_t most)
 
 	symbols->strings = read_text(fd, TEXT_USUAL, most, &symbols->strings_size);
 	if (!symbols->strings) {
+		const char *why = symbols->strings_size >= most ? JIT_NO_ROOM
+								: "the map of compiled code can't be read";
+
 		symbols->strings_size = 0;
-		return "the map of compiled code can't be read";
+		return why;
 	}
 	end_lines_at_zeros(symbols->strings, symbols->strings_size);
+	cut_half_line(symbols->strings, &symbols->strings_size);
 	symbols->strings_size++;
 	for (char *line = symbols->strings, *next; *line; line = next) {
 		char *name = line;

@@ -21,5 +21,5 @@ const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const 
 __u64 kernel_modules_version(const char *modules, const char *folder);
 
 /* Reads symbols from lines "START SIZE name" of a descriptor, which is closed; of at most `most` bytes. If
- * two symbols overlap, the one on the later line is used. */
+ * two symbols overlap, the one on the later line is used. A line that does not end yet is left out. */
 const char *jit_symbols(struct symbols *symbols, int fd, size_t most);

@@ -731,11 +731,17 @@ static struct named_source *find_jit(struct naming *naming, const char *map)
 
 #define DUMP_MOST (4ULL << 30)
 
+/* Reading one map again takes at most one part in so many of the time, except for the first readings, as many
+ * as pay for this time: some maps have a million lines, and get more all the time. */
+#define MAP_SHARE    20
+#define MAP_BURST_NS 1000000000ULL
+
 static void read_jit(struct naming *naming, struct named_source *source, const struct file_place *place,
 		     uid_t owner)
 {
 	/* Most of a dump is code, which is skipped. */
 	__u64 most = jitdump_is_named(place->path) ? DUMP_MOST : naming->settings.memory / 4;
+	__u64 begun = clock_ns(CLOCK_MONOTONIC), now;
 	struct stat stat;
 	int fd = place_open_map(place, owner, most, &stat), error = errno;
 
@@ -743,15 +749,21 @@ static void read_jit(struct naming *naming, struct named_source *source, const s
 	source->read_at = clock_seconds();
 	source->why = NULL;
 	source->failed = fd < 0 && source_failed(error);
-	source->refused = fd < 0 && guarded_refused(error);
+	source->no_room = fd < 0 && error == EFBIG;
+	source->refused = fd < 0 && guarded_refused(error) && !source->no_room;
 	if (fd < 0) {
-		source->why = source_why(error);
+		source->why = source->no_room ? SOURCE_NO_ROOM : source_why(error);
 	} else {
 		source->identity = identity_of(&stat);
 		source_load_map(source, fd, naming->settings.memory / 4, naming->settings.lines);
 		if (source_is_for_later(source))
 			source->identity = no_identity;
 	}
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (source->paid_until < begun)
+		source->paid_until = begun;
+	if (!source->failed)
+		source->paid_until += MAP_SHARE * (now - begun);
 	weigh_source(naming, source);
 }
 
@@ -760,7 +772,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 	struct identity identity;
 	struct named_source *source;
 	struct file_place place;
-	bool changed;
+	bool missing = false, changed = false, later = false;
 
 	keep_limit(naming, NULL);
 	place_of_path(&place, map, naming->settings.root);
@@ -774,15 +786,22 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 	} else {
 		/* A JIT appends to the map all the time. Unless the address is missing, it is checked at most
 		 * once a second. */
-		changed = (!symbols_find(&source->symbols, address) || clock_seconds() != source->read_at) &&
+		missing = !symbols_find(&source->symbols, address);
+		changed = (missing || clock_seconds() != source->read_at) &&
 			  identify_file(&place, &identity, FOREIGN_PATIENT_MS) &&
 			  !same_identity(&identity, &source->identity);
-		if (changed || source_is_stale(source))
+		later = changed && clock_ns(CLOCK_MONOTONIC) + MAP_BURST_NS < source->paid_until;
+		if ((changed && !later) || source_is_stale(source))
 			read_jit(naming, source, &place, owner);
 	}
 	use_source(naming, source);
 	if (source->why)
 		return unknown_of(naming, source);
+	if (later && missing) {
+		naming->unknown =
+			(struct name){.why = "the map has changed and is not read again yet", .later = true};
+		return &naming->unknown;
+	}
 	if (map_find(&source->names, address))
 		return map_find(&source->names, address);
 	return name_at(naming, source, address, address);

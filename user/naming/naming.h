@@ -36,6 +36,7 @@ struct name {
 	bool refused;	       /* reason: the file was found but not opened; see base/guarded.h */
 	bool failed;  /* reason: the worker died or hung on the file, or there is none; see worker.h */
 	bool no_room; /* reason: the memory has no room for the file's symbols */
+	bool later;   /* reason: the map has changed, but is not read again yet */
 	/* Of data, if the settings ask for types: its type, and the field in it (NULL: none), or why there is
 	 * no type: a word of TYPE_… of naming/untyped.h. */
 	const char *type, *field, *untyped;
@@ -117,7 +118,7 @@ const struct name *naming_known_build_id(struct naming *naming, const char *buil
 /*
  * Names an address of a process of the user `owner` by its perf-PID.map `map`, which must belong to the owner
  * or to root. If the map has changed, it is read again if it lacks the address, or at most once a second
- * otherwise.
+ * otherwise, and in at most one part in 20 of the time.
  */
 const struct name *naming_jit(struct naming *naming, const char *map, uid_t owner, __u64 address);
 

@@ -26,6 +26,9 @@ struct symbol {
 	__u32 name; /* offset in `strings` */
 } __attribute__((packed));
 
+/* Why code that was made at run time has no names, if it has more of them than fit. */
+#define JIT_NO_ROOM "the names of compiled code do not fit into the limit of memory"
+
 struct symbols {
 	struct spans spans; /* `what` is an index of `list` */
 	struct symbol *list;
