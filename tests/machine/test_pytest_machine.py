@@ -4,10 +4,12 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import xml.etree.ElementTree
 
@@ -219,6 +221,18 @@ def test_files_that_are_not_kept_compiled_come_from_here_and_what_a_test_leaves_
     (folder / "below/test_writing.py").write_text(WRITING)
     done = run(folder, "-s", "below")
     assert done.status == 0 and "on and on" in done.text, done.text[-4000:]
+
+
+def test_a_run_that_is_killed_leaves_no_folder(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    (folder / "test_killed.py").write_text("import os\ndef test_killed():\n    assert os.listdir(os.environ['TMPDIR'])\n    os.kill(os.getpid(), 9)\n")
+    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "nhmtap.plugin", "-p", "no:cacheprovider", "--nhmtap-machine", "test_killed.py"],
+                          cwd=folder, env={**os.environ, "PYTHONPATH": PACKAGE}, stdout=subprocess.DEVNULL, check=False)
+    assert done.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 60
+    while os.listdir(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_socket_has_its_name_when_it_listens(tmp_path, monkeypatch):

@@ -152,13 +152,43 @@ def emulators_of(pid):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_no_emulator_survives_its_caller(number):
-    process = subprocess.Popen([sys.executable, RUN, "--no-snapshot", "sleep 1000"], stderr=subprocess.DEVNULL)
+def test_no_emulator_and_no_folder_survives_its_caller(number, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process = subprocess.Popen([sys.executable, RUN, "--no-snapshot", "sleep 1000"], stderr=subprocess.PIPE, text=True)
     emulator = nehalem.Process(wait_for(lambda: emulators_of(process.pid))[0])
     process.send_signal(number)
-    process.wait(240)
+    said = process.communicate(timeout=240)[1]
     # It may be a zombie that its new parent has not reaped yet.
     assert emulator.poll(240) is not None
+    assert wait_for(lambda: not os.listdir(tmp_path))
+    assert said == ("" if number == signal.SIGKILL else f"run: {number.name}: the machine was ended before COMMAND began\n")
+
+
+HELD = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+import nehalem
+guest = nehalem.Guest()
+fork = guest.fork()
+print(len(os.listdir(os.environ["TMPDIR"])), flush=True)
+if sys.argv[2] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("end", ["killed", "whole"])
+def test_a_program_that_has_guests_leaves_no_folders(end, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", HELD, nehalem.HERE, end], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGKILL if end == "killed" else 0, "2\n", "")
+    assert wait_for(lambda: not os.listdir(tmp_path))
+
+
+def test_a_folder_that_is_kept_is_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    done = subprocess.run([sys.executable, RUN, "--keep", "true"], capture_output=True, text=True, check=True)
+    folder, = tmp_path.iterdir()
+    assert done.stderr == f"run: folder kept: {folder}\n" and (folder / "console").exists()
 
 
 def wait_for(what, seconds=240):

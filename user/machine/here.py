@@ -15,6 +15,7 @@ import termios
 import time
 import tty
 
+import guard
 import nehalem
 
 INPUT, END_OF_INPUT, SIGNAL, SIZE = 1, 2, 3, 4  # kinds of events
@@ -158,45 +159,34 @@ class Terminal:
                 termios.tcsetattr(self.fd, termios.TCSADRAIN, self.before)
 
 
-class Guard:
-    """A process that clears up if this one is killed: it restores the terminal and removes the
-    guest's folder."""
+class Guard(nehalem.Guard):
+    """One that restores the terminal, too."""
 
     def __init__(self, terminal):
-        reader, self.pipe = os.pipe()
+        self.terminal = terminal
+        super().__init__()
+
+    def _start(self, reader):
+        """A fork: this process is small, and has no threads yet."""
         if os.fork():
-            os.close(reader)
             return
         with contextlib.suppress(BaseException):
             os.close(self.pipe)
-            self._wait(reader, terminal)
+            self._wait(reader)
         os._exit(0)
 
-    @staticmethod
-    def _wait(reader, terminal):
+    def _wait(self, reader):
         os.setsid()  # so that what ends this process's group does not end it too
-        for number in PASSED_ON:
-            signal.signal(number, signal.SIG_IGN)
         for fd in range(3):
-            if fd != terminal.fd:
+            if fd != self.terminal.fd:
                 with contextlib.suppress(OSError):
                     os.close(fd)
-        said = b""
-        while part := os.read(reader, 4096):
-            said += part
-        folders = said.split(b"\0")
-        if folders[-1] == b"done":
+        folders = guard.wait(reader)
+        if folders is None:
             return
-        terminal.restore()
-        for folder in folders[:-1]:
-            nehalem.remove_folder(folder)
-
-    def watch(self, folder):
-        os.write(self.pipe, os.fsencode(folder) + b"\0")
-
-    def dismiss(self):
-        os.write(self.pipe, b"done")
-        os.close(self.pipe)
+        self.terminal.restore()
+        for folder in folders:
+            guard.remove_folder(folder)
 
 
 class Signals:
@@ -534,9 +524,9 @@ def write_all_back(guest, paths, began=(0, 0)):
             write_back(guest, path, room, dates)
         except nehalem.MissingFile as error:
             missing.append(str(error))
-        except SystemExit as end:  # of nehalem.die_with()
-            raise Ended(end.code - 128, f"{signal.Signals(end.code - 128).name}: --out {path} was not written to its end; what "
-                                        "follows it is missing") from None  # fmt: skip
+        except nehalem.Terminated as end:
+            raise Ended(end.number, f"{signal.Signals(end.number).name}: --out {path} was not written to its end; what "
+                                    "follows it is missing") from None  # fmt: skip
     if missing:
         raise nehalem.MissingFile("\n".join(missing))
 

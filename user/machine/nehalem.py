@@ -20,6 +20,7 @@ import sys
 import time
 
 import snapshots
+from guard import remove_folder
 
 # A machine that continues from a snapshot starts in some hundredths of a second. So what only other runs need is
 # imported where it is needed, and some modules are avoided that take as long to import as all others together.
@@ -127,6 +128,18 @@ class OutOfTime(Trouble):
 
 class MissingFile(Trouble):
     status = 119
+
+
+class Terminated(SystemExit):
+    """By a signal. It is no error, which something on the way might take."""
+
+    def __init__(self, number):
+        super().__init__(128 + number)
+        self.number = number
+        self.words = "the machine was ended, and COMMAND with it"
+
+    def __str__(self):
+        return f"{signal.Signals(self.number).name}: {self.words}"
 
 
 class Choices:
@@ -238,14 +251,6 @@ def make_folder():
     return tempfile.mkdtemp(prefix="nehalem.")
 
 
-def remove_folder(path):
-    """One of make_folder(), which may have gone."""
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(path):
-            (remove_folder if entry.is_dir(follow_symlinks=False) else os.unlink)(entry.path)
-        os.rmdir(path)
-
-
 class Process:
     """A process that may be another one's child, with the methods of subprocess.Popen that a guest
     uses."""
@@ -288,8 +293,42 @@ def is_kept(fd):
     return False
 
 
+class Guard:
+    """Another process, which removes the folders of this one's guests if this one is killed."""
+
+    def __init__(self):
+        reader, self.pipe = os.pipe()
+        self.owner = os.getpid()
+        self._start(reader)
+        os.close(reader)
+
+    def _start(self, reader):
+        """A program of its own: a fork would keep the files and the memory of this process, and may not be made beside threads."""
+        with open(os.devnull, "w") as null:
+            start([sys.executable, "-IS", HERE + "/guard.py", str(reader)], (reader,), {}, null.fileno(), True)
+
+    def watch(self, folder):
+        os.write(self.pipe, os.fsencode(folder) + b"\0")
+
+    def dismiss(self):
+        os.write(self.pipe, b"done")
+        os.close(self.pipe)
+
+
+def own_guard():
+    """Of all guests of this process; one that was forked off has another one."""
+    global guard_of_process
+    if not guard_of_process or guard_of_process.owner != os.getpid():
+        guard_of_process = Guard()
+    return guard_of_process
+
+
+guard_of_process = None
+
+
 class Guest:
     MOST_HELD = RESIDENT
+    kept = False  # its folder outlives it
 
     def __init__(
         self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=600, watch=None, snapshot=False,
@@ -297,7 +336,7 @@ class Guest:
     ):  # fmt: skip
         """stdout, stderr: files that receive the guest's output as it is written;
         without them the output is kept for the Result. watch: called with the guest's folder
-        as soon as there is one. snapshot: continue from one, or leave one for the next.
+        as soon as there is one, as that of a Guard (by default this process's own). snapshot: continue from one, or leave one for the next.
         paranoid: perf_event_paranoid from the start."""
         self.watch = watch
         self.machine = machine
@@ -338,11 +377,12 @@ class Guest:
         self.emulator = None
         self.folder = make_folder()
         try:
-            if self.watch:
-                self.watch(self.folder)
+            (self.watch or own_guard().watch)(self.folder)
             yield
-        except BaseException:
+        except BaseException as error:
             self.close()
+            if isinstance(error, Terminated):
+                error.words = "the machine was ended before COMMAND began"
             raise
 
     def fork(self, stdout=None, stderr=None):
@@ -531,7 +571,7 @@ class Guest:
         return self.emulator is not None and self.emulator.poll() is None
 
     def close(self, keep=False):
-        """Ends the machine. keep: leave the folder (console, log) for one more look."""
+        """Ends the machine. keep: leave the folder (console, log) for one more look, until the guest is forgotten."""
         if self.emulator:
             os.close(self.statuses)
             self.requests.close()
@@ -541,7 +581,7 @@ class Guest:
                 if stream:
                     stream.close()
             self.emulator = None
-        if not keep:
+        if not (keep or self.kept):
             remove_folder(self.folder)
 
     def __del__(self):
@@ -814,7 +854,7 @@ def split_item(item):
 
 
 def die_with(number, _):
-    raise SystemExit(128 + number)
+    raise Terminated(number)
 
 
 def clean_up_on_signals():

@@ -13,7 +13,6 @@ import marshal
 import os
 import pathlib
 import pickle
-import shutil
 import socket
 import subprocess
 import sys
@@ -40,6 +39,8 @@ LEFT_OUT = {
 # Of a run or of one of its workers.
 VARIABLES_LEFT_OUT = ("PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "COV_CORE_")
 BASETEMP = "/tmp/pytest-nhmtap-machine"  # not numbered: its length would be another one some day
+# Removes the machine's folder when the run has ended, also if it was killed.
+GUARD = "import os, shutil, sys; os.read(0, 1); shutil.rmtree(sys.argv[1], ignore_errors=True)"
 PATIENCE_S = 60.0  # until there is a socket, which is made before the machine is
 
 
@@ -71,8 +72,11 @@ class Machine:
             given = os.path.join(tempfile.gettempdir(), f"nehalem.{os.urandom(6).hex()}")
             os.mkdir(given, 0o700)
             os.mkfifo(os.path.join(given, "alive"), 0o600)
-            # The machine lives as long as this descriptor.
+            # The machine lives as long as this descriptor, and the folder.
             self._alive = os.open(os.path.join(given, "alive"), os.O_RDWR)
+            with open(os.path.join(given, "alive"), "rb") as alive:
+                self._guard = subprocess.Popen([sys.executable, "-IS", "-c", GUARD, given], stdin=alive, stdout=subprocess.DEVNULL,
+                                               stderr=subprocess.DEVNULL, start_new_session=True)
         self.folder = pathlib.Path(given)
         self._socket = self.folder / "socket"
         self._compiled: Dict[pathlib.Path, bytes] = {}
@@ -127,7 +131,7 @@ class Machine:
             os.close(self._alive)
             if self._process:
                 self._process.wait()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._guard.wait()
 
     # --- a test ---------------------------------------------------------------------------------
 
