@@ -40,6 +40,25 @@ def test_loads_and_stores_are_counted_exactly(sandybridge, kind):
     assert (counts["r41d0:u"], counts["r42d0:u"]) == ((1000, 1000) if n == "split" else (0, 0))
 
 
+def test_branches_are_counted_by_their_kind_and_whether_they_are_taken(sandybridge):
+    """The SDM calls all but BR_INST_RETIRED.ALL_BRANCHES and FAR_BRANCH near. The one far branch is the system call at the end."""
+    n = known.numbers("kinds")["N"]
+    wanted = {
+        "r00c4": 9 * n + 1, "r01c4": 3 * n, "r02c4": 2 * n, "r08c4": 2 * n, "r10c4": n + 1, "r20c4": 8 * n - 1, "r40c4": 1,
+        "rff88": 9 * n, "rc188": 3 * n, "r4188": n + 1, "r8188": 2 * n - 1, "rc288": n, "r8288": n, "rd088": n, "r9088": n,
+        "rc888": 2 * n, "r8888": 2 * n, "rc488": n, "r8488": n, "ra088": n,
+    }  # fmt: skip
+    wanted = {name + ":u": count for name, count in wanted.items()}
+    assert sandybridge.counts(list(wanted), "kinds") == wanted
+
+
+@pytest.mark.parametrize("event, kinds", [
+    ("r0110:u", "X87"), ("r1010:u", "PACKED_DOUBLE"), ("r2010:u", "SCALAR_SINGLE"), ("r4010:u", "PACKED_SINGLE"), ("r8010:u", "SCALAR_DOUBLE")])
+def test_floating_point_operations_are_counted_by_their_kind(sandybridge, event, kinds):
+    wanted, = {count for name, count in known.numbers("float").items() if name.endswith("." + kinds) and not name.startswith("INST_RETIRED")}
+    assert sandybridge.count(event, "float") == wanted
+
+
 def test_each_sampled_store_has_its_address_and_its_instruction(sandybridge, tmp_path):
     found = stores(sandybridge, "p", 1000, tmp_path)
     at = known.addresses("stores")

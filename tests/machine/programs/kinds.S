@@ -6,8 +6,19 @@
 #: TAKEN = 8*N - 1
 # In a turn, outside of the leaves: cmp, jz, cmp, jnz, call, call *, jmp *, jmp, dec, jnz; in
 # them: ret and nop, ret. Before the loop: mov, lea, lea. After it: mov, xor, syscall.
+# Behind the loop the system call is a far branch.
+#: BR_INST_RETIRED.ALL_BRANCHES = BRANCHES + 1
 #: BR_INST_RETIRED.CONDITIONAL = 3*N
 #: BR_INST_RETIRED.NEAR_CALL = 2*N
+#: BR_INST_EXEC.ANY = BRANCHES
+#: BR_INST_EXEC.TAKEN = TAKEN
+#: BR_INST_EXEC.COND = 3*N
+#: BR_INST_EXEC.DIRECT = N
+#: BR_INST_EXEC.INDIRECT_NON_CALL = N
+#: BR_INST_EXEC.NON_CALLS = 5*N
+#: BR_INST_EXEC.RETURN_NEAR = 2*N
+#: BR_INST_EXEC.DIRECT_NEAR_CALL = N
+#: BR_INST_EXEC.INDIRECT_NEAR_CALL = N
 #: INST_RETIRED.ANY_P = 13*N + 6
 
 	.globl	_start, turn, jcc_taken, after_jcc, jcc_not, rel_call, ind_call, ind_jmp, rel_jmp
