@@ -163,23 +163,24 @@ static const struct need of_temporality = {
 };
 
 static const struct {
-	const char *member; /* the way to it in an output of CONFIG; NULL: CONFIG has none */
+	const char *within; /* the object in an output of CONFIG that has it; NULL: the output itself */
+	const char *member; /* NULL: CONFIG has none */
 	const char *option; /* NULL: the command line has none */
 	const struct need *need;
 } uses[] = {
-	{"temporality", "temporality", &of_temporality},
-	{"series", "series", &of_series},
-	{"headers_file", "headers-file", &of_url},
-	{"tls", NULL, &of_tls},
-	{NULL, "tls-ca-file", &of_tls},
-	{NULL, "tls-cert-file", &of_tls},
-	{NULL, "tls-key-file", &of_tls},
-	{NULL, "tls-insecure-skip-verify", &of_tls},
-	{"tls/ca_file", "tls-ca-file", &of_verified},
-	{"tls/cert_file", "tls-cert-file", &of_key},
-	{"tls/key_file", "tls-key-file", &of_cert},
-	{"queue_bytes", "queue", &of_queue},
-	{NULL, "append", &of_growing},
+	{NULL, "temporality", "temporality", &of_temporality},
+	{NULL, "series", "series", &of_series},
+	{NULL, "headers_file", "headers-file", &of_url},
+	{NULL, "tls", NULL, &of_tls},
+	{NULL, NULL, "tls-ca-file", &of_tls},
+	{NULL, NULL, "tls-cert-file", &of_tls},
+	{NULL, NULL, "tls-key-file", &of_tls},
+	{NULL, NULL, "tls-insecure-skip-verify", &of_tls},
+	{"tls", "ca_file", "tls-ca-file", &of_verified},
+	{"tls", "cert_file", "tls-cert-file", &of_key},
+	{"tls", "key_file", "tls-key-file", &of_cert},
+	{NULL, "queue_bytes", "queue", &of_queue},
+	{NULL, NULL, "append", &of_growing},
 };
 
 /* The names of the formats that a need is of, as in "openmetrics, otlp". */
@@ -208,25 +209,18 @@ static int refuse_need(struct refusal *refusal, const struct need *need)
 
 /* --- CONFIG ----------------------------------------------------------------------------------- */
 
-/* The value at a way of one or two members; NULL if there is none. */
-static const json_t *value_at(const json_t *output, const char *way)
-{
-	const char *slash = strchr(way, '/');
-	char first[32];
-
-	if (!slash)
-		return json_object_get(output, way);
-	snprintf(first, sizeof(first), "%.*s", (int)(slash - way), way);
-	return json_object_get(json_object_get(output, first), slash + 1);
-}
-
 int uses_check_members(const json_t *output, const struct place_of_output *place, const char *pointer,
 		       struct refusal *refusal)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(uses); i++) {
-		if (!uses[i].member || !value_at(output, uses[i].member) || uses[i].need->is_met(place))
+		const char *within = uses[i].within;
+		const json_t *object = within ? json_object_get(output, within) : output;
+
+		if (!uses[i].member || !json_object_get(object, uses[i].member) ||
+		    uses[i].need->is_met(place))
 			continue;
-		refuse(refusal, STATUS_USAGE, "CONFIG, %s/%s", pointer, uses[i].member);
+		refuse(refusal, STATUS_USAGE, "CONFIG, %s/%s%s%s", pointer, within ? within : "",
+		       within ? "/" : "", uses[i].member);
 		return refuse_need(refusal, uses[i].need);
 	}
 	return 0;
@@ -307,17 +301,13 @@ static json_t *schema_of_formats(const struct need *need)
 			 "pattern", "[$][{]", "required", "format");
 }
 
-/* The schema of an object that has what is at a way of one or two members. */
-static json_t *schema_with(const char *way)
+/* The schema of an object that has the member, within another one or by itself. */
+static json_t *schema_with(const char *within, const char *member)
 {
-	const char *slash = strchr(way, '/');
-	char first[32];
+	json_t *schema = json_pack("{s:[s]}", "required", member);
 
-	if (!slash)
-		return json_pack("{s:[s]}", "required", way);
-	snprintf(first, sizeof(first), "%.*s", (int)(slash - way), way);
-	return json_pack("{s:{s:{s:[s]}}, s:[s]}", "properties", first, "required", slash + 1, "required",
-			 first);
+	return within ? json_pack("{s:{s:o}, s:[s]}", "properties", within, schema, "required", within)
+		      : schema;
 }
 
 json_t *uses_schema(void)
@@ -329,9 +319,10 @@ json_t *uses_schema(void)
 
 		if (!uses[i].member)
 			continue;
-		json_array_append_new(all, json_pack("{s:o, s:o}", "if", schema_with(uses[i].member), "then",
-						     need->is_of ? schema_of_formats(need)
-								 : json_loads(need->schema, 0, NULL)));
+		json_array_append_new(
+			all,
+			json_pack("{s:o, s:o}", "if", schema_with(uses[i].within, uses[i].member), "then",
+				  need->is_of ? schema_of_formats(need) : json_loads(need->schema, 0, NULL)));
 	}
 	return all;
 }
