@@ -595,10 +595,13 @@ def test_a_run_and_its_check_refuse_a_folder_alike(nhmtap, tmp_path, place, form
 
 
 @pytest.mark.parametrize("form", ["openmetrics", "prometheus"])
-@pytest.mark.parametrize("kind", ["fifo", "device"])
+@pytest.mark.parametrize("kind", ["fifo", "device", "link"])
 def test_a_run_and_its_check_refuse_a_page_in_place_of_what_is_no_file_alike(nhmtap, tmp_path, kind, form):
     if kind == "fifo":
         os.mkfifo(tmp_path / "place")
+    elif kind == "link":  # to a file by way of /proc, as /dev/stdout may be
+        (tmp_path / "page").touch()
+        (tmp_path / "place").symlink_to("/proc/self/cwd/page")
     else:
         os.mknod(tmp_path / "place", stat.S_IFCHR | 0o666, os.makedev(1, 3))
     (tmp_path / "config").write_text(json.dumps({"activities": [{"name": "a", "command": "stat", "event": "page-faults"}],

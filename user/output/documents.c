@@ -69,15 +69,21 @@ void documents_begin(struct documents *documents, const char *path)
 	*documents = (struct documents){.path = path, .end = &documents->first};
 }
 
-/* Whether a document would take the place of what is no file: root would make /dev/null one. /dev/stdout is a
- * link into /proc, wherever that leads. Returns 0 or -errno. */
-static int check_place(const char *path)
+bool documents_leads_into_proc(const char *path)
 {
 	static const char proc[] = "/proc/";
 	char leads_to[sizeof(proc)] = "";
+
+	return readlink(path, leads_to, sizeof(proc) - 1) > 0 && !strcmp(leads_to, proc);
+}
+
+/* Whether a document would take the place of what is no file: root would make /dev/null one. Returns 0 or
+ * -errno. */
+static int check_place(const char *path)
+{
 	struct stat there;
 
-	if (readlink(path, leads_to, sizeof(proc) - 1) > 0 && !strcmp(leads_to, proc))
+	if (documents_leads_into_proc(path))
 		return -ENOTSUP;
 	if (stat(path, &there) || S_ISREG(there.st_mode))
 		return 0;

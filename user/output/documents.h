@@ -41,6 +41,10 @@ struct documents {
 /* Whether a path is a pattern, that is, contains "%t". */
 bool documents_is_pattern(const char *path);
 
+/* Whether a path is a link into /proc, as /dev/stdout is: no document takes its place, whatever it leads to.
+ * Asks the file system, so it may wait. */
+bool documents_leads_into_proc(const char *path);
+
 /* Checks that files can be created at the path, and begins an empty list. The path is borrowed and must
  * outlive the list. Returns 0, or -errno. */
 int documents_open(struct documents *documents, const char *path);

@@ -257,14 +257,14 @@ static int open_stream(const struct run *run, const struct request *request, siz
 	return 0;
 }
 
-/* Refuses a page that would take the place of a FIFO or a device, as opening it does. */
+/* Refuses a page that would take the place of a FIFO, a device or /dev/stdout, as opening it does. */
 static int check_page(const struct stream *stream, struct refusal *refusal)
 {
 	const char *path = stream->place.path;
 	struct stat stat;
 
 	if (!stream_has_documents(stream) || !is_of_files(path) || documents_is_pattern(path) ||
-	    stat_output(path, &stat) || S_ISREG(stat.st_mode))
+	    stat_output(path, &stat) || (S_ISREG(stat.st_mode) && !documents_leads_into_proc(path)))
 		return 0;
 	return sink_refuse_path(refusal, path, ENOTSUP);
 }
