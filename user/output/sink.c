@@ -44,8 +44,10 @@ static int make_file(struct sink *sink, int flags)
 	if (fd >= 0 || errno != ENOENT)
 		return fd;
 	fd = open_file(sink->path, O_CREAT | O_EXCL | flags);
-	if (fd >= 0 && !fstat(fd, &stat))
+	if (fd >= 0 && !fstat(fd, &stat)) {
+		sink->made_on = stat.st_dev;
 		sink->made = stat.st_ino;
+	}
 	/* Another program may have made it by now, or a link leads nowhere yet. */
 	return fd >= 0 || errno != EEXIST ? fd : open_file(sink->path, O_CREAT | flags);
 }
@@ -55,8 +57,8 @@ static void remove_made(const struct sink *sink)
 {
 	struct stat stat;
 
-	if (sink->needless && sink->made && !lstat(sink->path, &stat) && stat.st_ino == sink->made &&
-	    S_ISREG(stat.st_mode) && !stat.st_size)
+	if (sink->needless && sink->made && !lstat(sink->path, &stat) && stat.st_dev == sink->made_on &&
+	    stat.st_ino == sink->made && S_ISREG(stat.st_mode) && !stat.st_size)
 		unlink(sink->path);
 }
 

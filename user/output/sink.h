@@ -37,8 +37,9 @@ struct sink {
 	bool terminal;
 	bool regular; /* a regular file, so nobody waits for its data */
 	bool socket;
-	bool lent;     /* a pipe shared with other writers, whose writes must block */
-	bool append;   /* keep the file's old contents */
+	bool lent;   /* a pipe shared with other writers, whose writes must block */
+	bool append; /* keep the file's old contents */
+	dev_t made_on;
 	ino_t made;    /* the file that was made, since there was none; 0: none was */
 	bool needless; /* the run was refused: a file that was made is removed if it stays empty */
 	bool begun;    /* something was written: the old contents are gone */
