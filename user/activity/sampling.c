@@ -1121,13 +1121,15 @@ static void put_emptiness(const struct activity *activity, size_t i, __u64 sampl
 		say("nhmtap: %s: no entries: %s", activity->plan.events.list[i].name, why);
 }
 
-/* Says at the end why there was not a single sample. */
+/* Says at the end why there was not a single sample, unless warn_of_spellings() has said it. */
 static void say_silence(const struct activity *activity, size_t i, const struct count *count)
 {
 	const struct sampling_run *state = activity->state;
 	struct silence silence = silence_of(activity, i, count, &state->events[i].account);
 	char why[SILENCE_SIZE];
 
+	if (activity->plan.events.list[i].never[0])
+		return;
 	if (!count->running_ns)
 		say_not_counted(activity, i, count);
 	else if (silence_is(&silence))
