@@ -151,6 +151,15 @@ def test_a_replay_is_sought_by_intervals_and_waits_there(screens):
     assert [len(names(screen)) for screen in drawn] == [5, 3, 4, 4, 1] and "PAUSED" in drawn[3][0][1]
 
 
+def test_a_screen_is_drawn_again_only_if_something_has_changed(screens):
+    """The size is asked for each time. Key 0 is one that has no meaning, as that of a terminal whose size has changed and is as before."""
+    ticks = [line for ns in range(1, 9) for line in ("size 80 24", f"look {ns}")]
+    for live in (False, True):
+        first, wider, again = screens(*take(profile(*FUNCTIONS)), "ended x", *ticks, "size 90 24", "look 10", *ticks[-1:], *key(0), "look 11",
+                                      "look 12", live=live)
+        assert len(first[0][1]) == 80 and len(wider[0][1]) == len(again[0][1]) == 90
+
+
 def test_a_window_has_its_last_seconds_alone(screens):
     records = take(profile(*entries(old=90), start=at(1)), profile(*entries(recent=20), start=at(40)), profile(*entries(new=10), start=at(55)))
     drawn = screens(*records, "tick 1", "draw", "keys w", "draw", "keys w", "draw", live=True)

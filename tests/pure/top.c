@@ -2,8 +2,8 @@
 /*
  * Drives what nhmtap top shows, without a terminal. Lines of stdin: "take RECORD", "say TEXT", "ended TEXT",
  * "keys CHARACTERS", "key NUMBER", "tick NS" and "size COLUMNS ROWS" do what they say; "draw" prints the
- * screen, a line each, after its style and a blank, and then "--". "live" as the argument: records are not
- * replayed.
+ * screen, a line each, after its style and a blank, and then "--"; "look NS" does so if it has changed.
+ * "live" as the argument: records are not replayed.
  */
 #include <locale.h>
 #include <stdio.h>
@@ -71,6 +71,8 @@ static void obey(struct top_model *top, const char *line)
 		puts("quit");
 	else if (!strncmp(line, "tick ", 5))
 		top_tick(top, strtoull(rest, NULL, 10));
+	else if (!strncmp(line, "look ", 5) && top_tick(top, strtoull(rest, NULL, 10)))
+		draw(top);
 	else if (sscanf(line, "size %d %d", &columns, &rows) == 2)
 		top_resize(top, columns, rows);
 	else if (!strcmp(line, "draw"))

@@ -121,7 +121,7 @@ static bool take_keys(struct top_run *run)
 	int key, columns, rows;
 
 	while ((key = terminal_screen.key()) >= 0)
-		if (key && !top_key(run->model, key))
+		if (!top_key(run->model, key))
 			return false;
 	terminal_screen.size(&columns, &rows);
 	top_resize(run->model, columns, rows);

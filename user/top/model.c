@@ -145,8 +145,12 @@ void top_ended(struct top_model *top, const char *how)
 
 void top_resize(struct top_model *top, int columns, int rows)
 {
-	top->columns = columns > LEAST_COLUMNS ? columns : LEAST_COLUMNS;
-	top->rows = rows > LEAST_ROWS ? rows : LEAST_ROWS;
+	columns = columns > LEAST_COLUMNS ? columns : LEAST_COLUMNS;
+	rows = rows > LEAST_ROWS ? rows : LEAST_ROWS;
+	if (columns == top->columns && rows == top->rows)
+		return;
+	top->columns = columns;
+	top->rows = rows;
 	top->stale = top->changed = true;
 }
 

@@ -47,7 +47,8 @@ void top_ended(struct top_model *top, const char *how);
 
 void top_resize(struct top_model *top, int columns, int rows);
 
-/* Takes in a key: a character, or one of enum top_keys. Returns false if it ends the program. */
+/* Takes in a key: a character, or one of enum top_keys; 0: another one, after which the screen is drawn anew.
+ * Returns false if it ends the program. */
 bool top_key(struct top_model *top, int key);
 
 /* Says how late it is, by CLOCK_MONOTONIC. Returns whether the screen has changed since the last call of
