@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 					     .device = 1,
 					     .inode = data[7] >> 4};
 		struct spot spot;
-		uid_t owner;
+		struct map_writer writer;
 		char text[64];
 
 		note.time = time += data[7] & 8 ? 1 : 0;
@@ -49,9 +49,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 					     time > 2 ? time - 2 : 0);
 			if (spot.file && !spot.file->path)
 				abort();
-			mappings_jit(mappings, note.pid, note.begin, note.parent & 7, &owner, text,
+			mappings_jit(mappings, note.pid, note.begin, note.parent & 7, &writer, text,
 				     sizeof(text));
-			mappings_jitdump(mappings, note.pid, note.begin, note.parent & 7, &owner, text,
+			mappings_jitdump(mappings, note.pid, note.begin, note.parent & 7, &writer, text,
 					 sizeof(text));
 			mappings_program(mappings, note.pid);
 		} else if (data[0] < 224) {

@@ -7,6 +7,7 @@ import datetime
 import functools
 import json
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -430,6 +431,41 @@ def test_lines_of_code_that_was_made_at_run_time_go_by_its_jitdump(nhmtap, tmp_p
 
 def test_code_that_was_made_at_run_time_goes_by_its_jitdump(nhmtap, tmp_path):
     assert dumped(nhmtap, tmp_path) == {"late": 200, "early": 100}
+
+
+# Makes code without a map, runs it 200 times when told, and again before it ends.
+WITHOUT_MAP = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+import jitdump
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+code = libc.mmap(None, jitdump.PAGE, 7, 0x22, -1, 0)
+ctypes.memmove(code, jitdump.TOUCH, len(jitdump.TOUCH))
+pages = libc.mmap(None, 200 * jitdump.PAGE, 3, 0x22, -1, 0)
+libc.madvise(ctypes.c_void_p(pages), 200 * jitdump.PAGE, 15)  # MADV_NOHUGEPAGE
+input()
+for i in range(200):
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code)(pages + i * jitdump.PAGE)
+input()
+"""
+
+
+@pytest.mark.parametrize("of", ["its own time", "another time"])
+def test_a_map_that_another_process_of_this_number_has_left_names_nothing(nhmtap, of):
+    with subprocess.Popen([sys.executable, "-c", WITHOUT_MAP, os.path.dirname(jitdump.__file__)], stdin=subprocess.PIPE) as process:
+        path = pathlib.Path(f"/tmp/perf-{process.pid}.map")
+        path.write_text("1000 7fffffff0000 everything\n", encoding="ascii")
+        if of == "another time":
+            os.utime(path, (time.time() - 3600,) * 2)
+        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        wait_asleep(process.pid)
+        result = nhmtap.interrupt(run)
+        process.communicate(b"\n")
+        path.unlink()
+    assert code(result)[None if of == "another time" else "everything", "[anon]"] >= 200
 
 
 def test_a_map_that_is_another_users_does_not_hide_the_jitdump(nhmtap, tmp_path):

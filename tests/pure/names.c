@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * names [-l] [-r] [-s ROOT] [-d DEBUG_DIR] [-k KALLSYMS] [-m MODULES] [-M MODULE_FOLDER] [-b BYTES]: reads
- * lines "file PATH BUILD-ID|- OFFSET", "kernel ADDRESS" and "jit MAP ADDRESS" (numbers in hex, no blanks in
- * paths), and prints the name of each place as a line of JSON. "later SECONDS" advances the clock,
+ * lines "file PATH BUILD-ID|- OFFSET", "kernel ADDRESS" and "jit MAP ADDRESS [SINCE]" (addresses in hex, no
+ * blanks in paths), and prints the name of each place as a line of JSON. "later SECONDS" advances the clock,
  * and "forget SECONDS" forgets what was unused for so long; they and "memory" print the bytes that
  * are kept.
  */
@@ -72,7 +72,7 @@ static const struct name *ask(struct naming *naming, const char *line)
 	char path[4096], build_id[256];
 	unsigned long long at;
 	double later;
-	long seconds;
+	long seconds, since = 0;
 
 	if (sscanf(line, "later %lf", &later) == 1)
 		passed += later;
@@ -82,8 +82,8 @@ static const struct name *ask(struct naming *naming, const char *line)
 		return naming_file(naming, path, strcmp(build_id, "-") ? build_id : NULL, at);
 	if (sscanf(line, "kernel %llx", &at) == 1)
 		return naming_kernel(naming, at);
-	if (sscanf(line, "jit %4095s %llx", path, &at) == 2)
-		return naming_jit(naming, path, getuid(), at);
+	if (sscanf(line, "jit %4095s %llx %ld", path, &at, &since) >= 2)
+		return naming_jit(naming, path, &(struct map_writer){getuid(), since}, at);
 	return NULL;
 }
 

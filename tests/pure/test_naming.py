@@ -1050,8 +1050,23 @@ def test_a_line_of_a_map_counts_when_it_is_whole(engine, tmp_path):
     assert names.jit(path, 0x2000)["frames"] == []
     with path.open("a", encoding="utf-8") as file:
         file.write("uest\n3000 1")
+    names.later(3600)
     assert functions(names.jit(path, 0x2000)) == ["handle_request"]
     assert names.jit(path, 0x3000)["frames"] == []
+
+
+def test_a_map_that_is_older_than_the_process_is_anothers(engine, tmp_path):
+    """Each container has a process 1, and their /tmp may be one volume."""
+    path = tmp_path / "perf-1.map"
+    path.write_text(MAP)
+    os.utime(path, (5000, 5000))
+    names = engine()
+    assert functions(names.jit(path, 0x1000, 4999)) == functions(names.jit(path, 0x1000, 5001)) == ["compiled"]
+    assert names.jit(path, 0x1000, 5002) == {"frames": [], "why": "the map is older than the process"}
+    with path.open("a", encoding="utf-8") as file:
+        file.write("2000 100 second\n")
+    names.later(3600)
+    assert functions(names.jit(path, 0x2000, 5002)) == ["second"]
 
 
 def test_a_large_map_that_grows_is_read_again_in_a_share_of_the_time(engine, tmp_path):
@@ -1078,6 +1093,7 @@ def test_code_that_is_compiled_later_is_found(engine, tmp_path):
     assert names.jit(path, 0x2000)["frames"] == []
     with path.open("a", encoding="utf-8") as file:
         file.write("2000 100 second\n")
+    names.later(3600)
     assert functions(names.jit(path, 0x2000)) == ["second"]
     assert functions(names.jit(path, 0x1000)) == ["first"]
 

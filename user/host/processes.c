@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/apart.h"
+#include "base/clock.h"
 
 #define INITIAL_INODE 0xeffffffcU /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
@@ -146,4 +147,26 @@ bool proc_status(pid_t pid, const char *name, char *value, size_t size)
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)proc_number(pid));
 	return read_line(path, name, value, size);
+}
+
+time_t proc_began(pid_t pid)
+{
+	char path[64], text[1024];
+	unsigned long long ticks;
+	const char *name_end;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)proc_number(pid));
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	name_end = strrchr(text, ')'); /* the name may have blanks: proc(5), starttime */
+	if (!name_end || sscanf(name_end,
+				") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+				"%*d %*d %*d %llu",
+				&ticks) != 1)
+		return 0;
+	return (clock_lead(CLOCK_BOOTTIME).ns + ticks * (1000000000ULL / sysconf(_SC_CLK_TCK))) / 1000000000;
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* nhmtap's pid namespace. */
 struct pid_namespace {
@@ -51,3 +52,7 @@ bool proc_is_there(pid_t id, bool thread);
 /* Copies what follows the name of a line ("Tgid:") in /proc/NUMBER/status of a process or thread of nhmtap's
  * namespace. Returns false if the process has ended, or there is no such line. */
 bool proc_status(pid_t pid, const char *name, char *value, size_t size);
+
+/* When a process of nhmtap's namespace began: seconds of CLOCK_REALTIME, by what that clock shows now. 0: it
+ * has ended, or that is not known. */
+time_t proc_began(pid_t pid);

@@ -42,7 +42,7 @@ static const struct name *name_now(struct naming *naming, const struct backgroun
 	case NAME_OF_ACCESS:
 		return naming_access(naming, request->path, request->build_id, request->address);
 	case NAME_OF_JIT:
-		return naming_jit(naming, request->path, request->owner, request->address);
+		return naming_jit(naming, request->path, &request->writer, request->address);
 	default:
 		return naming_kernel(naming, request->address);
 	}

@@ -24,7 +24,7 @@ struct background_request {
 	enum background_kind kind;
 	const char *path;
 	const char *build_id;
-	uid_t owner;
+	struct map_writer writer;
 	__u64 address;	/* or the offset in the file */
 	__u64 distance; /* NAME_OF_DATUM */
 };

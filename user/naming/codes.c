@@ -145,7 +145,7 @@ static bool is_late(const struct codes *codes)
 struct place_asked {
 	enum background_kind kind;
 	const char *path, *build_id;
-	uid_t owner; /* the user that the process's files belong to */
+	struct map_writer writer; /* the user that the process's files belong to */
 	__u64 address;
 	char text[PATH_MAX];
 };
@@ -174,7 +174,7 @@ static bool find_place(struct codes *codes, const struct question *question, con
 {
 	at->address = question->address;
 	at->path = at->build_id = NULL;
-	at->owner = -1;
+	at->writer = (struct map_writer){.user = -1};
 	if (address_is_kernel(question->address)) {
 		at->kind = NAME_OF_KERNEL;
 		return true;
@@ -182,7 +182,7 @@ static bool find_place(struct codes *codes, const struct question *question, con
 	if (spot->file->kind == FILE_ANONYMOUS) {
 		at->kind = NAME_OF_JIT;
 		at->path = mappings_jit(codes->mappings, question->pid, question->address, generation,
-					&at->owner, at->text, sizeof(at->text));
+					&at->writer, at->text, sizeof(at->text));
 		return at->path;
 	}
 	at->kind = NAME_OF_FILE;
@@ -238,7 +238,7 @@ static const struct name *look_in_place(struct codes *codes, const struct place_
 			       &(struct background_request){.kind = at->kind,
 							    .path = at->path,
 							    .build_id = at->build_id,
-							    .owner = at->owner,
+							    .writer = at->writer,
 							    .address = at->address - back},
 			       codes->waiting);
 }
@@ -249,7 +249,7 @@ static bool find_dump(struct codes *codes, const struct question *question, unsi
 		      struct place_asked *at)
 {
 	const char *path = mappings_jitdump(codes->mappings, question->pid, question->address, number,
-					    &at->owner, at->text, sizeof(at->text));
+					    &at->writer, at->text, sizeof(at->text));
 
 	at->path = path ? path : at->path;
 	return path;

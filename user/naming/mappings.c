@@ -64,7 +64,7 @@ struct ancestor {
 	size_t users;
 	unsigned int generation; /* number of ancestors before it */
 	pid_t own_pid;
-	uid_t owner;
+	struct map_writer writer;
 	struct root *root;
 	struct ancestor *before;
 };
@@ -78,6 +78,7 @@ struct life {
 	bool looked;	   /* root and owner were looked up */
 	struct mapped_file *program;
 	pid_t own_pid;		   /* its pid in its own namespace; 0: not looked up */
+	time_t began_at;	   /* then: when the process began, by CLOCK_REALTIME; 0: not known */
 	uid_t owner;		   /* the user of the process, as last seen */
 	struct ancestor *ancestor; /* NULL: it has inherited no code that was made at run time */
 	struct life *before;
@@ -653,6 +654,20 @@ static pid_t own_pid(pid_t pid)
 	return pid;
 }
 
+/* When a process began; of one that has ended, the oldest that is known of it. */
+static time_t began_at(const struct process *process)
+{
+	time_t began = proc_began(process->pid);
+	const struct life *life = process->life;
+
+	if (began)
+		return began;
+	while (life->before)
+		life = life->before;
+	return life->since ? clock_realtime_of(&(struct timespec){.tv_sec = life->since / 1000000000}).tv_sec
+			   : 0;
+}
+
 /* Looks up by which number, as which user and below which root the process writes its perf-PID.map. */
 static void look_for_jit(struct mappings *mappings, const struct process *process)
 {
@@ -662,6 +677,7 @@ static void look_for_jit(struct mappings *mappings, const struct process *proces
 	if (life->own_pid)
 		return;
 	life->own_pid = own_pid(process->pid);
+	life->began_at = began_at(process);
 	life->owner = owner_of(process->pid, life->owner);
 }
 
@@ -680,7 +696,7 @@ static struct ancestor *handed_down(struct mappings *mappings, const struct proc
 	*ancestor = (struct ancestor){.users = 1,
 				      .generation = life->ancestor ? life->ancestor->generation + 1 : 0,
 				      .own_pid = life->own_pid,
-				      .owner = life->owner,
+				      .writer = {life->owner, life->began_at},
 				      .root = root_get(life->root),
 				      .before = ancestor_again(life->ancestor)};
 	return ancestor;
@@ -1083,7 +1099,7 @@ static const struct life *life_of_code(const struct process *process, __u64 addr
 }
 
 const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 address, unsigned int generation,
-			 uid_t *owner, char *text, size_t size)
+			 struct map_writer *writer, char *text, size_t size)
 {
 	struct process *process = find_process(mappings, pid);
 	const struct ancestor *ancestor;
@@ -1094,14 +1110,14 @@ const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 address, un
 	look_for_jit(mappings, process);
 	life = life_of_code(process, address);
 	ancestor = life->ancestor;
-	*owner = life->owner;
+	*writer = (struct map_writer){life->owner, process->life->began_at};
 	if (!generation) /* an exec does not change the number */
 		return jit_path(process->life->own_pid, life->root, text, size);
 	while (ancestor && --generation)
 		ancestor = ancestor->before;
 	if (!ancestor)
 		return NULL;
-	*owner = ancestor->owner;
+	*writer = ancestor->writer;
 	return jit_path(ancestor->own_pid, ancestor->root, text, size);
 }
 
@@ -1132,7 +1148,7 @@ static const struct mapping *older_dump(const struct space *space, const struct 
 #define DUMPS_MOST 4
 
 const char *mappings_jitdump(struct mappings *mappings, pid_t pid, __u64 address, unsigned int number,
-			     uid_t *owner, char *text, size_t size)
+			     struct map_writer *writer, char *text, size_t size)
 {
 	struct process *process = find_process(mappings, pid);
 	const struct life *life = process && process->life ? life_of_code(process, address) : NULL;
@@ -1143,7 +1159,8 @@ const char *mappings_jitdump(struct mappings *mappings, pid_t pid, __u64 address
 	if (!dump || number >= DUMPS_MOST)
 		return NULL;
 	look_for_jit(mappings, process);
-	*owner = life->owner;
+	/* It has mapped the file, so it is its own. */
+	*writer = (struct map_writer){.user = life->owner};
 	return root_path(life->root, dump->file->path, text, size);
 }
 

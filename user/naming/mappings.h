@@ -17,6 +17,7 @@
 
 #include "collection/sideband.h"
 #include "naming/mapped_file.h"
+#include "naming/map_writer.h"
 
 #define MAPPINGS_MOST (1 << 18) /* 64 bytes each; a fork shares its parent's */
 
@@ -108,15 +109,15 @@ const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
  * the code that it compiles (/tmp/perf-PID.map in the process's own namespaces). The process may have
  * executed another program since it had the code at this address. `generation` is 0 for the process's own; 1
  * and more are those of its parent and older ancestors, whose code it has inherited by fork(). NULL if not
- * known, or if there is no such generation. Sets *owner to the user that the file must belong to.
+ * known, or if there is no such generation. Sets who must have written the file.
  */
 const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 address, unsigned int generation,
-			 uid_t *owner, char *text, size_t size);
+			 struct map_writer *writer, char *text, size_t size);
 
 /* The same for the jitdump files that a process, or the one that it inherited its code from, has mapped: the
  * newest is number 0. NULL: there are not so many. */
 const char *mappings_jitdump(struct mappings *mappings, pid_t pid, __u64 address, unsigned int number,
-			     uid_t *owner, char *text, size_t size);
+			     struct map_writer *writer, char *text, size_t size);
 
 /* Memory for processes, their mappings and the mapped files. */
 size_t mappings_bytes(const struct mappings *mappings);

@@ -28,11 +28,12 @@ struct named_source {
 	size_t alias_bytes;
 	char *path; /* of a perf-PID.map; NULL: the source is something else */
 	struct identity identity;
-	time_t read_at;	  /* seconds of CLOCK_MONOTONIC */
-	__u64 paid_until; /* of a map: how far its share of that clock's nanoseconds is used up */
-	time_t used_at;	  /* the same clock */
-	time_t named_at;  /* the same clock: when the first of `names` was made */
-	bool left_out;	  /* there was no room, or no worker to read it; it is not read again for a while */
+	time_t read_at;	   /* seconds of CLOCK_MONOTONIC */
+	time_t written_at; /* of a map: seconds of CLOCK_REALTIME */
+	__u64 paid_until;  /* of a map: how far its share of that clock's nanoseconds is used up */
+	time_t used_at;	   /* the same clock */
+	time_t named_at;   /* the same clock: when the first of `names` was made */
+	bool left_out;	   /* there was no room, or no worker to read it; it is not read again for a while */
 	bool lines_left_out;	       /* there was no room for its lines; likewise */
 	const char *why;	       /* why it has no symbols; NULL if it has some */
 	bool refused, failed, no_room; /* see struct name */

@@ -736,6 +736,10 @@ static struct named_source *find_jit(struct naming *naming, const char *map)
 #define MAP_SHARE    20
 #define MAP_BURST_NS 1000000000ULL
 
+/* The kernel's clocks of files and of processes' starts are coarse, and begin their ticks at other moments.
+ */
+#define STALE_S 1
+
 static void read_jit(struct naming *naming, struct named_source *source, const struct file_place *place,
 		     uid_t owner)
 {
@@ -755,6 +759,7 @@ static void read_jit(struct naming *naming, struct named_source *source, const s
 		source->why = source->no_room ? SOURCE_NO_ROOM : source_why(error);
 	} else {
 		source->identity = identity_of(&stat);
+		source->written_at = stat.st_mtime;
 		source_load_map(source, fd, naming->settings.memory / 4, naming->settings.lines);
 		if (source_is_for_later(source))
 			source->identity = no_identity;
@@ -767,7 +772,8 @@ static void read_jit(struct naming *naming, struct named_source *source, const s
 	weigh_source(naming, source);
 }
 
-const struct name *naming_jit(struct naming *naming, const char *map, uid_t owner, __u64 address)
+const struct name *naming_jit(struct naming *naming, const char *map, const struct map_writer *writer,
+			      __u64 address)
 {
 	struct identity identity;
 	struct named_source *source;
@@ -782,7 +788,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 			return not_opened(naming, errno);
 		source = new_source(naming);
 		source->path = xstrdup(map);
-		read_jit(naming, source, &place, owner);
+		read_jit(naming, source, &place, writer->user);
 	} else {
 		/* A JIT appends to the map all the time. Unless the address is missing, it is checked at most
 		 * once a second. */
@@ -792,11 +798,13 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 			  !same_identity(&identity, &source->identity);
 		later = changed && clock_ns(CLOCK_MONOTONIC) + MAP_BURST_NS < source->paid_until;
 		if ((changed && !later) || source_is_stale(source))
-			read_jit(naming, source, &place, owner);
+			read_jit(naming, source, &place, writer->user);
 	}
 	use_source(naming, source);
 	if (source->why)
 		return unknown_of(naming, source);
+	if (source->written_at + STALE_S < writer->since)
+		return unknown_name(naming, "the map is older than the process");
 	if (later && missing) {
 		naming->unknown =
 			(struct name){.why = "the map has changed and is not read again yet", .later = true};

@@ -14,6 +14,8 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
+#include "naming/map_writer.h"
+
 /* A function that contains the address. */
 struct frame {
 	const char *symbol;  /* demangled, at most NAMING_SYMBOL_MAX bytes; NULL: not known */
@@ -116,11 +118,12 @@ const struct name *naming_known_kernel(struct naming *naming, __u64 address);
 const struct name *naming_known_build_id(struct naming *naming, const char *build_id, __u64 offset);
 
 /*
- * Names an address of a process of the user `owner` by its perf-PID.map `map`, which must belong to the owner
- * or to root. If the map has changed, it is read again if it lacks the address, or at most once a second
- * otherwise, and in at most one part in 20 of the time.
+ * Names an address of a process by its perf-PID.map `map`, which must be of this writer. If the map has
+ * changed, it is read again if it lacks the address, or at most once a second otherwise, and in at most one
+ * part in 20 of the time.
  */
-const struct name *naming_jit(struct naming *naming, const char *map, uid_t owner, __u64 address);
+const struct name *naming_jit(struct naming *naming, const char *map, const struct map_writer *writer,
+			      __u64 address);
 
 /* Forgets files that were not used since `since` (CLOCK_MONOTONIC, ns, in whole seconds), and names of other
  * files that were made before. They are read again when needed. The kernel's symbols stay. */
