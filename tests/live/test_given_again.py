@@ -47,7 +47,7 @@ def test_each_option_is_known_to_add_up_or_to_be_refused_or_is_one_of_which_the_
     assert (found["joins"], found["refused"]) == (JOINS, REFUSED)
     # Numbers, words, sizes, names of one thing: as usual with options, for what a script or an alias begins with.
     assert found["replaces"] == {
-        "count", "cpu-share", "cpus", "date", "delay", "duration", "format", "forks", "freq", "from", "interval", "interval-count", "kernel",
+        "count", "cpu-share", "cpus", "date", "delay", "duration", "format", "forks", "freq", "from", "interval", "interval-count", "ips", "kernel",
         "ldlat", "max-stack", "memory", "model", "packages", "percent-limit", "queue", "repeat", "series", "side", "sort", "temporality",
         "threads", "title", "to", "top", "unwind", "vary", "where"}
 

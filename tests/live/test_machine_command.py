@@ -42,13 +42,14 @@ def test_a_command_is_given_to_the_driver_word_for_word(asked):
 
 def test_what_the_machine_is_to_be_is_given_to_the_driver(asked):
     words = asked("machine", "--model", "westmere", "--cpus", "2", "--threads", "2", "--packages", "2", "--memory", "512",
-                  "--kernel", "6.1", "--out", "a", "--out=b", "--root", "--date", "now", "--vary", "7", "--no-snapshot", "--", "true")
+                  "--kernel", "6.1", "--out", "a", "--out=b", "--root", "--date", "now", "--vary", "7", "--ips", "20000000", "--no-snapshot", "--",
+                  "true")
     options = words[1:words.index("--")]
     options.remove("--no-snapshot")
     pairs = sorted(zip(options[::2], options[1::2]))
     assert pairs == sorted([("--model", "westmere"), ("--cpus", "2"), ("--threads", "2"), ("--packages", "2"),
                             ("--memory", "512"), ("--kernel", "6.1"), ("--out", "a"), ("--out", "b"), ("--user", "root"),
-                            ("--date", "now"), ("--vary", "7")])
+                            ("--date", "now"), ("--vary", "7"), ("--ips", "20000000")])
 
 
 def test_without_a_command_it_is_the_callers_shell(asked):
@@ -69,8 +70,9 @@ def test_without_a_command_it_is_the_callers_shell(asked):
     (["--date", "86399", "true"], "seconds since 1970, from 86400 to 4294967295. Next: --date now"),
     (["--date", "4294967296", "true"], "seconds since 1970, from 86400 to 4294967295. Next: --date now"),
     (["--vary", "4294967296", "true"], "option --vary '4294967296': it takes a whole number from 0 to 4294967295"),
+    (["--ips", "9999999", "true"], "option --ips '9999999': it takes a whole number from 10000000 to 4294967295"),
     (["--list", "true"], "option --list with a command: it only shows what there is. Next: leave out one of them."),
-    (["--cpu", "2", "--lisp"], "option '--lisp': nhmtap machine has no such option. Next: did you mean --list?"),
+    (["--cpu", "2", "--packagez"], "option '--packagez': nhmtap machine has no such option. Next: did you mean --packages?"),
 ])
 def test_what_the_machine_cannot_be_is_refused(asked, arguments, said):
     assert said in asked("machine", *arguments, status=1)
@@ -172,6 +174,7 @@ def test_the_command_line_is_run_again_without_the_option(asked):
 @pytest.mark.parametrize("chosen, before", [
     ("westmere,cpus=2", ["--model", "westmere", "--cpus", "2"]),
     ("threads=2,packages=2,memory=512", ["--packages", "2", "--threads", "2", "--memory", "512"]),
+    ("ips=20000000", ["--ips", "20000000"]),
     ("model=ex,kernel=6.1,date=now,vary=3,no-snapshot", ["--model", "ex", "--kernel", "6.1", "--date", "now", "--vary", "3",
                                                          "--no-snapshot"]),
     ("no-snapshot", ["--no-snapshot"]),

@@ -123,6 +123,11 @@ static const struct option_row rows[] = {
 	{0, "vary", "NUMBER", OPTION_TEXT, OWN(struct machine_options, kind.vary),
 	 .help = "vary addresses, random numbers, pids and the clock's ticks by NUMBER (default: the same in "
 		 "all runs, and no random addresses)"},
+	{0, "ips", "N", OPTION_NUMBER, OWN(struct machine_options, kind.ips), .least = MACHINE_IPS_LEAST,
+	 .most = MACHINE_IPS_MOST,
+	 .help = "a clock of N instructions a second, whatever they cost, for programs that work until "
+		 "seconds "
+		 "have passed (default: the processor's clock)"},
 	{0, "no-snapshot", NULL, OPTION_FLAG, OWN(struct machine_options, kind.no_snapshot),
 	 .help = "boot: continue from no snapshot of a booted machine, and save none"},
 	{0, "out", "PATH", OPTION_TEXTS, OWN(struct machine_options, out),

@@ -196,6 +196,7 @@ static const struct {
 	{"kernel", TEXT(kernel)},
 	{"date", TEXT(date)},
 	{"vary", TEXT(vary)},
+	{"ips", NUMBER(ips, MACHINE_IPS_LEAST, MACHINE_IPS_MOST)},
 	{"no-snapshot", FLAG(no_snapshot)},
 };
 
@@ -451,6 +452,7 @@ void driver_line_add_kind(struct arguments *line, const struct machine_kind *kin
 	arguments_add_number(line, "--memory", kind->memory);
 	arguments_add_option(line, "--date", kind->date);
 	arguments_add_option(line, "--vary", kind->vary);
+	arguments_add_number(line, "--ips", kind->ips);
 	if (kind->no_snapshot)
 		arguments_add(line, "--no-snapshot");
 }

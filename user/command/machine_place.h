@@ -22,6 +22,8 @@ struct machine_kind {
 	const char *date; /* of its clock at boot */
 	const char *vary; /* the number that decides about addresses, random numbers and pids */
 	__u64 packages, cores, threads, memory;
+	__u64 ips; /* instructions in a second of its clock, whatever they cost; 0: the processor's own clock
+		    */
 	bool no_snapshot; /* boot it, and keep nothing of it */
 	char *text;	  /* the copy of machine_read_kind() that the above point into, or NULL */
 };
@@ -31,6 +33,8 @@ struct machine_kind {
 #define MACHINE_PACKAGES_MOST 2
 #define MACHINE_MEMORY_LEAST  128
 #define MACHINE_MEMORY_MOST   65536
+#define MACHINE_IPS_LEAST     10000000 /* slower, and the kernel's own ticks take most of the time */
+#define MACHINE_IPS_MOST      4294967295
 
 /* Reads "[MODEL][,NAME=VALUE]…", what --machine=… says. The caller frees kind->text, also after a refusal.
  * Returns 0, or -1 with the refusal. */

@@ -44,6 +44,7 @@ def gigahertz(brand):
 MODELS = table_of_models()
 GIGAHERTZ = {name: gigahertz(rest) for name, rest in MODELS.items()}
 USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
+IPS_LEAST = 10000000  # the kernel has 250 ticks a second, each of some thousands of instructions
 NULL = os.makedev(1, 3)
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
 TAIL = 1 << 16  # bytes of the end of a console or a log
@@ -798,6 +799,8 @@ def check(m):
         raise BadRequest(f"{m.packages} packages: 1 or 2")
     if m.packages > 1 and m.cores & (m.cores - 1):
         raise BadRequest("several packages: cores a package must be a power of two")
+    if m.ips and not IPS_LEAST <= m.ips < 1 << 32:
+        raise BadRequest(f"--ips {m.ips}: {IPS_LEAST} to {(1 << 32) - 1} instructions a second")
     if m.model not in MODELS:
         raise BadRequest(f"model {m.model}: one of {', '.join(MODELS)}")
 

@@ -220,7 +220,8 @@ const struct option_row machine_rows[] = {
 	{0, "machine", "[=MODEL[,cpus=N…]]", OPTION_WHOLE, COMMON(machine), .words = machine_models,
 	 .line_only = true,
 	 .help = "run this command line on the emulated machine (nhmtap-machine(1)), a Nehalem-EP or MODEL; "
-		 "cpus, threads, packages, memory, kernel, date, vary, no-snapshot: as of nhmtap machine"},
+		 "cpus, threads, packages, memory, kernel, date, vary, ips, no-snapshot: as of nhmtap "
+		 "machine"},
 	{0},
 };
 
