@@ -71,6 +71,7 @@ def test_a_profile_without_samples_says_why(nhmtap, cgroup, reason):
     told = record.get("no_samples") if status == "counted" else record["why"]
     assert words in told
     assert f"{record['event']}: no samples: {told}\n" in result.err
+    assert result.err.count(told) == 1
     assert ("no_samples" in record) == (status == "counted")
 
 

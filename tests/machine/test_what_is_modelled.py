@@ -121,7 +121,7 @@ def test_an_event_that_is_not_modelled_is_not_counted_and_the_record_says_why(gu
 def test_samples_of_an_event_that_is_not_modelled_are_told_of_once(guest):
     said = guest.run("nhmtap profile -c 100 -e ITLB_FLUSH:u -o y -- true", paranoid=-1).stderr
     assert [line for line in said.splitlines() if "ITLB_FLUSH" in line] == [
-        "nhmtap: ITLB_FLUSH:u: not counted: the emulated machine does not model it"]
+        "nhmtap: ITLB_FLUSH:u: no samples: the emulated machine does not model it"]
 
 
 def test_only_a_part_of_an_umask_is_said_to_be_modelled(guest):

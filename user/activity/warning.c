@@ -91,7 +91,7 @@ int warn_of_keys(struct activity *activity, const char *event, __u64 nr_shed, si
 	return write_warning(activity, record, "keys_summed_up", why);
 }
 
-/* Says in one line for all events with the same reason why they are not counted. */
+/* Says in one line for all events with the same reason why they are not counted, or not sampled. */
 static void say_what_never_counts(const struct events *events)
 {
 	for (size_t i = 0; i < events->nr; i++) {
@@ -105,7 +105,8 @@ static void say_what_never_counts(const struct events *events)
 		for (size_t j = i; j < events->nr; j++)
 			if (!strcmp(events->list[j].never, events->list[i].never))
 				list_append(names, sizeof(names), events->list[j].name);
-		say("nhmtap: %s: not counted: %s", names, events->list[i].never);
+		say("nhmtap: %s: %s: %s", names,
+		    events->list[i].attr.sample_period ? "no samples" : "not counted", events->list[i].never);
 	}
 }
 
