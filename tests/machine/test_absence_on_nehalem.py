@@ -58,6 +58,14 @@ def test_an_event_that_was_never_counted_says_why_in_each_activity(guest, reason
             assert f"no samples: {record['why']}" in words, (name, words)
 
 
+def test_a_sampled_event_that_never_got_a_counter_has_a_line_of_flat_without_a_value(guest):
+    said = guest.say(f"{HOLD_ALL}\nnhmtap profile -e r01c0:u -c 1000 --format flat -o /tmp/flat -- steady short 2> /tmp/err\n{RELEASE}\ncat /tmp/flat",
+                     paranoid=-1)
+    line, = parse(said)
+    assert (line["event"], line["status"], line["running_ns"]) == ("r01c0:u", "not_counted", 0)
+    assert line["enabled_ns"] and "others hold the counters" in line["why"] and "value" not in line
+
+
 def test_a_pinned_event_is_lost_only_while_its_target_runs(guest):
     """A command that has had its counter and sleeps is not said to have found it held; one that found all held is, in each
     execution."""

@@ -508,32 +508,53 @@ void series_add(struct compact *series, const char *name, const json_t *value)
 
 /* --- what is lost ----------------------------------------------------------------------------- */
 
+static int take_missing(struct row *row, const json_t *record,
+			int (*take)(void *context, const struct row *row), void *context)
+{
+	int err;
+
+	json_object_set(row->keys, "event", json_object_get(record, "event"));
+	json_object_set(row->keys, "nth", json_object_get(record, "nth"));
+	err = take(context, row);
+	json_decref(row->keys);
+	json_decref(row->values);
+	return err;
+}
+
 static int take_lost(const json_t *record, const char *cause, json_int_t missed,
 		     int (*take)(void *context, const struct row *row), void *context)
 {
 	struct row row = {.keys = json_object(), .values = json_object(), .from = record};
-	int err;
 
-	json_object_set(row.keys, "event", json_object_get(record, "event"));
-	json_object_set(row.keys, "nth", json_object_get(record, "nth"));
 	json_object_set_new(row.keys, "lost", json_string(cause));
 	json_object_set_new(row.values, "missed", json_integer(missed));
 	json_object_set(row.values, "missing", json_object_get(record, "missing"));
-	err = take(context, &row);
-	json_decref(row.keys);
-	json_decref(row.values);
-	return err;
+	return take_missing(&row, record, take, context);
+}
+
+/* The row of a sampled event that never got a counter, with what the row of a counted one has. */
+static int take_uncounted(const json_t *record, int (*take)(void *context, const struct row *row),
+			  void *context)
+{
+	static const char *const members[] = {"why", "status", "enabled_ns", "running_ns"};
+	struct row row = {.keys = json_object(), .values = json_object(), .from = record};
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		json_object_set(row.values, members[i], json_object_get(record, members[i]));
+	return take_missing(&row, record, take, context);
 }
 
 int flatten_losses(const json_t *record, int (*take)(void *context, const struct row *row), void *context)
 {
-	const json_t *lost = json_object_get(json_object_get(record, "samples"), "lost");
+	const json_t *samples = json_object_get(record, "samples"), *lost = json_object_get(samples, "lost");
 	const char *cause;
 	json_t *count;
 	int err = 0;
 
 	if (!strcmp(string(record, "type"), "gap"))
 		return take_lost(record, string(record, "cause"), integer(record, "records"), take, context);
+	if (samples && integer(record, "enabled_ns") && !integer(record, "running_ns"))
+		err = take_uncounted(record, take, context);
 	json_object_foreach((json_t *)lost, cause, count) {
 		if (json_integer_value(count) && !err)
 			err = take_lost(record, cause, json_integer_value(count), take, context);

@@ -45,7 +45,8 @@ int flatten_texts(const json_t *record, const struct calls *calls,
 void series_add(struct compact *series, const char *name, const json_t *value);
 
 /* Calls `take` as flatten() does, for each cause for which samples or records are lost: a row without a
- * value, so that sums don't include what was lost, but with `missed`. */
+ * value, so that sums don't include what was lost, but with `missed`. A sampled event that never got a
+ * counter while its target ran has a row without a value, too, with `status` and `why`. */
 int flatten_losses(const json_t *record, int (*take)(void *context, const struct row *row), void *context);
 
 /* The name that a row has for a member of its record's code `name`: "code_offset", "from_symbol". Where a row
