@@ -147,8 +147,8 @@ def test_a_config_that_stalls_at_hup_is_told_and_what_was_asked_for_goes_on(nhmt
         session.hup()
         puppet.do("faults=5")
         result = session.end()
-    told = result.one("error")
-    assert "its file system does not answer" in told["why"] and "config.json" in told["asked"]
+    told = result.of("error")  # two if the file system's own process is slow to begin again
+    assert told and all("its file system does not answer" in r["why"] and "config.json" in r["asked"] for r in told)
     assert result.status == 0 and sum(r["value"] for r in result.of("count")) == 15
 
 
