@@ -512,6 +512,15 @@ def test_a_stream_that_ends_before_its_first_samples_is_said_to_have_none_and_to
     assert ("its last line is not whole" in done.stderr) == (left == 40)
 
 
+@pytest.mark.parametrize("command", ["show", "report", "flamegraph"])
+def test_the_records_of_a_run_that_was_refused_say_why_it_was(command):
+    _, end = stream()
+    error = {**end, "type": "error", "asked": "event 'x'", "why": "there is no event of this name"}
+    done = run(command, text_of(error, {**end, "seq": 2, "reason": "refused"}))
+    assert done.returncode == 1 and "in these records, but an error: event 'x': there is no event of this name. Next: " in done.stderr
+    assert "give it what" not in done.stderr
+
+
 @pytest.mark.parametrize("layout, why, remedy", [(lambda records: json.dumps(records) + "\n", "an array", "jq -c '.[]'"),
                                                  (lambda records: json.dumps(records), "an array", "jq -c '.[]'"),
                                                  (lambda records: json.dumps(records, indent=1), "not whole", "jq -c '.[]'"),

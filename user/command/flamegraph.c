@@ -29,6 +29,7 @@ struct heading {
 	char title[256];
 	char emulated[80]; /* what is added of the machine */
 	bool open, cut;	   /* as of struct stored_reading */
+	char error[STORED_ERROR_ROOM];
 };
 
 /* Notes the emulated machine that the records are from, for the heading. */
@@ -81,6 +82,7 @@ static int read_records(struct flamegraph *flamegraph, const char *file, struct 
 	*heading = drawing.heading;
 	heading->open = reading.open;
 	heading->cut = reading.cut;
+	memcpy(heading->error, reading.error, sizeof(reading.error));
 	if (!err && flamegraph_events(flamegraph))
 		stored_tell_early_end(&reading, file);
 	return err;
@@ -109,7 +111,7 @@ static int refuse_empty(const struct flamegraph *flamegraph, const struct headin
 			flamegraph_left_out(flamegraph));
 		return instead(refusal, "record shorter ones: nhmtap profile -g -I MS");
 	}
-	stored_has_no("no stacks", heading->open, heading->cut, refusal);
+	stored_has_no("no stacks", heading->open, heading->cut, heading->error, refusal);
 	return instead(refusal, "record them with nhmtap profile -g");
 }
 

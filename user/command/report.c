@@ -50,7 +50,7 @@ static int read_digest(struct report_input *reported, const char *file, struct r
 	if (digest_has_content(digest))
 		return 0;
 	refuse(refusal, STATUS_USAGE, "report of %.200s", file ? path_last(file) : "stdin");
-	return stored_has_nothing(reading.open, reading.cut, refusal);
+	return stored_has_nothing(reading.open, reading.cut, reading.error, refusal);
 }
 
 /* Adds JSON that is safe within an HTML page: no name can close the element that holds it. */

@@ -34,6 +34,7 @@ struct showing {
 	int stream;
 	const char *annotate; /* the function; NULL: none was asked for */
 	struct activities activities;
+	char error[STORED_ERROR_ROOM];
 	json_t *sampled; /* then, per event and activity: a record with the entries of all of its records */
 };
 
@@ -87,6 +88,7 @@ static int read_stream(struct showing *showing, const char *file, struct refusal
 	int err = read_stored(&reading, file, refusal);
 
 	showing->headings[showing->stream].cut = reading.cut;
+	memcpy(showing->error, reading.error, sizeof(reading.error));
 	return err;
 }
 
@@ -118,7 +120,7 @@ static int refuse_empty(const struct showing *showing, const struct show_options
 		open |= showing->headings[i].runs > showing->headings[i].ended;
 		cut |= showing->headings[i].cut;
 	}
-	return stored_has_nothing(open, cut, refusal);
+	return stored_has_nothing(open, cut, showing->error, refusal);
 }
 
 static void add_hint(struct text *text, const struct showing *showing, const struct options *options)

@@ -73,7 +73,7 @@ static int read_replayed(struct top_run *run, const char *path, bool quiet, stru
 		return err;
 	if (!top_has_content(run->model)) {
 		refuse(refusal, STATUS_USAGE, "top of %.200s", path);
-		return stored_has_nothing(reading.open, reading.cut, refusal);
+		return stored_has_nothing(reading.open, reading.cut, reading.error, refusal);
 	}
 	top_ended(run->model, reading.cut ? "the stream is cut" : "the end of the stream");
 	return 0;

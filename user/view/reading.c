@@ -91,6 +91,9 @@ static int take_line(struct stored_reading *reading, struct place_in_stream *at,
 		return refuse_layout(at, "an array", "'.[]'", refusal);
 	}
 	err = check_record(record, at, refusal);
+	if (!strcmp(string(record, "type"), "error"))
+		snprintf(reading->error, sizeof(reading->error), "%.150s: %.240s", string(record, "asked"),
+			 string(record, "why"));
 	if (!err && !strcmp(string(record, "type"), "sample"))
 		single_take(record, reading->take, reading->of);
 	else if (!err)
@@ -176,16 +179,20 @@ void stored_tell_early_end(const struct stored_reading *reading, const char *fil
 		say("nhmtap: %s: %s", file ?: "stdin", early);
 }
 
-int stored_has_no(const char *what, bool open, bool cut, struct refusal *refusal)
+int stored_has_no(const char *what, bool open, bool cut, const char *error, struct refusal *refusal)
 {
 	const char *early = stored_early_end(open, cut);
 
+	if (*error)
+		return because(refusal, "there are %s in these records, but an error: %s", what, error);
 	return because(refusal, "there are %s in these records%s%s", what, *early ? "; " : "", early);
 }
 
-int stored_has_nothing(bool open, bool cut, struct refusal *refusal)
+int stored_has_nothing(bool open, bool cut, const char *error, struct refusal *refusal)
 {
-	stored_has_no("no counts and no samples", open, cut, refusal);
+	stored_has_no("no counts and no samples", open, cut, error, refusal);
+	if (*error)
+		return instead(refusal, "mend that, and measure again");
 	return instead(refusal, "give it what nhmtap stat, profile, mem, branch, offcore, analyze or stream "
 				"writes with -o FILE; "
 				"doctor, explain and list show theirs with --format table");

@@ -7,6 +7,8 @@
 
 #include "base/refusal.h"
 
+#define STORED_ERROR_ROOM 400
+
 struct stored_reading {
 	const char *writer;			      /* the command that writes such records, for refusals */
 	void (*take)(void *of, const json_t *record); /* is called for each record, which is not kept; of
@@ -14,6 +16,7 @@ struct stored_reading {
 	void *of;
 	bool cut;  /* is set if the last line is not whole: what comes before it has been taken */
 	bool open; /* is set if a run has begun that has no end */
+	char error[STORED_ERROR_ROOM]; /* is set to what the last error record says; "": there was none */
 };
 
 /*
@@ -41,8 +44,8 @@ static inline const char *stored_early_end(bool open, bool cut)
 void stored_tell_early_end(const struct stored_reading *reading, const char *file);
 
 /* Ends a refusal: there is nothing in the records that could be shown, `what` for example "no stacks".
- * Returns -1. */
-int stored_has_no(const char *what, bool open, bool cut, struct refusal *refusal);
+ * `error`: see struct stored_reading. Returns -1. */
+int stored_has_no(const char *what, bool open, bool cut, const char *error, struct refusal *refusal);
 
 /* The same of records that have neither counts nor samples. */
-int stored_has_nothing(bool open, bool cut, struct refusal *refusal);
+int stored_has_nothing(bool open, bool cut, const char *error, struct refusal *refusal);
