@@ -595,6 +595,13 @@ def test_templates_of_cxx_are_named_as_cxxfilt_does(engine, tmp_path):
      "<Test + 'static as foo::Bar<Test>>::bar"),
     ("_RNvC6_123foo3bar", "123foo::bar"),
     ("_RINvNtC3std3mem8align_ofjE", "std::mem::align_of::<usize>"),
+    # Of rustc 1.95, from a module módulo with types Größe<T> and 大小, and a tuple of it.
+    ("_ZN1t19_$ufc$n$uef$code_fn17h3b830db1bce85138E", "t::ünïcode_fn"),
+    ("_ZN75_$LT$u..m$uf3$dulo..Gr$uf6$$udf$e$LT$T$GT$$u20$as$u20$u..m$uf3$dulo..Tr$GT$5touch17h114225b54b817076E",
+     "<u::módulo::Größe<T> as u::módulo::Tr>::touch"),
+    ("_ZN94_$LT$$LP$u..m$uf3$dulo..$u5927$$u5c0f$$C$$RF$$u5b$u8$u5d$$RP$$u20$as$u20$u..m$uf3$dulo..Tr$GT$5touch17hc1df237b2ad33aa7E",
+     "<(u::módulo::大小,&[u8]) as u::módulo::Tr>::touch"),
+    ("_ZN1t9_$u1f600$17h3b830db1bce85138E", "t::😀"), ("_ZN1t14_$ufc$$ud800$$17h3b830db1bce85138E", "t::ü$ud800$$"),
     ("_ZN", "_ZN"), ("plain", "plain"), ("_Znwm", "operator new(unsigned long)"),
 ])
 def test_mangled_names_are_shown_as_in_the_source(engine, tmp_path, symbol, shown):
