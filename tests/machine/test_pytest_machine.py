@@ -78,6 +78,9 @@ class TestOutcomes(Marked):
     def test_crash(self):
         os.abort()
 
+    def test_exit(self):
+        os._exit(3)
+
     def test_error(self, nosuch):
         pass
 
@@ -154,7 +157,8 @@ def test_reports_are_those_of_pytest(first):
     assert "the teardown broke" in told["test_teardown"]["error"]
     assert "it says so" in told["test_skip"]["skipped"]
     assert "known" in told["test_xfail"]["skipped"]
-    assert "status 134" in told["test_crash"]["failure"] and "in test_crash" in told["test_crash"]["failure"]
+    assert "without a report, with status 3" in told["test_exit"]["failure"]
+    assert "without a report, by the signal SIGABRT: " in told["test_crash"]["failure"] and "in test_crash" in told["test_crash"]["failure"]
     assert "fixture 'nosuch' not found" in told["test_error"]["error"]
     assert "said in the guest" in first.text and "UserWarning: a warning of the guest" in first.text
 

@@ -13,6 +13,7 @@ import marshal
 import os
 import pathlib
 import pickle
+import signal
 import socket
 import subprocess
 import sys
@@ -174,8 +175,8 @@ class Machine:
             if self._config.getoption("capture") in ("no", "tee-sys"):
                 sys.stdout.write(told["errors"])  # what the test has written, which nothing has captured there
             return dict(pickle.loads(answer))
-        raise Ended(f"the test ended on the emulated machine without a report, with status {told['status']}: "
-                    f"{told['errors'].strip()[-4000:]}")
+        raise Ended(f"the test ended on the emulated machine without a report, {_end_of(told['status'])}"
+                    + (f": {errors[-4000:]}" if (errors := told["errors"].strip()) else ""))
 
     def _order(self) -> str:
         """What the guest's pytest starts with."""
@@ -202,6 +203,14 @@ class Machine:
             if path not in self._compiled:
                 self._compiled[path] = _compiled(path, self._config)
         return {str(path): self._compiled[path] for path in paths if self._compiled[path]}
+
+
+def _end_of(status: int) -> str:
+    """A shell's status in words."""
+    try:
+        return f"by the signal {signal.Signals(status - 128).name}"
+    except ValueError:
+        return f"with status {status}"
 
 
 def _compiled(path: pathlib.Path, config: pytest.Config) -> bytes:
