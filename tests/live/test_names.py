@@ -279,6 +279,13 @@ def test_a_program_in_a_root_of_its_own_is_named(nhmtap, tmp_path, root):
     assert while_it_waits(nhmtap, tmp_path, script, ("alone", "/alone"))[0] == 200
 
 
+def test_what_ran_before_a_process_entered_its_root_is_named(nhmtap, tmp_path, root):
+    """The program chroot has the loader's and the C library's code from outside."""
+    while_it_waits(nhmtap, tmp_path, f'exec chroot {root} /alone < "$0"', ("alone", "/alone"))
+    result = Result(0, (tmp_path / "out").read_text(encoding="utf-8"), "")
+    assert result.one("end")["names"]["named"] >= 200 and result.one("end")["names"]["unnamed"]["no_file"] == 0
+
+
 def test_a_program_in_a_container_is_named(nhmtap, tmp_path, root):
     subprocess.run(["runc", "spec"], cwd=tmp_path, check=True)
     bundle = tmp_path / "config.json"

@@ -188,8 +188,11 @@ static bool find_place(struct codes *codes, const struct question *question, con
 	at->kind = NAME_OF_FILE;
 	at->address = spot->offset;
 	at->path = path_of(codes, spot->file, at->text, sizeof(at->text));
-	if (spot->file->build_id[0])
+	if (spot->file->build_id[0]) {
 		at->build_id = spot->file->build_id;
+		if (!at->path)
+			at->path = spot->file->path; /* see look_below_ours() */
+	}
 	return at->path;
 }
 
@@ -255,6 +258,24 @@ static bool find_dump(struct codes *codes, const struct question *question, unsi
 	return path;
 }
 
+/* Whether the file at the path could not be verified as this one. */
+static bool is_unverified(const struct name *name, const struct place_asked *at)
+{
+	return name && !name->nr && !name->build_id && at->build_id;
+}
+
+/* A process that enters a container has mapped what it executed before below another root, mostly our own,
+ * and is in the new one when it is looked at. The build-id tells whether this is the file. */
+static const struct name *look_below_ours(struct codes *codes, const struct spot *spot,
+					  const struct name *name, struct place_asked *at, __u64 back)
+{
+	if (at->kind != NAME_OF_FILE || !is_unverified(name, at) || name->refused || name->failed ||
+	    !strcmp(at->path, spot->file->path))
+		return name;
+	at->path = spot->file->path;
+	return look_in_place(codes, at, back);
+}
+
 /* Looks up the name at this place. Code that was made at run time may be an ancestor's; the process's own map
  * comes first, because its code is newer. What is in no map may be in a dump, of which
  * a process may have its own besides an inherited one. */
@@ -269,7 +290,7 @@ static const struct name *find_name(struct codes *codes, const struct question *
 	const struct name *first = &codes->made.name;
 
 	if (at->kind != NAME_OF_JIT || !is_looked_for(name))
-		return name;
+		return look_below_ours(codes, spot, name, at, back);
 	codes->made.name = *name;
 	while (is_looked_for(name) && find_place(codes, question, spot, ++generation, at))
 		name = look_in_place(codes, at, back);
@@ -333,8 +354,7 @@ static const struct name *look_up_name(struct codes *codes, const struct questio
 		*cause = &account->no_time;
 	} else if (name->no_room) {
 		*cause = &account->no_room;
-	} else if (at.kind == NAME_OF_FILE && !name->nr && !name->build_id && at.build_id) {
-		/* The file at the path could not be verified as this one. */
+	} else if (at.kind == NAME_OF_FILE && is_unverified(name, &at)) {
 		*cause = &account->no_file;
 	}
 	return name;
