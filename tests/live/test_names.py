@@ -827,6 +827,27 @@ def test_lines_are_those_of_the_source(nhmtap, tmp_path):
     assert entry["code"]["file"].endswith("tests/programs/names.c") and entry["samples"] == 200
 
 
+def test_a_table_by_lines_names_the_function_that_a_line_is_in_and_what_it_is_inlined_in(nhmtap, tmp_path):
+    (tmp_path / "touch.c").write_text("""#include <sys/mman.h>
+static inline __attribute__((always_inline)) void touch(volatile char *page)
+{
+	*page = 1;
+}
+int main(void)
+{
+	char *pages = mmap(0, 300 << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (long i = 0; i < 200; i++)
+		touch(pages + (i << 12));
+	for (long i = 200; i < 300; i++)
+		*(volatile char *)(pages + (i << 12)) = 1;
+}
+""")
+    subprocess.run(["gcc", "-O1", "-g", "-o", tmp_path / "touch", tmp_path / "touch.c"], check=True)
+    result = nhmtap("profile", *FAULTS, "--by", "line", "--format", "table", "--", tmp_path / "touch")
+    assert re.search(r"^ +200 .*  touch touch\.c:4 in main \(touch\)$", result.out, re.M), result.out
+    assert re.search(r"^ +100 .*  main touch\.c:12 \(touch\)$", result.out, re.M), result.out
+
+
 def test_modules_add_up_all_of_their_code(nhmtap, tmp_path):
     result = by_symbol(nhmtap, tmp_path, NAMES, "here=200", by="module")
     modules = {e["code"]["module"]: e["samples"] for e in result.entries()}

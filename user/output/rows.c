@@ -139,18 +139,21 @@ void row_weight(struct text *text, const json_t *entry, const struct whole *whol
 		text_add(text, " %5s", "");
 }
 
-/* "main (demo)", "main demo.c:17 (demo)", "[libc.so.6+0x33080]" (a function without a name),
- * "libc.so.6+0x3309d",
+/* "main (demo)", "main demo.c:17 (demo)", "step demo.c:3 in main (demo)" (it is inlined there),
+ * "[libc.so.6+0x33080]" (a function without a name), "libc.so.6+0x3309d",
  * "[kernel] 0xffffffff81000000", "0x401136", "/usr/bin/demo". */
 static void code_cell(const json_t *code, char *buffer, size_t size)
 {
 	const char *module = string(code, "module"), *symbol = string(code, "symbol");
+	const char *inlined = string(json_array_get(json_object_get(code, "inlined"), 0), "symbol");
 	char line[128] = "";
 
 	if (*string(code, "file"))
 		snprintf(line, sizeof(line), " %s:%lld", path_last(string(code, "file")),
 			 (long long)integer(code, "line"));
-	if (*symbol)
+	if (*line && *inlined)
+		snprintf(buffer, size, "%s%s in %s (%s)", inlined, line, symbol, path_last(module));
+	else if (*symbol)
 		snprintf(buffer, size, "%s%s (%s)", symbol, line, path_last(module));
 	else if (json_object_get(code, "offset") &&
 		 !strcmp(string(code, "function_offset"), string(code, "offset")))
