@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs whose records are read as they come."""
+import datetime
 import json
 import os
 import time
@@ -27,6 +28,12 @@ class Running:
         while len([r for r in self.records() if wanted(r)]) < times:
             assert time.monotonic() < deadline and self.process.poll() is None, self.path.read_text()
             time.sleep(0.01)
+
+    def intervals(self, kind, times):
+        """Waits for so many intervals that begin from now on, whose records are of this kind. Their times tell which they are:
+        on a busy machine the records of earlier ones may still be missing."""
+        now = f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%S.%f}"
+        self.wait(lambda record: record["type"] == kind and record.get("part", 1) == 1 and record["start_time"] > now, times)
 
     def told(self, change, times=1):
         self.wait(lambda record: record["type"] == "target" and record["change"] == change, times)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Targets that come and go: cgroups given by a pattern, and containers given by their ids."""
 import contextlib
-import datetime
 import os
 import subprocess
 import sys
@@ -222,11 +221,6 @@ def touching(records):
     return [e for record in records for e in record.get("entries", ()) if e["samples"] >= 200]
 
 
-def begins(record):
-    """Whether this is the first record of an interval."""
-    return record["type"] == "profile" and record.get("part", 1) == 1
-
-
 def test_a_container_is_followed_by_the_beginning_of_its_id_wherever_it_runs(nhmtap, tmp_path, cgroup, root):
     """runc makes, stops and removes the container three times, beside another container."""
     path, folder = cgroup
@@ -240,7 +234,7 @@ def test_a_container_is_followed_by_the_beginning_of_its_id_wherever_it_runs(nhm
                 beside.do("faults=1000")
                 while len(touching(running.records())) < times:  # an interval may end between the faults
                     container.do("faults=200")
-                    running.wait(begins, sum(map(begins, running.records())) + 2)
+                    running.intervals("profile", 1)
             running.told("gone", times)
     result = running.end()
     os.rmdir(f"{folder}/docker")
@@ -454,9 +448,7 @@ def test_samples_are_taken_where_the_folder_of_a_pattern_is_removed_and_made_aga
     subprocess.run([short, f"{folder}/in", "10"], check=True)
     until(lambda: sum(r.get("value", 0) for r in running.records() if r["type"] == "profile") >= 1000)
     remove(f"{folder}/in")
-    # Two intervals begin after it has gone. By their times: a record may be written late on a busy machine.
-    gone = f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%S.%f}"
-    running.wait(lambda r: r["type"] == "profile" and r["start_time"] > gone, 2)
+    running.intervals("profile", 2)
     os.mkdir(f"{folder}/in")
     subprocess.run([short, f"{folder}/in", "100"], check=True)
     result = running.end()
@@ -526,8 +518,7 @@ def test_what_may_be_any_cgroup_s_is_no_part_of_the_sum_though_others_have_gone(
         running.told("appeared", 2)
         remove(f"{folder}/in/goes")
         running.told("gone")
-        gone = running.records()[-1]["seq"]
-        running.wait(lambda record: record["type"] == "count" and record["seq"] > gone, 2)
+        running.intervals("count", 2)
         # A move after a switch is told as a switch that was missed.
         subprocess.run([sys.executable, "-c", MOVER, *inner, "0.001"], text=True, input="\n\n", stdout=subprocess.DEVNULL,
                        check=True)
