@@ -2,8 +2,10 @@
 """Guests for the tests. A kind of machine boots when a worker first needs it, and every test gets a fork of
 it, so no test depends on the tests before it."""
 import collections
+import fcntl
 import os
 import sys
+import zlib
 
 import pytest
 
@@ -11,6 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import images
 import nehalem
+import snapshots
 import variation
 from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, PAIRS_OF_XEONS, SANDYBRIDGES, WESTMERES, XEONS, forks, late_library,
                     programs, tool)
@@ -35,14 +38,18 @@ KEPT = 5
 
 
 @pytest.fixture(scope="session")
-def booted():
+def booted(snapshots_of_the_tests):
     """Guests that are only forked from, by their kind and the modules in their kernel. Those of the kinds that were not used for
     longest are ended; a kind is kept while `held` counts forks of it, which would end, too."""
     kinds, held = {}, collections.Counter()
     nhmtap = [tool(), tool() + "-known", late_library("libseccomp")] if tool() else []
 
-    def boot(machine):
-        guest = nehalem.Guest(machine)
+    def boot(machine, anew=False):
+        """One worker boots it, and the others continue from its snapshot, as does the next run of the tests."""
+        os.makedirs(snapshots.folder(), exist_ok=True)
+        with open(f"{snapshots.folder()}/{zlib.crc32(repr(machine).encode()):08x}.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            guest = nehalem.Guest(machine, snapshot=not anew and not variation.NUMBER)
         guest.run(LITTLE_KALLSYMS, paranoid=-1)
         return guest
 

@@ -54,7 +54,7 @@ def test_an_event_that_never_happens_reads_zero(guest):
 
 def test_a_fork_and_another_boot_count_the_same_down_to_the_kernel(booted):
     script = "perf stat -x, -e instructions:uk,cycles:uk,r10cb:uk,r7f89:uk chase l2"
-    with booted().fork() as fork, booted.boot(fork.machine) as second:
+    with booted().fork() as fork, booted.boot(fork.machine, anew=True) as second:
         second.run("insmod /lib/modules/msr.ko")
         counted = Bench(fork).run(script).stderr
         assert "instructions" in counted
