@@ -29,7 +29,7 @@ struct named_source {
 	char *path; /* of a perf-PID.map; NULL: the source is something else */
 	struct identity identity;
 	time_t read_at;	   /* seconds of CLOCK_MONOTONIC */
-	time_t written_at; /* of a map: seconds of CLOCK_REALTIME */
+	time_t written_at; /* of a map: seconds of CLOCK_REALTIME; 0: its file system tells no times */
 	__u64 paid_until;  /* of a map: how far its share of that clock's nanoseconds is used up */
 	time_t used_at;	   /* the same clock */
 	time_t named_at;   /* the same clock: when the first of `names` was made */

@@ -803,7 +803,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, const stru
 	use_source(naming, source);
 	if (source->why)
 		return unknown_of(naming, source);
-	if (source->written_at + STALE_S < writer->since)
+	if (source->written_at && source->written_at + STALE_S < writer->since)
 		return unknown_name(naming, "the map is older than the process");
 	if (later && missing) {
 		naming->unknown =
