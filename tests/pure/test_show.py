@@ -174,6 +174,14 @@ def test_a_filter_leaves_the_rows_that_meet_all_conditions(condition, left):
     assert " ".join(row[-1] for row in found) == left
 
 
+@pytest.mark.parametrize("options", [(), ("--children",)])
+def test_a_filter_that_no_row_passes_is_told_with_the_way_to_see_what_there_is(options):
+    text = text_of(*stream(*stacks(**WAYS)))
+    told = "# no row passes the filter; nhmtap show --by symbol lists what there is\n"
+    assert told in show(text, *options, "--filter", "symbol=nosuch").stdout
+    assert "no row passes" not in show(text, *options, "--filter", "symbol=main").stdout
+
+
 def test_small_rows_are_summed_up():
     text = text_of(*stream(profile(*entries(large=90, b=6, c=4))))
     done = show(text, "--percent-limit", "10")

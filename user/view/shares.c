@@ -1069,6 +1069,7 @@ static void add_heading(const struct printed_table *printed, struct text *text)
 /* Says what can't be trusted, or is not all. */
 static void add_remarks(const struct printed_table *printed, struct text *text)
 {
+	const struct row_filter *filter = printed->shares->wanted.filter;
 	const struct share_table *table = printed->table;
 	char number[40], expected[40];
 	const char *cause;
@@ -1090,9 +1091,12 @@ static void add_remarks(const struct printed_table *printed, struct text *text)
 			text_add(text, "# %s of %s expected samples are missing: %s\n",
 				 row_grouped(json_integer_value(count), number, sizeof(number)),
 				 row_grouped(fmin(table->expected, 9e18), expected, sizeof(expected)), cause);
-	if (printed->shares->wanted.filter->nr && table->passed[0].samples)
+	if (filter->nr && table->passed[0].samples)
 		text_add(text, "# %.1f%% pass the filter; shares are of all samples\n",
 			 weight_share(&table->passed[0], &table->whole[0]));
+	else if (filter->nr && table->whole[0].samples && !table->numbers.nr)
+		text_add(text, "# no row passes the filter; nhmtap show --by %s lists what there is\n",
+			 filter->conditions[0].key);
 }
 
 static void add_ways(const struct printed_table *printed, struct sheet *sheet)
