@@ -2,6 +2,7 @@
 """Machines that continue from a snapshot: they are those that booted, and nothing stays behind."""
 import contextlib
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -310,15 +311,18 @@ def test_the_snapshots_that_were_used_least_recently_go(own_cache, monkeypatch):
 def test_no_machine_from_a_snapshot_survives_its_caller(snapshot, number):
     command = [sys.executable, RUN, "--add", known.path("chase"), "--date", str(machine().date), "--ips", str(machine().ips),
                "echo here; sleep 100000"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout.read(5) == b"here\n"
-    with open(f"/proc/{process.pid}/task/{process.pid}/children") as f:
-        (emulator,) = map(int, f.read().split())
-    with open(f"/proc/{emulator}/comm") as comm, open(f"/proc/{emulator}/cmdline") as line:
-        assert comm.read() == "nhm-bochs\n" and snapshots.RESTORER in line.read()
-    emulator = nehalem.Process(emulator)
-    process.send_signal(number)
-    process.communicate()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.read(5) == b"here\n"
+            with open(f"/proc/{process.pid}/task/{process.pid}/children") as f:
+                lines = {int(child): pathlib.Path(f"/proc/{child}/cmdline").read_text() for child in f.read().split()}
+            (emulator,) = (child for child, line in lines.items() if snapshots.RESTORER in line)  # the other one is the guard
+            assert pathlib.Path(f"/proc/{emulator}/comm").read_text() == "nhm-bochs\n"
+            emulator = nehalem.Process(emulator)
+            process.send_signal(number)
+            process.communicate()
+        finally:
+            process.kill()
     assert emulator.poll(240) is not None
 
 
