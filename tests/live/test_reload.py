@@ -567,12 +567,12 @@ def test_a_file_that_cannot_be_opened_again_is_not_tried_with_each_record(nhmtap
         trace = tmp_path / "trace"
         with subprocess.Popen(["strace", "-fq", "-e", "trace=openat", "-o", trace, "-p", str(session.process.pid)]) as strace:
             until(lambda: f"TracerPid:\t{strace.pid}\n" in open(f"/proc/{session.process.pid}/status").read())
-            session.hup()
             begun = time.monotonic()
+            session.hup()
             for _ in range(100):
                 puppet.do("faults=512")  # as many as have what waits written
-            took = time.monotonic() - begun
             strace.send_signal(signal.SIGINT)
+        took = time.monotonic() - begun
         (tmp_path / "away").rename(folder)
         session.end()
     # At most ten times a second, and once more each by HUP and at its begin and end.
