@@ -82,8 +82,10 @@ def test_those_that_come_are_measured_and_those_that_go_are_not_missed(nhmtap, t
             told = [(r["seq"], r["type"]) for r in result.records if r.get("cgroup") == f"{path}/{name}.service"]
             assert told[0][1] == "target"
     if command[0] == "profile":
-        sums = summed((e["cgroup"], e["samples"]) for e in result.entries())
-        assert sums == {f"{path}/a.service": 400, f"{path}/b.service": 200}
+        appeared = [(r["seq"], r["cgroup"]) for r in result.of("target", change="appeared")]
+        sums = summed(((sum(seq < p["seq"] for seq, name in appeared if name == e["cgroup"]), e["cgroup"]), e["samples"])
+                      for p in result.of("profile") for e in p["entries"])  # of the first a.service, and of the second
+        assert sums == {(1, f"{path}/a.service"): 100, (1, f"{path}/b.service"): 200, (2, f"{path}/a.service"): 300}
 
 
 def test_what_is_in_one_that_fits_is_counted_once(nhmtap, tmp_path, cgroup):

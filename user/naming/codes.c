@@ -145,7 +145,7 @@ static bool is_late(const struct codes *codes)
 struct place_asked {
 	enum background_kind kind;
 	const char *path, *build_id;
-	struct map_writer writer; /* the user that the process's files belong to */
+	struct map_writer writer; /* of what the process says of its code */
 	__u64 address;
 	char text[PATH_MAX];
 };
