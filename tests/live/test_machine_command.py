@@ -185,7 +185,7 @@ def test_the_machine_of_a_command_is_chosen_in_one_word(asked, chosen, before):
 
 
 @pytest.mark.parametrize("chosen, said", [
-    ("ep,cpu=2", "with 'cpu': there is no such choice. Next: --machine=MODEL,cpus=2; it takes model, cpus,"),
+    ("ep,cpu=2", "with 'cpu': there is no such choice. Next: did you mean cpus? --machine=MODEL,cpus=2; it takes model, cpus,"),
     ("ep,cpus", "with 'cpus': its value is missing"),
     ("ep,", "with '': there is no such choice"),
     ("ep,cpus=", "with cpus '': it takes a whole number from 1 to 16"),

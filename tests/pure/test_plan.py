@@ -592,6 +592,39 @@ def test_a_command_or_option_that_does_not_exist_gets_what_may_be_meant(nhmtap, 
     assert (result.status, result.out) == (1, "") and remedy in result.err
 
 
+@pytest.mark.parametrize("arguments, near, all_of", [
+    (["profile", "--format", "tabel"], "table", "formats: json, table"), (["doctor", "--format", "jsn"], "json", "formats: json, table"),
+    (["profile", "-o", "jsn=x"], "json", "a file of this name is ./jsn=x"), (["schema", "profiel"], "profile", "types: analysis"),
+    (["profile", "--unwind", "tabels", "-g", "--", "true"], "tables", "it takes one of: auto, fp, tables"),
+    (["stat", "--temporality", "deltta", "--", "true"], "delta", "it takes one of: delta, cumulative"),
+    (["branch", "--sort", "cuont", "--", "true"], "count", "it takes one of: count, mispredicted"),
+    (["doctor", "--need", "profle"], "profile", "facilities: software"), (["doctor", "--selftest", "--only", "walk"], "walks", "tests: counts"),
+    (["explain", "--cpu", "nehalem-epp", "cycles"], "nehalem-ep, nehalem-ex", "there are architectural"),
+    (["explain", "--cpu", "nehalem-ep", "cpu/evnt=1/"], "event", "terms: event, umask"),
+    (["stream", "--fields", "tiem", "--", "true"], "time", "fields: time, ip"),
+    (["mem", "--machine=ep,cpu=2", "--", "true"], "cpus", "it takes model, cpus"),
+    (["offcore", "--machine=westmer", "--", "true"], "westmere, westmere-dp, westmere-ex", "models: ep"),
+])
+def test_a_word_that_is_none_of_those_there_are_gets_the_nearest_and_all_of_them(nhmtap, arguments, near, all_of):
+    result = nhmtap(*arguments)
+    assert result.status == 1 and f"did you mean {near}? " in result.err and all_of in result.err
+
+
+@pytest.mark.parametrize("arguments, near, all_of", [
+    (["stat", "--per", "soket", "-a"], "socket", "keys: cpu, core, socket"), (["profile", "--by", "comn", "--", "true"], "comm", "keys: ip, "),
+    (["profile", "--by", "simbol", "--", "true"], "symbol", "keys: ip, "), (["branch", "--filter", "any_cal", "--", "true"], "any_call", "kinds: any,"),
+])
+def test_a_key_that_is_none_of_those_there_are_gets_the_nearest_and_all_of_them(nhmtap, host, arguments, near, all_of):
+    error = nhmtap(*arguments[:1], host(WITHOUT_PMU), *arguments[1:]).one("error")
+    assert error["remedy"].startswith(f"did you mean {near}? ") and all_of in error["remedy"]
+
+
+@pytest.mark.parametrize("options", [("--side", "x"), ("--unwind", "perf")])
+def test_a_word_that_is_near_to_none_is_not_said_to_be(nhmtap, options):
+    result = nhmtap("mem", *options, "--", "true")
+    assert result.status == 1 and "it takes one of: " in result.err and "did you mean" not in result.err
+
+
 def test_a_command_may_be_called_as_a_value_of_perfs_call_graph_is(nhmtap, host):
     assert "--unwind" not in nhmtap("profile", host(WITHOUT_PMU), "-g", "--", "fp").err
 

@@ -86,24 +86,23 @@ bool keys_asked(const struct chosen_keys *chosen, const char *name)
 	return list_has(chosen->by, name);
 }
 
-/* Makes the refusal name what the user asked for, and all keys. */
-static int refuse_as_asked(const struct chosen_keys *chosen, struct refusal *refusal)
-{
-	snprintf(refusal->asked, sizeof(refusal->asked), "option %s '%s'", chosen->option ?: "--by",
-		 chosen->by);
-	for (const struct code_key *key = chosen->table; key && key->name; key++)
-		list_append(refusal->remedy, sizeof(refusal->remedy), key->name);
-	return -1;
-}
+#define CODE_KEYS_MOST 8
 
 int keys_open(struct aggregation **aggregation, const char *name, const struct chosen_keys *chosen,
 	      const struct host *host, size_t most, struct refusal *refusal)
 {
 	/* A stream's samples may have fields that are no keys alone. */
 	const char *kernel = chosen->option && !chosen->kernel[0] ? NULL : chosen->kernel;
+	const char *of_code[CODE_KEYS_MOST + 1] = {NULL};
 
-	if (aggregation_open(aggregation, name, kernel, host, most, refusal))
-		return refusal->status == STATUS_USAGE ? refuse_as_asked(chosen, refusal) : -1;
+	for (size_t i = 0; chosen->table && chosen->table[i].name && i < CODE_KEYS_MOST; i++)
+		of_code[i] = chosen->table[i].name;
+	if (aggregation_open(aggregation, name, kernel, of_code, host, most, refusal)) {
+		if (refusal->status == STATUS_USAGE)
+			snprintf(refusal->asked, sizeof(refusal->asked), "option %s '%s'",
+				 chosen->option ?: "--by", chosen->by);
+		return -1;
+	}
 	for (size_t i = 0; i < aggregation_layout(*aggregation)->nr_keys; i++) {
 		const struct member *key = &aggregation_layout(*aggregation)->keys[i];
 

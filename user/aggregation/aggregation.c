@@ -74,8 +74,8 @@ static int open_fitting(struct aggregation *aggregation, const char *name, bool 
 	}
 }
 
-int aggregation_open(struct aggregation **result, const char *name, const char *by, const struct host *host,
-		     size_t most, struct refusal *refusal)
+int aggregation_open(struct aggregation **result, const char *name, const char *by, const char *const *others,
+		     const struct host *host, size_t most, struct refusal *refusal)
 {
 	struct aggregation *aggregation = xcalloc(1, sizeof(*aggregation));
 	struct libbpf_words words;
@@ -90,7 +90,7 @@ int aggregation_open(struct aggregation **result, const char *name, const char *
 		aggregation_close(aggregation);
 		return -1;
 	}
-	if (constants_tell_apart(aggregation->object, &aggregation->layout, by, refusal)) {
+	if (constants_tell_apart(aggregation->object, &aggregation->layout, by, others, refusal)) {
 		aggregation_close(aggregation);
 		return -1;
 	}

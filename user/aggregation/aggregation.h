@@ -23,10 +23,12 @@ struct wakes;
  * Opens the aggregation of this name (that of its file: "profile"). Its keys are those of `by` ("pid,ip"),
  * and those that it always has, for which it has no constant by_NAME. Its tables are the largest of which
  * those of all possible CPUs take no more than `most` bytes, or the smallest. Nothing is loaded yet. Returns
- * 0, or -1 with the refusal. The caller owns *aggregation up to aggregation_close().
+ * 0, or -1 with the refusal, which lists `others` too (ends with NULL; NULL: none) if there is no such key.
+ * The caller owns *aggregation up to aggregation_close().
  */
 int aggregation_open(struct aggregation **aggregation, const char *name, const char *by,
-		     const struct host *host, size_t most, struct refusal *refusal);
+		     const char *const *others, const struct host *host, size_t most,
+		     struct refusal *refusal);
 
 /* What the tables of an activity take at most in the kernel, unless it may use more. With whole tables, those
  * of a profile with stacks take that for 17 CPUs. */

@@ -7,6 +7,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "base/alternatives.h"
 #include "base/list.h"
 #include "base/memory.h"
 
@@ -102,17 +103,20 @@ static bool *find_choice(const struct constants *constants, const char *name, si
 	return NULL;
 }
 
-static int refuse_key(const struct constants *constants, const char *by, const char *name, int length,
-		      struct refusal *refusal)
+static int refuse_key(const struct constants *constants, const char *by, const char *const *others,
+		      const char *name, int length, struct refusal *refusal)
 {
-	char known[200] = "";
+	struct alternatives alternatives;
 
+	alternatives_begin(&alternatives, name, length);
 	for (int i = 0; i < btf_vlen(constants->section); i++)
 		if (choice(constants, i))
-			list_append(known, sizeof(known), choice(constants, i));
+			alternatives_offer(&alternatives, choice(constants, i));
+	if (others)
+		alternatives_offer_all(&alternatives, others);
 	refuse(refusal, STATUS_USAGE, "option --by '%s'", by);
 	because(refusal, "there is no key '%.*s'", length, name);
-	return instead(refusal, "keys: %s", known);
+	return alternatives_end(&alternatives, refusal, "keys: %s", alternatives.all);
 }
 
 /* Whether entries are of one kind. If there are several, their keys differ, and a key without a constant
@@ -123,7 +127,7 @@ static bool one_kind(const struct layout *layout)
 }
 
 static int choose_keys(const struct constants *constants, const struct layout *layout, const char *by,
-		       struct refusal *refusal)
+		       const char *const *others, struct refusal *refusal)
 {
 	size_t length;
 
@@ -132,7 +136,7 @@ static int choose_keys(const struct constants *constants, const struct layout *l
 
 		/* A key that is always on may also be named. */
 		if (!chosen && !(one_kind(layout) && layout_key(layout, at, length)))
-			return refuse_key(constants, by, at, length, refusal);
+			return refuse_key(constants, by, others, at, length, refusal);
 		if (chosen)
 			*chosen = true;
 	}
@@ -161,10 +165,10 @@ static void note_choices(const struct constants *constants, struct layout *layou
 }
 
 int constants_tell_apart(struct bpf_object *object, struct layout *layout, const char *by,
-			 struct refusal *refusal)
+			 const char *const *others, struct refusal *refusal)
 {
 	struct constants constants = constants_of(object);
-	int err = choose_keys(&constants, layout, by, refusal);
+	int err = choose_keys(&constants, layout, by, others, refusal);
 
 	if (!err)
 		note_choices(&constants, layout);

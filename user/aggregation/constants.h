@@ -22,7 +22,8 @@ void constants_copy(struct bpf_object *object, const char *name, const void *byt
 /*
  * Switches on the keys of `by` ("pid,ip"). Members of the layout's key that are off are marked as not shown,
  * and layout->by is filled in: the keys that are on, in the order of the members, then those that are no
- * member. Returns 0, or -1 with the refusal if there is no such key.
+ * member. Returns 0, or -1 with the refusal if there is no such key; it lists `others` too (NULL: none), as
+ * keys that the caller makes of these.
  */
 int constants_tell_apart(struct bpf_object *object, struct layout *layout, const char *by,
-			 struct refusal *refusal);
+			 const char *const *others, struct refusal *refusal);

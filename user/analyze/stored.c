@@ -264,8 +264,8 @@ static int write_all(const struct options *options, const struct expectations *e
 	size_t i;
 	int err;
 
-	if (options->outputs.nr)
-		request_place(&place, options, options->outputs.list[0]);
+	if (options->outputs.nr && request_place(&place, options, options->outputs.list[0], refusal))
+		return -1;
 	if (check_not_read(place.path, options->rest, options->nr_rest, refusal) ||
 	    stream_open(&stream, &place, options->command->name, refusal))
 		return -1;

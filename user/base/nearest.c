@@ -60,7 +60,7 @@ void nearest_offer(struct nearest *nearest, const char *candidate)
 		       !strncasecmp(nearest->wanted, candidate, other);
 
 	if (shorter) {
-		distance = most;
+		distance = length - other < most ? length - other : most;
 	} else if (!length || strncasecmp(nearest->wanted, candidate, length)) {
 		/* Each edit changes the length by at most one, so most candidates need no comparison. */
 		if (abs(other - length) > most)

@@ -154,7 +154,8 @@ static int measure_samples(struct opened *opened, const struct trial *trial, str
 	struct aggregation *aggregation;
 	struct reading reading;
 	int err = aggregation_open(&aggregation, trial->branches ? BRANCH_PROGRAM : PROGRAM,
-				   trial->branches ? BRANCH_KEYS : KEYS, host, AGGREGATION_BYTES, refusal);
+				   trial->branches ? BRANCH_KEYS : KEYS, NULL, host, AGGREGATION_BYTES,
+				   refusal);
 
 	if (err)
 		return err;
@@ -186,7 +187,7 @@ int trial_run(const struct trial *trial, struct host *host, struct found *found,
 int trial_load(struct host *host, struct refusal *refusal)
 {
 	struct aggregation *aggregation;
-	int err = aggregation_open(&aggregation, PROGRAM, KEYS, host, AGGREGATION_BYTES, refusal);
+	int err = aggregation_open(&aggregation, PROGRAM, KEYS, NULL, host, AGGREGATION_BYTES, refusal);
 
 	if (err)
 		return err;
@@ -205,7 +206,7 @@ int trial_unwind(struct host *host, struct refusal *refusal)
 
 	if (unwind_memory_open(&memory, LITTLE_MEMORY, host, refusal))
 		return -1;
-	err = aggregation_open(&aggregation, PROGRAM, "stack", host, AGGREGATION_BYTES, refusal);
+	err = aggregation_open(&aggregation, PROGRAM, "stack", NULL, host, AGGREGATION_BYTES, refusal);
 	if (!err) {
 		aggregation_stacks(aggregation, true, true, STACK_DEFAULT, false);
 		aggregation_unwind(aggregation, memory, false);

@@ -7,6 +7,7 @@
 
 #include "activity/start.h"
 #include "base/clock.h"
+#include "base/alternatives.h"
 #include "base/list.h"
 #include "collection/trial.h"
 #include "command/host.h"
@@ -55,24 +56,25 @@ static bool needs(const char *need, const struct facility *facility)
 
 static int check_need(const char *need, struct refusal *refusal)
 {
-	char known[400] = "";
+	struct alternatives alternatives;
 	size_t length;
 
 	for (const char *at = NULL; (at = list_next(need, at, &length));) {
 		if (facility_find(at, length))
 			continue;
+		alternatives_begin(&alternatives, at, length);
 		for (size_t i = 0; i < nr_facilities; i++)
-			list_append(known, sizeof(known), facilities[i].name);
+			alternatives_offer(&alternatives, facilities[i].name);
 		refuse(refusal, STATUS_USAGE, "option --need '%s'", need);
 		because(refusal, "there is no facility '%.*s'", (int)length, at);
-		return instead(refusal, "facilities: %s", known);
+		return alternatives_end(&alternatives, refusal, "facilities: %s", alternatives.all);
 	}
 	return 0;
 }
 
 static int check_only(const struct doctor_options *own, struct refusal *refusal)
 {
-	char known[600] = "";
+	struct alternatives alternatives;
 	size_t length, i;
 
 	if (own->only && !own->selftest) {
@@ -86,11 +88,12 @@ static int check_only(const struct doctor_options *own, struct refusal *refusal)
 			i++;
 		if (i < nr_selftests)
 			continue;
+		alternatives_begin(&alternatives, at, length);
 		for (i = 0; i < nr_selftests; i++)
-			list_append(known, sizeof(known), selftest_name(i));
+			alternatives_offer(&alternatives, selftest_name(i));
 		refuse(refusal, STATUS_USAGE, "option --only '%s'", own->only);
 		because(refusal, "there is no test '%.*s'", (int)length, at);
-		return instead(refusal, "tests: %s", known);
+		return alternatives_end(&alternatives, refusal, "tests: %s", alternatives.all);
 	}
 	return 0;
 }

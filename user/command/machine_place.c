@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alternatives.h"
 #include "base/array.h"
 #include "base/beside.h"
 #include "base/list.h"
@@ -63,21 +64,16 @@ static void kernels_release(struct kernels *kernels)
 
 int machine_check_model(const char *option, const char *model, struct refusal *refusal)
 {
-	char near[200], known[400] = "";
-	struct nearest nearest;
+	struct alternatives alternatives;
 
-	nearest_begin(&nearest, model, 3);
-	for (size_t i = 0; machine_models[i]; i++) {
+	for (size_t i = 0; machine_models[i]; i++)
 		if (!strcmp(machine_models[i], model))
 			return 0;
-		nearest_offer(&nearest, machine_models[i]);
-		list_append(known, sizeof(known), machine_models[i]);
-	}
+	alternatives_begin(&alternatives, model, strlen(model));
+	alternatives_offer_all(&alternatives, machine_models);
 	refuse(refusal, STATUS_USAGE, "option %s", option);
 	because(refusal, "the emulated machine has no model '%.60s'", model);
-	if (nearest_print(&nearest, near, sizeof(near)))
-		return instead(refusal, "did you mean %s? nhmtap machine --list shows all", near);
-	return instead(refusal, "models: %s", known);
+	return alternatives_end(&alternatives, refusal, "models: %s", alternatives.all);
 }
 
 static int refuse_kernel(const struct kernels *kernels, const char *name, struct refusal *refusal)
@@ -202,13 +198,15 @@ static const struct {
 
 static int refuse_word(const char *word, struct refusal *refusal, const char *why)
 {
-	char known[200] = "";
+	struct alternatives alternatives;
 
+	alternatives_begin(&alternatives, word, strcspn(word, "="));
 	for (size_t i = 0; i < ARRAY_SIZE(kind_words); i++)
-		list_append(known, sizeof(known), kind_words[i].name);
+		alternatives_offer(&alternatives, kind_words[i].name);
 	refuse(refusal, STATUS_USAGE, "option --machine with '%.100s'", word);
 	because(refusal, "%s", why);
-	return instead(refusal, "--machine=MODEL,cpus=2; it takes %s", known);
+	return alternatives_end(&alternatives, refusal, "--machine=MODEL,cpus=2; it takes %s",
+				alternatives.all);
 }
 
 static int set_number(size_t i, const char *value, __u64 *number, struct refusal *refusal)

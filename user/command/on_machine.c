@@ -104,8 +104,8 @@ static int take_outputs(struct arguments *line, const struct options *options, s
 	struct place_of_output place;
 
 	for (size_t i = 0; i < options->outputs.nr; i++) {
-		request_place(&place, options, options->outputs.list[i]);
-		if (take_output(line, place.path, refusal))
+		if (request_place(&place, options, options->outputs.list[i], refusal) ||
+		    take_output(line, place.path, refusal))
 			return -1;
 	}
 	return take_output(line, options->output, refusal);

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <jansson.h>
 
+#include "base/alternatives.h"
 #include "base/array.h"
 #include "base/embedded.h"
-#include "base/list.h"
 #include "option/command.h"
 #include "run/config.h"
 
@@ -89,15 +89,23 @@ static json_t *schema_of_all(void)
 
 static int refuse_type(const char *wanted, struct refusal *refusal)
 {
-	char known[400] = "", type[64];
+	struct alternatives alternatives;
+	json_t *types = json_array();
 	struct embedded file;
+	char type[64];
 
-	for (size_t i = 0; (file = embedded_at(i)).name; i++)
-		if (type_of(&file, type, sizeof(type)) && strcmp(type, SHARED_SCHEMA))
-			list_append(known, sizeof(known), type);
+	alternatives_begin(&alternatives, wanted, strlen(wanted));
+	for (size_t i = 0; (file = embedded_at(i)).name; i++) {
+		if (!type_of(&file, type, sizeof(type)) || !strcmp(type, SHARED_SCHEMA))
+			continue;
+		json_array_append_new(types, json_string(type));
+		alternatives_offer(&alternatives,
+				   json_string_value(json_array_get(types, json_array_size(types) - 1)));
+	}
 	refuse(refusal, STATUS_USAGE, "schema '%s'", wanted);
 	because(refusal, "there is no record of this type");
-	instead(refusal, "types: %s", known);
+	alternatives_end(&alternatives, refusal, "types: %s", alternatives.all);
+	json_decref(types);
 	return STATUS_USAGE;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/alternatives.h"
 #include "base/list.h"
 
 #define SIDES (PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL)
@@ -53,14 +54,14 @@ static const struct known_branch_kind *kind_of(const struct cpu_events *cpu, con
 	return NULL;
 }
 
-/* Lists the kinds: "any, any_call, …". Without a table, these are all kinds that perf has. */
-static void list_kinds(const struct cpu_events *cpu, char *text, size_t size)
+/* Offers the kinds: any, any_call, …. Without a table, these are all kinds that perf has. */
+static void offer_kinds(const struct cpu_events *cpu, struct alternatives *alternatives)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		const struct known_branch_kind *kind = kind_of(cpu, words[i].word, strlen(words[i].word));
 
 		if (!(words[i].bits & SIDES) && (!cpu || !cpu->nr_branches || (kind && kind->records)))
-			list_append(text, size, words[i].word);
+			alternatives_offer(alternatives, words[i].word);
 	}
 }
 
@@ -68,7 +69,7 @@ static int refuse_word(const struct cpu_events *cpu, const char *text, const cha
 		       struct refusal *refusal)
 {
 	const struct known_branch_kind *kind = kind_of(cpu, word, length);
-	char kinds[160] = "";
+	struct alternatives alternatives;
 
 	refuse(refusal, STATUS_USAGE, "option --filter '%s'", text);
 	if (kind) {
@@ -76,9 +77,10 @@ static int refuse_word(const struct cpu_events *cpu, const char *text, const cha
 		according(refusal, "%s", kind->source);
 		return instead(refusal, "%s", kind->remedy);
 	}
-	list_kinds(cpu, kinds, sizeof(kinds));
+	alternatives_begin(&alternatives, word, length);
+	offer_kinds(cpu, &alternatives);
 	because(refusal, "'%.*s' is no kind of branch and no side", (int)length, word);
-	return instead(refusal, "kinds: %s; sides: u, k", kinds);
+	return alternatives_end(&alternatives, refusal, "kinds: %s; sides: u, k", alternatives.all);
 }
 
 /* A note on branches that are recorded in addition to the selected kinds, or NULL. With "any" there are none:

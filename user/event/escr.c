@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/list.h"
+#include "base/alternatives.h"
 #include "base/memory.h"
 #include "event/unit.h"
 #include "event/unit_terms.h"
@@ -47,8 +47,9 @@ static int take_metric(struct event *event, const char *term, size_t length, str
 {
 	const char *value = strchr(term, '=') + 1;
 	size_t name = term + length - value;
-	char known[300] = "";
+	struct alternatives alternatives;
 
+	alternatives_begin(&alternatives, value, name);
 	for (size_t i = 0; i < event->kind->nr_metrics; i++) {
 		const struct unit_metric *metric = &event->kind->metrics[i];
 
@@ -56,11 +57,11 @@ static int take_metric(struct event *event, const char *term, size_t length, str
 			event->metric = metric;
 			return 1;
 		}
-		list_append(known, sizeof(known), metric->name);
+		alternatives_offer(&alternatives, metric->name);
 	}
 	unit_refuse_term(event, term, length, refusal);
 	because(refusal, "there is no such metric");
-	return instead(refusal, "metrics: %s", known);
+	return alternatives_end(&alternatives, refusal, "metrics: %s", alternatives.all);
 }
 
 int escr_term(struct event *event, const char *term, size_t length, struct refusal *refusal)

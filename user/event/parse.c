@@ -11,6 +11,7 @@
  * with the names of compose.h and the pieces of spelling.h added. Space may stand around every "," "{" and
  * "}". tests/events/facts/perf-parse-events.tsv has the texts of perf's own tests of its grammar.
  */
+#include "base/alternatives.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "event/escr_spelling.h"
@@ -250,15 +251,17 @@ static int apply_terms(struct event_parser *parser, struct event *event, const s
 static int refuse_term(struct event_parser *parser, struct event *event, const struct pmu *pmu,
 		       const char *name)
 {
-	char known[400] = "";
+	static const char *const always[] = {"config", "config1", "config2", "period", "freq", "name", NULL};
+	struct alternatives alternatives;
 
+	alternatives_begin(&alternatives, name, strcspn(name, "="));
 	for (size_t i = 0; pmu && i < pmu->nr_formats; i++)
-		list_append(known, sizeof(known), pmu->formats[i].name);
-	list_append(known, sizeof(known), "config, config1, config2, period, freq, name");
+		alternatives_offer(&alternatives, pmu->formats[i].name);
+	alternatives_offer_all(&alternatives, always);
 	bad_term(parser, event, name);
 	because(parser->refusal, pmu ? "the PMU '%s' has no such term" : "'%s' is no term of this event",
 		pmu ? pmu->name : name);
-	return instead(parser->refusal, "terms: %s", known);
+	return alternatives_end(&alternatives, parser->refusal, "terms: %s", alternatives.all);
 }
 
 /* perf ors values of the same bits, which gives what nobody has asked for. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alternatives.h"
 #include "base/list.h"
 #include "base/nearest.h"
 #include "event/escr.h"
@@ -55,33 +56,35 @@ static int refuse_kind(const struct event *event, const struct known_unit *unit,
 
 static int refuse_field(const struct event *event, const char *term, size_t length, struct refusal *refusal)
 {
-	char known[400] = "";
+	struct alternatives alternatives;
 
+	alternatives_begin(&alternatives, term, strcspn(term, "=,/"));
 	for (size_t i = 0; i < event->kind->nr_fields; i++)
-		list_append(known, sizeof(known), event->kind->fields[i].name);
+		alternatives_offer(&alternatives, event->kind->fields[i].name);
 	for (size_t i = 0; i < event->msr->nr_fields; i++)
-		list_append(known, sizeof(known), event->msr->fields[i].name);
+		alternatives_offer(&alternatives, event->msr->fields[i].name);
 	if (event->msr->counters)
-		list_append(known, sizeof(known), "overflow");
+		alternatives_offer(&alternatives, "overflow");
 	if (event->kind->nr_metrics)
-		list_append(known, sizeof(known), "metric");
-	list_append(known, sizeof(known), "name");
+		alternatives_offer(&alternatives, "metric");
+	alternatives_offer(&alternatives, "name");
 	unit_refuse_term(event, term, length, refusal);
 	because(refusal, "%s of '%s' has no such term", event->kind->name, event->msr->name);
-	return instead(refusal, "terms: %s", known);
+	return alternatives_end(&alternatives, refusal, "terms: %s", alternatives.all);
 }
 
 static int refuse_value(const struct event *event, const struct unit_field *field, const char *value,
 			size_t length, struct refusal *refusal)
 {
-	char known[200] = "";
+	struct alternatives alternatives;
 
+	alternatives_begin(&alternatives, value, length);
 	for (size_t i = 0; i < field->nr_values; i++)
-		list_append(known, sizeof(known), field->values[i].name);
+		alternatives_offer(&alternatives, field->values[i].name);
 	unit_refuse_term(event, field->name, strlen(field->name), refusal);
 	because(refusal, "it has no value '%.*s'", (int)length, value);
-	return instead(refusal, "values: %s%sa number up to 0x%llx", known, known[0] ? ", or " : "",
-		       unit_field_most(field));
+	return alternatives_end(&alternatives, refusal, "values: %s%sa number up to 0x%llx", alternatives.all,
+				*alternatives.all ? ", or " : "", unit_field_most(field));
 }
 
 /* Parses a field's value: "hit+hitm", "0x6". */

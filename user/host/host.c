@@ -16,9 +16,9 @@
 #include <linux/magic.h>
 #include <linux/perf_event.h>
 
+#include "base/alternatives.h"
 #include "base/array.h"
 #include "base/copied.h"
-#include "base/list.h"
 #include "base/memory.h"
 #include "host/cgroup_owner.h"
 #include "host/cgroups.h"
@@ -742,13 +742,15 @@ static void pretend_core_pmu(struct host *host)
 
 static int refuse_cpu(const char *name, struct refusal *refusal)
 {
-	char known[480] = "";
+	struct alternatives alternatives;
 
+	alternatives_begin(&alternatives, name, strlen(name));
 	for (size_t i = 0; i < nr_known_cpus; i++)
-		list_append(known, sizeof(known), known_cpus[i].name);
+		alternatives_offer(&alternatives, known_cpus[i].name);
 	refuse(refusal, STATUS_USAGE, "option --cpu '%s'", name);
 	because(refusal, "there is no table of this CPU");
-	return instead(refusal, "there are %s; a processor's own name works too: X5570", known);
+	return alternatives_end(&alternatives, refusal,
+				"there are %s; a processor's own name works too: X5570", alternatives.all);
 }
 
 static bool is_sold_as(const struct cpu_events *cpu, const char *name)

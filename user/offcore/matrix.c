@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alternatives.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "event/encoding.h"
@@ -12,16 +13,17 @@
 static const struct offcore_preset *find_preset(const struct known_offcore *offcore, const char *name,
 						struct refusal *refusal)
 {
-	char known[200] = "";
+	struct alternatives alternatives;
 
+	alternatives_begin(&alternatives, name ? name : "", name ? strlen(name) : 0);
 	for (size_t i = 0; i < offcore->nr_presets; i++) {
 		if (!name || !strcmp(offcore->presets[i].name, name))
 			return &offcore->presets[i];
-		list_append(known, sizeof(known), offcore->presets[i].name);
+		alternatives_offer(&alternatives, offcore->presets[i].name);
 	}
 	refuse(refusal, STATUS_USAGE, "option --preset '%s'", name ? name : "");
 	because(refusal, "there is no such preset");
-	instead(refusal, "presets: %s", known);
+	alternatives_end(&alternatives, refusal, "presets: %s", alternatives.all);
 	return NULL;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/list.h"
+#include "base/alternatives.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "option/command.h"
@@ -74,18 +74,18 @@ static int add_text(struct options *options, const struct option_row *row, const
 static int take_word(struct options *options, const struct option_row *row, const char *argument,
 		     struct refusal *refusal)
 {
-	char known[200] = "";
+	struct alternatives alternatives;
 
-	for (const char *const *word = row->words; *word; word++) {
+	for (const char *const *word = row->words; *word; word++)
 		if (!strcmp(argument, *word)) {
 			*(const char **)place_of(options, row) = *word;
 			return 0;
 		}
-		list_append(known, sizeof(known), *word);
-	}
+	alternatives_begin(&alternatives, argument, strlen(argument));
+	alternatives_offer_all(&alternatives, row->words);
 	bad_value(row, argument, refusal);
 	because(refusal, "there is no such %s", row->name);
-	return instead(refusal, "it takes one of: %s", known);
+	return alternatives_end(&alternatives, refusal, "it takes one of: %s", alternatives.all);
 }
 
 static int take_delay(struct options *options, const struct option_row *row, const char *argument,

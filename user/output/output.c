@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/hex.h"
+#include "base/alternatives.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/unique.h"
@@ -59,8 +60,10 @@ bool format_is_of(const struct format *format, const char *command)
 const struct format *format_find(const char *name, const char *command, struct refusal *refusal)
 {
 	const struct format *format, *other = NULL;
-	char known[200] = "", commands[80] = "";
+	struct alternatives alternatives;
+	char commands[80] = "";
 
+	alternatives_begin(&alternatives, name, strlen(name));
 	for (size_t i = 0; (format = format_at(i)); i++) {
 		bool named = !strcmp(format->name, name), fits = format_is_of(format, command);
 
@@ -69,7 +72,7 @@ const struct format *format_find(const char *name, const char *command, struct r
 		if (named)
 			other = format;
 		if (fits)
-			list_append(known, sizeof(known), format->name);
+			alternatives_offer(&alternatives, format->name);
 	}
 	refuse(refusal, STATUS_USAGE, "option --format '%s'", name);
 	if (!other) {
@@ -78,7 +81,7 @@ const struct format *format_find(const char *name, const char *command, struct r
 		list_append_all(commands, sizeof(commands), other->commands ?: "commands that measure");
 		because(refusal, "it is for %s, not for %s", commands, command);
 	}
-	instead(refusal, "formats: %s", known);
+	alternatives_end(&alternatives, refusal, "formats: %s", alternatives.all);
 	return NULL;
 }
 

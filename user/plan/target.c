@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <linux/magic.h>
 
+#include "base/alternatives.h"
 #include "base/array.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -454,14 +455,19 @@ static const struct {
 
 static int add_key(struct target *target, const char *name, size_t length, struct refusal *refusal)
 {
-	for (size_t i = 0; i < KEYS; i++)
+	struct alternatives alternatives;
+
+	alternatives_begin(&alternatives, name, length);
+	for (size_t i = 0; i < KEYS; i++) {
 		if (strlen(keys[i].name) == length && !strncmp(keys[i].name, name, length)) {
 			target->per |= keys[i].per;
 			return 0;
 		}
+		alternatives_offer(&alternatives, keys[i].name);
+	}
 	refuse(refusal, STATUS_USAGE, "option --per '%.*s'", (int)length, name);
 	because(refusal, "there is no such key");
-	return instead(refusal, "keys: cpu, core, socket, node, thread, cgroup");
+	return alternatives_end(&alternatives, refusal, "keys: %s", alternatives.all);
 }
 
 static int plan_keys(struct target *target, const char *names, struct refusal *refusal)

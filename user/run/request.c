@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alternatives.h"
 #include "base/memory.h"
 #include "option/option.h"
 #include "output/address.h"
@@ -26,7 +27,24 @@ struct push_access request_access(const struct options *options)
 		options->tls_unverified};
 }
 
-void request_place(struct place_of_output *place, const struct options *options, const char *text)
+/* A file may have any name, but one that begins with a misspelt format would surprise. */
+static int check_format(const char *text, size_t length, struct refusal *refusal)
+{
+	struct alternatives alternatives;
+	const struct format *format;
+
+	alternatives_begin(&alternatives, text, length);
+	for (size_t i = 0; (format = format_at(i)); i++)
+		alternatives_offer(&alternatives, format->name);
+	if (!alternatives_near(&alternatives))
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --output '%.200s'", text);
+	because(refusal, "there is no format '%.*s'", (int)length, text);
+	return alternatives_end(&alternatives, refusal, "a file of this name is ./%.200s", text);
+}
+
+int request_place(struct place_of_output *place, const struct options *options, const char *text,
+		  struct refusal *refusal)
 {
 	size_t length = strcspn(text, "=");
 	const struct format *format = NULL;
@@ -34,6 +52,8 @@ void request_place(struct place_of_output *place, const struct options *options,
 	for (size_t i = 0; text[length] && (format = format_at(i)); i++)
 		if (strlen(format->name) == length && !strncmp(format->name, text, length))
 			break;
+	if (text[length] && !format && check_format(text, length, refusal))
+		return -1;
 	*place = (struct place_of_output){
 		.path = format ? text + length + 1 : text,
 		.format = format ? format->name : options->format,
@@ -46,6 +66,7 @@ void request_place(struct place_of_output *place, const struct options *options,
 		place->access = request_access(options);
 	if (!strcmp(place->path, "-"))
 		place->path = NULL;
+	return 0;
 }
 
 void asked_release(struct asked *asked)

@@ -516,6 +516,16 @@ static int check_limits(const struct options *options, const struct request *req
 	return 0;
 }
 
+static int take_places(struct place_of_output *places, struct request *request, const struct options *options,
+		       struct refusal *refusal)
+{
+	for (; request->nr_outputs < options->outputs.nr; request->nr_outputs++)
+		if (request_place(&places[request->nr_outputs], options,
+				  options->outputs.list[request->nr_outputs], refusal))
+			return -1;
+	return request->nr_outputs ? 0 : request_place(&places[request->nr_outputs++], options, "-", refusal);
+}
+
 int run_one(struct options *options, struct refusal *refusal)
 {
 	struct place_of_output outputs[TEXTS_MOST];
@@ -537,17 +547,9 @@ int run_one(struct options *options, struct refusal *refusal)
 		.live = options->live,
 	};
 
-	if (check_limits(options, &request, refusal)) {
-		asked_release(asked);
-		return refusal->status;
-	}
 	note_begin(options->verbose);
-	for (; request.nr_outputs < options->outputs.nr; request.nr_outputs++)
-		request_place(&outputs[request.nr_outputs], options,
-			      options->outputs.list[request.nr_outputs]);
-	if (!request.nr_outputs)
-		request_place(&outputs[request.nr_outputs++], options, "-");
-	if (uses_check_options(options, outputs, request.nr_outputs, refusal)) {
+	if (check_limits(options, &request, refusal) || take_places(outputs, &request, options, refusal) ||
+	    uses_check_options(options, outputs, request.nr_outputs, refusal)) {
 		asked_release(asked);
 		return refusal->status;
 	}

@@ -57,8 +57,10 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 int run_one(struct options *options, struct refusal *refusal);
 
 /* Parses an output from the command line: "FORMAT=PLACE" if the first part is a format's name, otherwise all
- * of it is the place. "-" is stdout. The path is borrowed from `text`. */
-void request_place(struct place_of_output *place, const struct options *options, const char *text);
+ * of it is the place. "-" is stdout. The path is borrowed from `text`. Returns 0, or -1 with the refusal of
+ * what is probably a misspelt format. */
+int request_place(struct place_of_output *place, const struct options *options, const char *text,
+		  struct refusal *refusal);
 
 /* What the options name for servers: files in PEM form and with headers. The paths are borrowed. */
 struct push_access request_access(const struct options *options);

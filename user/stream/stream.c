@@ -7,9 +7,9 @@
 #include "activity/call_stacks.h"
 #include "activity/sampling.h"
 #include "activity/streaming.h"
+#include "base/alternatives.h"
 #include "base/array.h"
 #include "base/list.h"
-#include "base/nearest.h"
 #include "branch/plan.h"
 #include "event/branch_filter.h"
 #include "mem/plan.h"
@@ -77,21 +77,16 @@ static void put_nothing(const struct activity *activity, json_t *record, const s
 
 static int check_field(const char *list, const char *field, size_t length, struct refusal *refusal)
 {
-	struct nearest nearest;
-	char name[64], near[200];
+	struct alternatives alternatives;
 
-	snprintf(name, sizeof(name), "%.*s", (int)length, field);
-	nearest_begin(&nearest, name, 3);
-	for (size_t i = 0; fields[i]; i++) {
-		if (!strcmp(fields[i], name))
+	for (size_t i = 0; fields[i]; i++)
+		if (strlen(fields[i]) == length && !strncmp(fields[i], field, length))
 			return 0;
-		nearest_offer(&nearest, fields[i]);
-	}
+	alternatives_begin(&alternatives, field, length);
+	alternatives_offer_all(&alternatives, fields);
 	refuse(refusal, STATUS_USAGE, "option --fields '%s'", list);
-	because(refusal, "there is no field '%s'", name);
-	if (nearest_print(&nearest, near, sizeof(near)))
-		return instead(refusal, "did you mean %s?", near);
-	return instead(refusal, "nhmtap stream --help lists them");
+	because(refusal, "there is no field '%.*s'", (int)length, field);
+	return alternatives_end(&alternatives, refusal, "fields: %s", alternatives.all);
 }
 
 static int check_fields(const char *list, struct refusal *refusal)
