@@ -827,8 +827,7 @@ def test_lines_are_those_of_the_source(nhmtap, tmp_path):
     assert entry["code"]["file"].endswith("tests/programs/names.c") and entry["samples"] == 200
 
 
-def test_a_table_by_lines_names_the_function_that_a_line_is_in_and_what_it_is_inlined_in(nhmtap, tmp_path):
-    (tmp_path / "touch.c").write_text("""#include <sys/mman.h>
+TOUCH = """#include <sys/mman.h>
 static inline __attribute__((always_inline)) void touch(volatile char *page)
 {
 	*page = 1;
@@ -841,11 +840,28 @@ int main(void)
 	for (long i = 200; i < 300; i++)
 		*(volatile char *)(pages + (i << 12)) = 1;
 }
-""")
+"""
+
+
+@pytest.fixture
+def touch(tmp_path):
+    """Touches 200 pages in a function that is inlined, and 100 in main."""
+    (tmp_path / "touch.c").write_text(TOUCH)
     subprocess.run(["gcc", "-O1", "-g", "-o", tmp_path / "touch", tmp_path / "touch.c"], check=True)
-    result = nhmtap("profile", *FAULTS, "--by", "line", "--format", "table", "--", tmp_path / "touch")
+    return tmp_path / "touch"
+
+
+def test_a_table_by_lines_names_the_function_that_a_line_is_in_and_what_it_is_inlined_in(nhmtap, touch):
+    result = nhmtap("profile", *FAULTS, "--by", "line", "--format", "table", "--", touch)
     assert re.search(r"^ +200 .*  touch touch\.c:4 in main \(touch\)$", result.out, re.M), result.out
     assert re.search(r"^ +100 .*  main touch\.c:12 \(touch\)$", result.out, re.M), result.out
+
+
+def test_a_table_of_stacks_has_a_line_for_each_function_that_is_inlined(nhmtap, touch):
+    """As folded stacks have. The lines of one function are one row."""
+    out = nhmtap("profile", *FAULTS, "-g", "--format", "table", "--", touch).out
+    assert re.search(r"^ +200 .*  touch\n +touch \(inlined\)\n +main\n", out, re.M), out
+    assert re.search(r"^ +100 .*  touch\n +main\n", out, re.M), out
 
 
 def test_modules_add_up_all_of_their_code(nhmtap, tmp_path):

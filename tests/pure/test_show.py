@@ -124,14 +124,14 @@ def test_a_line_that_is_too_long_is_told_by_its_number():
 
 
 def test_samples_by_lines_have_a_row_for_each_line_also_of_functions_that_are_inlined():
-    """The line is where the processor was; the function is the one that the linker knows. Another line calls the inlined one."""
+    """The line is where the processor was; the function is the one that the line is in. Another line calls the inlined one."""
     def at(line, call):
         return {"comm": "demo", "samples": line, "period": line, "code": {**code("main"), "file": "/src/d.c", "line": line, "inlined": [
             {"symbol": "score", "call_file": "/src/d.c", "call_line": call}]}}
     text = text_of(*stream(profile(at(40, 9), at(20, 9), at(40, 10))))
-    assert [(row[0], row[-2:]) for row in rows(text)] == [("80", ["main (demo)", "d.c:40"]), ("20", ["main (demo)", "d.c:20"])]
+    assert [(row[0], row[-2:]) for row in rows(text)] == [("80", ["score (demo)", "d.c:40"]), ("20", ["score (demo)", "d.c:20"])]
     assert [(row[0], row[-1]) for row in rows(text, "--by", "line")] == [("80", "d.c:40"), ("20", "d.c:20")]
-    assert [(row[0], row[-1]) for row in rows(text, "--by", "code")] == [("100", "main (demo)")]
+    assert [(row[0], row[-1]) for row in rows(text, "--by", "code")] == [("100", "score (demo)")]
 
 
 def test_branches_by_lines_have_a_row_for_each_line_in_show_and_report():
@@ -177,9 +177,32 @@ def test_a_filter_leaves_the_rows_that_meet_all_conditions(condition, left):
 @pytest.mark.parametrize("options", [(), ("--children",)])
 def test_a_filter_that_no_row_passes_is_told_with_the_way_to_see_what_there_is(options):
     text = text_of(*stream(*stacks(**WAYS)))
-    told = "# no row passes the filter; nhmtap show --by symbol lists what there is\n"
+    beyond = "" if options else ", with --children also what only calls others"
+    told = f"# no row passes the filter; nhmtap show --by symbol lists what there is{beyond}\n"
     assert told in show(text, *options, "--filter", "symbol=nosuch").stdout
     assert "no row passes" not in show(text, *options, "--filter", "symbol=main").stdout
+
+
+def inlined_entries():
+    """Of outer, in which middle is inlined, and deep in that: each has a line of its own."""
+    chain = [{"symbol": "deep", "call_file": "/src/a.c", "call_line": 4}, {"symbol": "middle", "call_file": "/src/a.c", "call_line": 5}]
+    return [{"comm": "demo", "samples": n, "period": n,
+             "code": {"symbol": "outer", "module": "/opt/demo", "file": "/src/a.c", "line": line, **({"inlined": inlined} if inlined else {})}}
+            for n, line, inlined in ((70, 3, chain), (20, 4, chain[1:]), (10, 5, []))]
+
+
+def test_by_lines_the_function_is_the_one_that_the_line_is_in():
+    text = text_of(*stream(profile(*inlined_entries())))
+    assert [(row[0], *row[-2:]) for row in rows(text)] == [("70", "deep (demo)", "a.c:3"), ("20", "middle (demo)", "a.c:4"), ("10", "outer (demo)", "a.c:5")]
+    assert [(row[0], row[-1]) for row in rows(text, "--by", "symbol")] == [("70", "deep"), ("20", "middle"), ("10", "outer")]
+    assert [row[0] for row in rows(text, "--filter", "symbol=deep")] == ["70"]
+
+
+def test_where_inlined_functions_would_have_names_is_told_if_these_records_have_none():
+    told = "inlined functions have names in what profile -g or --by line records"
+    flat, lines = text_of(*stream(profile(*entries(outer=3)))), text_of(*stream(profile(*inlined_entries())))
+    assert told in show(flat, "--filter", "symbol=deep").stdout and told not in show(flat, "--filter", "comm=x").stdout
+    assert "no row passes" in show(lines, "--filter", "symbol=x").stdout and told not in show(lines, "--filter", "symbol=x").stdout
 
 
 def test_small_rows_are_summed_up():

@@ -26,7 +26,7 @@ int call_stacks_choose(struct activity *activity, struct refusal *refusal)
 unsigned int call_stacks_detail(const struct activity *activity)
 {
 	unsigned int detail = activity->keys.detail		      ? activity->keys.detail
-			      : session_all_people(activity->session) ? CODE_SYMBOL
+			      : session_all_people(activity->session) ? CODE_SYMBOL | CODE_INLINED
 								      : FRAME_DETAIL;
 
 	return detail | (session_shows_linkage_names(activity->session) ? CODE_LINKAGE : 0);

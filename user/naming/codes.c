@@ -361,9 +361,10 @@ static const struct name *look_up_name(struct codes *codes, const struct questio
 }
 
 /* The functions that are inlined at a place as a JSON list, innermost first, each with the line that it is
- * called from in the next one. */
+ * called from in the next one, if lines are asked for. */
 static const char *inlined(struct codes *codes, const struct question *question, const struct name *name)
 {
+	bool lines = question->detail & CODE_LINE;
 	json_t *list = json_array();
 	const char *text;
 	char *dumped;
@@ -377,9 +378,9 @@ static const char *inlined(struct codes *codes, const struct question *question,
 		if (frame->linkage && question->detail & CODE_LINKAGE)
 			json_object_set_new(value, "linkage_name",
 					    value_text(frame->linkage, NAMING_SYMBOL_MAX));
-		if (frame[1].file)
+		if (frame[1].file && lines)
 			json_object_set_new(value, "call_file", value_text(frame[1].file, PATH_MAX));
-		if (frame[1].line)
+		if (frame[1].line && lines)
 			json_object_set_new(value, "call_line", json_integer(frame[1].line));
 		json_array_append_new(list, value);
 	}
@@ -403,8 +404,9 @@ static bool put_name(struct codes *codes, const struct question *question, const
 	if (code->symbol && question->detail & CODE_LINE && name->frames[0].file) {
 		code->file = keep_text(codes, name->frames[0].file);
 		code->line = name->frames[0].line;
-		code->inlined = inlined(codes, question, name);
 	}
+	if (code->symbol && question->detail & (CODE_LINE | CODE_INLINED) && name->frames[0].file)
+		code->inlined = inlined(codes, question, name);
 	return code->symbol;
 }
 

@@ -25,6 +25,8 @@ enum code_detail {
 	CODE_VARIABLE = 1 << 6,	       /* of data: the variable, and what it is in; see codes_datum() */
 	CODE_VARIABLE_OFFSET = 1 << 7, /* the same, and the offset in the variable */
 	CODE_TYPE = 1 << 8,	       /* of data: its type, and the field in it */
+	CODE_INLINED =
+		1 << 9, /* in addition to CODE_SYMBOL: the names of the inlined functions, without lines */
 	CODE_RETURN = 1 << 4, /* in addition: the address is a return address, and the call is to be named */
 };
 

@@ -144,7 +144,8 @@ int names_unwind(struct names *names, struct unwinding **unwinding, struct refus
  * kallsyms of that root is used. */
 static void open_naming(struct names *names, unsigned int detail, bool intervals)
 {
-	struct naming_settings settings = {.lines = names->lines || detail & (CODE_LINE | CODE_TYPE),
+	struct naming_settings settings = {.lines = names->lines ||
+						    detail & (CODE_LINE | CODE_INLINED | CODE_TYPE),
 					   .types = names->types || detail & CODE_TYPE,
 					   .data = names->variables || detail & CODE_OF_DATA,
 					   .memory = names->limits.memory,

@@ -8,6 +8,18 @@
 #include "output/member.h"
 #include "output/rows.h"
 
+bool cell_has_line(const json_t *code)
+{
+	return json_object_get(code, "line") && !json_object_get(code, "offset");
+}
+
+/* The function that code is in. As in profile's own tables, it is the one that a line is in, which may be
+ * inlined, or without lines the one that the linker knows. */
+static struct call function_of(const json_t *code)
+{
+	return calls_at(code, cell_has_line(code) ? 0 : calls_in(code) - 1);
+}
+
 struct call cell_function(const json_t *entry)
 {
 	const json_t *code = json_object_get(entry, "code");
@@ -16,8 +28,7 @@ struct call cell_function(const json_t *entry)
 		code = json_object_get(entry, "from");
 	if (!json_is_object(code))
 		return (struct call){0};
-	/* As in profile's own table, the function is the one that the linker knows. */
-	return calls_at(code, calls_in(code) - 1);
+	return function_of(code);
 }
 
 static const char *base_name(const char *path)
@@ -83,11 +94,6 @@ static const struct {
 	{"place", place_text},	 {"code", code_text},
 };
 
-bool cell_has_line(const json_t *code)
-{
-	return json_object_get(code, "line") && !json_object_get(code, "offset");
-}
-
 /* A member that is code is written as the function's key `code`, with its line if it was recorded by lines.
  */
 static void member_text(const struct cell_source *cells, const json_t *value, char *buffer, size_t size)
@@ -100,7 +106,7 @@ static void member_text(const struct cell_source *cells, const json_t *value, ch
 		row_cell(value, buffer, size);
 		return;
 	}
-	call = calls_at(value, calls_in(value) - 1);
+	call = function_of(value);
 	code_text(cells, &call, buffer, size);
 	used = strlen(buffer);
 	if (!cell_has_line(value) || used + 1 >= size)

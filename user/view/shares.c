@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alternatives.h"
 #include "base/array.h"
 #include "base/interned.h"
 #include "base/list.h"
@@ -62,7 +63,7 @@ struct share_table {
 	double duration_ns[2], enabled, running;
 	json_t *lost;	 /* {cause: samples} */
 	const char *why; /* why there are no samples, as interned text; NULL: not told */
-	bool stacks, latency, predicted, branches, known_keys, by_function;
+	bool stacks, latency, predicted, branches, known_keys, by_function, lines;
 	struct way_tree ways;
 	struct interned modules; /* the number of the path of each file */
 	struct share_file *files;
@@ -206,8 +207,9 @@ static void add_own_keys(const struct share_tables *shares, struct share_table *
 				add_key(table, strcmp(name, "code") ? name : function,
 					strlen(strcmp(name, "code") ? name : function));
 	json_array_foreach(entries, i, entry)
-		if (!shares->wanted.diff && cell_has_line(json_object_get(entry, "code")))
-			add_key(table, "line", strlen("line"));
+		table->lines |= cell_has_line(json_object_get(entry, "code"));
+	if (table->lines && !shares->wanted.diff)
+		add_key(table, "line", strlen("line"));
 	if (table->stacks && (!table->branches || shares->wanted.children)) /* a branch's is in `from` */
 		add_key(table, function, strlen(function));
 }
@@ -582,16 +584,17 @@ void shares_take(struct share_tables *shares, const json_t *record)
 static int refuse_key(const struct share_tables *shares, const char *option, const char *key,
 		      struct refusal *refusal)
 {
-	char known[300] = "";
+	struct alternatives alternatives;
 	const char *name;
 	json_t *value;
 
+	alternatives_begin(&alternatives, key, strlen(key));
 	json_object_foreach(shares->keys, name, value)
 		if (strcmp(name, "samples") && strcmp(name, "count") && strcmp(name, "period"))
-			list_append(known, sizeof(known), name);
+			alternatives_offer(&alternatives, name);
 	refuse(refusal, STATUS_USAGE, "option --%s %.100s", option, key);
-	because(refusal, "the records have no such key; they have %s", known);
-	return instead(refusal, "record it: nhmtap profile --by KEYS");
+	because(refusal, "the records have no such key; they have %s", alternatives.all);
+	return alternatives_end(&alternatives, refusal, "nhmtap profile --by KEYS records others");
 }
 
 static int check_keys(const struct share_tables *shares, struct refusal *refusal)
@@ -645,22 +648,29 @@ static int check_function(const struct share_tables *shares, struct refusal *ref
 }
 
 /* Names that rows can be sorted by, besides their keys. */
-static const char *const orders[] = {"share", "samples", "self", "total", "mean", "max", "change"};
+static const char *const orders[] = {"share", "samples", "self", "total", "mean", "max", "change", NULL};
 
 static int check_order(const struct share_tables *shares, struct refusal *refusal)
 {
-	const char *sort = shares->wanted.sort;
+	const char *sort = shares->wanted.sort, *name;
+	struct alternatives alternatives;
+	json_t *value;
 
 	if (!sort || json_object_get(shares->keys, our_name(sort)))
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
+	for (size_t i = 0; orders[i]; i++)
 		if (!strcmp(orders[i], our_name(sort)))
 			return 0;
+	alternatives_begin(&alternatives, sort, strlen(sort));
+	alternatives_offer_all(&alternatives, orders);
+	json_object_foreach(shares->keys, name, value)
+		alternatives_offer(&alternatives, name);
 	refuse(refusal, STATUS_USAGE, "option --sort %.100s", sort);
 	because(refusal,
 		"rows are sorted by share, samples, total, mean, max, change, or by one of their keys");
-	return instead(refusal,
-		       "--by groups rows by keys, as perf report's --sort does: --by comm,module,symbol");
+	return alternatives_end(&alternatives, refusal,
+				"--by groups rows by keys, as perf report's --sort does: --by "
+				"comm,module,symbol");
 }
 
 int shares_check(const struct share_tables *shares, struct refusal *refusal)
@@ -1066,6 +1076,16 @@ static void add_heading(const struct printed_table *printed, struct text *text)
 	free(title);
 }
 
+/* Where a function may be that is in no row. */
+static const char *beyond_rows(const struct share_tables *shares, const struct share_table *table)
+{
+	if (strcmp(shares->wanted.filter->conditions[0].key, "symbol") || !table->by_function)
+		return "";
+	if (table->stacks)
+		return shares->wanted.children ? "" : ", with --children also what only calls others";
+	return table->lines ? "" : "; inlined functions have names in what profile -g or --by line records";
+}
+
 /* Says what can't be trusted, or is not all. */
 static void add_remarks(const struct printed_table *printed, struct text *text)
 {
@@ -1095,8 +1115,8 @@ static void add_remarks(const struct printed_table *printed, struct text *text)
 		text_add(text, "# %.1f%% pass the filter; shares are of all samples\n",
 			 weight_share(&table->passed[0], &table->whole[0]));
 	else if (filter->nr && table->whole[0].samples && !table->numbers.nr)
-		text_add(text, "# no row passes the filter; nhmtap show --by %s lists what there is\n",
-			 filter->conditions[0].key);
+		text_add(text, "# no row passes the filter; nhmtap show --by %s lists what there is%s\n",
+			 filter->conditions[0].key, beyond_rows(printed->shares, table));
 }
 
 static void add_ways(const struct printed_table *printed, struct sheet *sheet)
