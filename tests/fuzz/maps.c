@@ -46,6 +46,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	char kallsyms[64], modules[64];
 	struct symbols jit = {0}, dumped = {0}, kernel = {0};
 	int fd = file_of(data, first, kallsyms, sizeof(kallsyms));
+	bool half;
 	int rest = file_of(data + first, size - first, modules, sizeof(modules));
 
 	kernel_symbols(&kernel, kallsyms, modules);
@@ -55,7 +56,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	look(&dumped, 0x1000);
 	symbols_release(&dumped);
 	jit_lines_close(jit_lines_open(fd, 1 << 20));
-	jit_symbols(&jit, fd, 1 << 20); /* closes fd, whose offset is 0: pwrite() leaves it alone */
+	jit_symbols(&jit, fd, 1 << 20, size & 1,
+		    &half); /* closes fd, whose offset is 0: pwrite() leaves it alone */
 	look(&jit, 0x1000);
 	symbols_release(&jit);
 	close(rest);

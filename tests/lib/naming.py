@@ -33,8 +33,8 @@ class Names:
     def kernel(self, address):
         return self.ask(f"kernel {address:x}")
 
-    def jit(self, path, address, since=0):
-        return self.ask(f"jit {path} {address:x} {since}")
+    def jit(self, path, address, since=0, ended=False):
+        return self.ask(f"jit {path} {address:x} {since} {int(ended)}")
 
     def memory(self):
         return self.ask("memory")

@@ -475,6 +475,16 @@ def test_a_map_that_another_process_of_this_number_has_left_names_nothing(nhmtap
     assert code(result)[None if of == "another time" else "everything", "[anon]"] >= 200
 
 
+def test_a_map_that_a_process_left_without_a_last_line_feed_names_its_last_line(nhmtap, tmp_path):
+    """It is as long as a buffer, which might have been written in the middle of a name while the process ran."""
+    map_of = 'with open(f"/tmp/perf-{os.getpid()}.map", "w") as file: file.write("\\n".join(["1 1 other"] * 1000 + [f"{code:x} 4 handle"]))'
+    result = by_symbol(nhmtap, tmp_path, sys.executable, "-c",
+                       WITHOUT_MAP.replace("input()\n", f"import os; print(os.getpid())\n{map_of}\n", 1).replace("input()\n", ""),
+                       os.path.dirname(jitdump.__file__))
+    os.unlink(f"/tmp/perf-{int(result.said)}.map")
+    assert {symbol: samples for (symbol, module), samples in code(result).items() if module == "[anon]"} == {"handle": 200}
+
+
 def test_a_map_that_is_another_users_does_not_hide_the_jitdump(nhmtap, tmp_path):
     """Anybody may make a file of that name in /tmp, and old ones stay there."""
     found = dumped(nhmtap, tmp_path, "a map in the way")

@@ -164,6 +164,16 @@ MUTANTS = [
         "pure/test_naming.py::test_a_map_has_to_be_the_users_own",
     ),
     Mutant(
+        "last-line-of-a-map-waits-for-ever",
+        "user/naming/naming.c", "return !writer->ended && (", "return (true || ",
+        "pure/test_naming.py::test_a_last_line_of_a_map_needs_no_line_feed_if_nothing_follows",
+    ),
+    Mutant(
+        "half-of-a-line-taken",
+        "user/naming/naming.c", "map->size >= BUFFER_LEAST || ", "",
+        "pure/test_naming.py::test_a_line_of_a_map_counts_when_it_is_whole",
+    ),
+    Mutant(
         "size-limit-of-files-ignored",
         "user/base/guarded.c", "if ((__u64)stat.st_size > guard->most)", "if (0)",
         "pure/test_naming.py::test_a_map_larger_than_what_is_kept_finds_no_room",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * names [-l] [-r] [-s ROOT] [-d DEBUG_DIR] [-k KALLSYMS] [-m MODULES] [-M MODULE_FOLDER] [-b BYTES]: reads
- * lines "file PATH BUILD-ID|- OFFSET", "kernel ADDRESS" and "jit MAP ADDRESS [SINCE]" (addresses in hex, no
- * blanks in paths), and prints the name of each place as a line of JSON. "later SECONDS" advances the clock,
- * and "forget SECONDS" forgets what was unused for so long; they and "memory" print the bytes that
- * are kept.
+ * lines "file PATH BUILD-ID|- OFFSET", "kernel ADDRESS" and "jit MAP ADDRESS [SINCE [ENDED]]" (addresses in
+ * hex, no blanks in paths), and prints the name of each place as a line of JSON. "later SECONDS" advances the
+ * clock, and "forget SECONDS" forgets what was unused for so long; they and "memory" print the bytes that are
+ * kept.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +73,7 @@ static const struct name *ask(struct naming *naming, const char *line)
 	unsigned long long at;
 	double later;
 	long seconds, since = 0;
+	int ended = 0;
 
 	if (sscanf(line, "later %lf", &later) == 1)
 		passed += later;
@@ -82,8 +83,8 @@ static const struct name *ask(struct naming *naming, const char *line)
 		return naming_file(naming, path, strcmp(build_id, "-") ? build_id : NULL, at);
 	if (sscanf(line, "kernel %llx", &at) == 1)
 		return naming_kernel(naming, at);
-	if (sscanf(line, "jit %4095s %llx %ld", path, &at, &since) >= 2)
-		return naming_jit(naming, path, &(struct map_writer){getuid(), since}, at);
+	if (sscanf(line, "jit %4095s %llx %ld %d", path, &at, &since, &ended) >= 2)
+		return naming_jit(naming, path, &(struct map_writer){getuid(), since, ended}, at);
 	return NULL;
 }
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import struct
 import subprocess
+import time
 
 import pytest
 
@@ -1050,16 +1051,32 @@ def test_a_map_larger_than_what_is_kept_finds_no_room(engine, tmp_path):
 
 
 def test_a_line_of_a_map_counts_when_it_is_whole(engine, tmp_path):
-    """Programs that buffer what they write stop in the middle of a name."""
+    """Programs that buffer what they write stop in the middle of a name, for as long as they compile nothing more."""
     path = tmp_path / "perf-1.map"
-    path.write_text("1000 100 first\n2000 100 handle_req")
+    path.write_text("1000 1 first\n" * 100 + "2000 100 handle_req")
     names = engine()
     assert names.jit(path, 0x2000)["frames"] == []
+    names.later(3600)
+    assert names.jit(path, 0x2000)["frames"] == []
     with path.open("a", encoding="utf-8") as file:
-        file.write("uest\n3000 1")
+        file.write("uest\n3000 100 handle_ans")
     names.later(3600)
     assert functions(names.jit(path, 0x2000)) == ["handle_request"]
     assert names.jit(path, 0x3000)["frames"] == []
+
+
+@pytest.mark.parametrize("lines, ended", [(2, False), (2, True), (200, True)], ids=["written by hand", "its process has ended", "larger than a buffer"])
+@pytest.mark.parametrize("read_before", [False, True])
+def test_a_last_line_of_a_map_needs_no_line_feed_if_nothing_follows(engine, tmp_path, lines, ended, read_before):
+    """A map that was read in the second in which it was written is read again, though it is the same."""
+    path = tmp_path / "perf-1.map"
+    path.write_text("\n".join(["1000 1 first"] * (lines - 1) + ["2000 100 last"]))
+    os.utime(path, (time.time() + 3600,) * 2)  # however long it takes until it is read
+    names = engine()
+    if read_before:
+        assert names.jit(path, 0x2000)["frames"] == []
+    names.later(1800 if ended else 7200)  # so that it may be read again, however long that took
+    assert functions(names.jit(path, 0x2000, ended=ended)) == ["last"]
 
 
 def test_a_map_that_is_older_than_the_process_is_anothers(engine, tmp_path):

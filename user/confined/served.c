@@ -356,11 +356,12 @@ static void answer_map(struct reply *reply, int fd)
 	const struct ask ask = asked.ask;
 	struct jit_lines *lines = ask.lines && jitdump_is(fd) ? jit_lines_open(fd, ask.most) : NULL;
 	struct read_file file = {0};
-
-	const char *why = jitdump_is(fd) ? jitdump_symbols(&file.symbols, fd, asked.ask.most)
-					 : jit_symbols(&file.symbols, fd, asked.ask.most);
+	bool half = false;
+	const char *why = jitdump_is(fd) ? jitdump_symbols(&file.symbols, fd, ask.most)
+					 : jit_symbols(&file.symbols, fd, ask.most, ask.grows, &half);
 
 	put_why(reply, why);
+	reply->answer.half_line = half;
 	reply->answer.no_room = why && !strcmp(why, JIT_NO_ROOM);
 	if (!why)
 		put_symbols(reply, &file);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -9,4 +10,5 @@
 struct map_writer {
 	uid_t user;   /* the file must be this user's, or root's */
 	time_t since; /* when the process began: seconds of CLOCK_REALTIME; 0: not known */
+	bool ended;   /* the process has ended, so it writes no more */
 };

@@ -696,7 +696,7 @@ static struct ancestor *handed_down(struct mappings *mappings, const struct proc
 	*ancestor = (struct ancestor){.users = 1,
 				      .generation = life->ancestor ? life->ancestor->generation + 1 : 0,
 				      .own_pid = life->own_pid,
-				      .writer = {life->owner, life->began_at},
+				      .writer = {.user = life->owner, .since = life->began_at},
 				      .root = root_get(life->root),
 				      .before = ancestor_again(life->ancestor)};
 	return ancestor;
@@ -1110,7 +1110,7 @@ const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 address, un
 	look_for_jit(mappings, process);
 	life = life_of_code(process, address);
 	ancestor = life->ancestor;
-	*writer = (struct map_writer){life->owner, process->life->began_at};
+	*writer = (struct map_writer){life->owner, process->life->began_at, process->exited != FOREVER};
 	if (!generation) /* an exec does not change the number */
 		return jit_path(process->life->own_pid, life->root, text, size);
 	while (ancestor && --generation)

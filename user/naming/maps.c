@@ -375,20 +375,24 @@ static void end_lines_at_zeros(char *text, size_t size)
 		*at = '\n';
 }
 
-/* A line without an end is being written: buffers are flushed in the middle of names. */
-static void cut_half_line(char *text, size_t *size)
+/* Buffers are flushed in the middle of names. Returns whether there was a part of a line. */
+static bool cut_half_line(char *text, size_t *size)
 {
 	const char *last = memrchr(text, '\n', *size);
+	size_t whole = last ? last + 1 - text : 0;
+	bool is_cut = whole < *size;
 
-	*size = last ? last + 1 - text : 0;
-	text[*size] = '\0';
+	*size = whole;
+	text[whole] = '\0';
+	return is_cut;
 }
 
-const char *jit_symbols(struct symbols *symbols, int fd, size_t most)
+const char *jit_symbols(struct symbols *symbols, int fd, size_t most, bool grows, bool *half)
 {
 	struct found_symbol symbol = {0};
 	__u64 size;
 
+	*half = false;
 	symbols->strings = read_text(fd, TEXT_USUAL, most, &symbols->strings_size);
 	if (!symbols->strings) {
 		const char *why = symbols->strings_size >= most ? JIT_NO_ROOM
@@ -398,7 +402,7 @@ const char *jit_symbols(struct symbols *symbols, int fd, size_t most)
 		return why;
 	}
 	end_lines_at_zeros(symbols->strings, symbols->strings_size);
-	cut_half_line(symbols->strings, &symbols->strings_size);
+	*half = grows && cut_half_line(symbols->strings, &symbols->strings_size);
 	symbols->strings_size++;
 	for (char *line = symbols->strings, *next; *line; line = next) {
 		char *name = line;

@@ -2,6 +2,8 @@
 /* Reads symbols from text files: /proc/kallsyms, and the perf-PID.map that a JIT writes. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "naming/symbols.h"
 
 /*
@@ -21,5 +23,7 @@ const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const 
 __u64 kernel_modules_version(const char *modules, const char *folder);
 
 /* Reads symbols from lines "START SIZE name" of a descriptor, which is closed; of at most `most` bytes. If
- * two symbols overlap, the one on the later line is used. A line that does not end yet is left out. */
-const char *jit_symbols(struct symbols *symbols, int fd, size_t most);
+ * two symbols overlap, the one on the later line is used. If the text still `grows`, a last line without a
+ * line feed is left out, and that sets `half`. Returns NULL, or why there are no symbols: a constant
+ * sentence. */
+const char *jit_symbols(struct symbols *symbols, int fd, size_t most, bool grows, bool *half);

@@ -49,9 +49,9 @@ struct ask {
 	__u64 most;	  /* see struct naming_settings, memory */
 	__u64 lines_most; /* ASK_LOAD: memory for lines */
 	__u32 lines;
-	__u32 data; /* ASK_LOAD: 1: symbols of data are wanted, too; 2: and types */
-	__u32 few;  /* ASK_LOAD: see struct read_what */
-	__u32 unused;
+	__u32 data;  /* ASK_LOAD: 1: symbols of data are wanted, too; 2: and types */
+	__u32 few;   /* ASK_LOAD: see struct read_what */
+	__u32 grows; /* ASK_MAP: see jit_symbols() */
 };
 
 enum answer_kind {
@@ -128,5 +128,6 @@ struct answer {
 	__u32 nr_text;	  /* bytes */
 	__u32 lines_lack; /* enum lines_lack */
 	__u32 no_room;	  /* symbols of the file were left out, because they take too much memory */
+	__u32 half_line;  /* the last line of a map was left out: it may be a part of one */
 	__u32 symbol;	  /* by an index: offset in the texts; -1: none */
 };

@@ -227,17 +227,18 @@ void source_load(struct named_source *source, const struct file_place *place,
 	take_symbols(source, &sealed, answer);
 }
 
-void source_load_map(struct named_source *source, int fd, size_t most, bool lines)
+void source_load_map(struct named_source *source, int fd, size_t most, bool lines, bool grows)
 {
 	struct sealed sealed = {0};
 	struct question_of_worker question = {
-		.ask = {.kind = ASK_MAP, .id = new_id(), .most = most, .lines = lines},
+		.ask = {.kind = ASK_MAP, .id = new_id(), .most = most, .lines = lines, .grows = grows},
 		.fd = fd,
 		.sealed = &sealed};
 	const struct answer *answer = take_answer(source, worker_ask(source->worker, &question));
 
 	if (!answer)
 		return;
+	source->half_line = answer->half_line;
 	take_kept(source, &question, answer);
 	take_symbols(source, &sealed, answer);
 }
@@ -286,7 +287,7 @@ void source_empty(struct named_source *source)
 	symbols_release(&source->symbols);
 	if (source->kept && !source_is_stale(source))
 		worker_forget(source->worker, source->id);
-	source->kept = source->lines_left_out = false;
+	source->kept = source->lines_left_out = source->half_line = false;
 	source->lines_why = NULL;
 	source->kept_bytes = 0;
 	free(source->place);

@@ -30,6 +30,7 @@ struct named_source {
 	struct identity identity;
 	time_t read_at;	   /* seconds of CLOCK_MONOTONIC */
 	time_t written_at; /* of a map: seconds of CLOCK_REALTIME; 0: its file system tells no times */
+	bool half_line;	   /* of a map: its last line was left out, which has no line feed */
 	__u64 paid_until;  /* of a map: how far its share of that clock's nanoseconds is used up */
 	time_t used_at;	   /* the same clock */
 	time_t named_at;   /* the same clock: when the first of `names` was made */
@@ -85,8 +86,8 @@ void source_load(struct named_source *source, const struct file_place *place,
 		 const struct naming_settings *settings, size_t most);
 
 /* Has the worker read the symbols of a perf-PID.map or a jitdump file, of at most `most` bytes, and with
- * `lines` those that the latter has. The descriptor is closed. */
-void source_load_map(struct named_source *source, int fd, size_t most, bool lines);
+ * `lines` those that the latter has. `grows`: see jit_symbols(). The descriptor is closed. */
+void source_load_map(struct named_source *source, int fd, size_t most, bool lines, bool grows);
 
 /* Whether there was no worker to read it, but there may be one later. */
 bool source_is_for_later(const struct named_source *source);

@@ -740,14 +740,26 @@ static struct named_source *find_jit(struct naming *naming, const char *map)
  */
 #define STALE_S 1
 
+/* The smallest buffer of a C library: BUFSIZ of musl. A map that is smaller was not written because a buffer
+ * was full, which may be in the middle of a name. */
+#define BUFFER_LEAST 1024
+
+/* Whether the last line of a map may get longer: a line without a line feed is a part of one then. */
+static bool may_grow(const struct identity *map, const struct map_writer *writer)
+{
+	time_t now = clock_ns(CLOCK_REALTIME) / 1000000000;
+
+	return !writer->ended && (map->size >= BUFFER_LEAST || map->changed.tv_sec + STALE_S >= now);
+}
+
 static void read_jit(struct naming *naming, struct named_source *source, const struct file_place *place,
-		     uid_t owner)
+		     const struct map_writer *writer)
 {
 	/* Most of a dump is code, which is skipped. */
 	__u64 most = jitdump_is_named(place->path) ? DUMP_MOST : naming->settings.memory / 4;
 	__u64 begun = clock_ns(CLOCK_MONOTONIC), now;
 	struct stat stat;
-	int fd = place_open_map(place, owner, most, &stat), error = errno;
+	int fd = place_open_map(place, writer->user, most, &stat), error = errno;
 
 	source_empty(source);
 	source->read_at = clock_seconds();
@@ -760,7 +772,8 @@ static void read_jit(struct naming *naming, struct named_source *source, const s
 	} else {
 		source->identity = identity_of(&stat);
 		source->written_at = stat.st_mtime;
-		source_load_map(source, fd, naming->settings.memory / 4, naming->settings.lines);
+		source_load_map(source, fd, naming->settings.memory / 4, naming->settings.lines,
+				may_grow(&source->identity, writer));
 		if (source_is_for_later(source))
 			source->identity = no_identity;
 	}
@@ -788,17 +801,18 @@ const struct name *naming_jit(struct naming *naming, const char *map, const stru
 			return not_opened(naming, errno);
 		source = new_source(naming);
 		source->path = xstrdup(map);
-		read_jit(naming, source, &place, writer->user);
+		read_jit(naming, source, &place, writer);
 	} else {
 		/* A JIT appends to the map all the time. Unless the address is missing, it is checked at most
 		 * once a second. */
 		missing = !symbols_find(&source->symbols, address);
 		changed = (missing || clock_seconds() != source->read_at) &&
 			  identify_file(&place, &identity, FOREIGN_PATIENT_MS) &&
-			  !same_identity(&identity, &source->identity);
+			  (!same_identity(&identity, &source->identity) ||
+			   (source->half_line && !may_grow(&identity, writer)));
 		later = changed && clock_ns(CLOCK_MONOTONIC) + MAP_BURST_NS < source->paid_until;
 		if ((changed && !later) || source_is_stale(source))
-			read_jit(naming, source, &place, writer->user);
+			read_jit(naming, source, &place, writer);
 	}
 	use_source(naming, source);
 	if (source->why)
