@@ -190,10 +190,11 @@ int profile_check_intervals(const struct stream *stream, const struct options *o
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --interval with --format %s", format->name);
 	because(refusal, "a file in this format is one profile");
-	return instead(refusal,
-		       "give each interval a file of its own, DIR/%%t%s, or leave the interval out, which no "
-		       "activity of a CONFIG can",
-		       format->ending);
+	return instead(
+		refusal,
+		"give each interval a file of its own, DIR/%%t%s; outside of a CONFIG, you may leave the "
+		"interval out instead",
+		format->ending);
 }
 
 int profile_check(const struct stream *stream, const struct options *options, size_t nr_events,

@@ -412,7 +412,9 @@ static const char *const unnamed_whys[][2] = {
 	{"no_pid", "their process is not known"},
 	{"no_mapping", "no file was mapped there"},
 	{"no_file", "the file is gone, or is not visible from here"},
-	{"no_symbol", "the file has no symbol there; its debug package may have one"},
+	{"no_symbol",
+	 "the file has no symbol there (its debug package may have one), or the code was made at run "
+	 "time and no perf map or jitdump names it"},
 	{"refused",
 	 "the file was not opened: it belongs to another user, is no regular file, or is too large"},
 	{"failed", "reading the file failed"},

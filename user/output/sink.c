@@ -1029,5 +1029,7 @@ int sink_refusal(const struct sink *sink, struct refusal *refusal)
 		return because(refusal, "%s", sink->why);
 	because(refusal, "%s; the records end before the run does",
 		sink->told[0] ? sink->told : strerror(sink->error));
-	return instead(refusal, sink->error == ENOSPC ? "make room, or write to another file system" : "");
+	return instead(refusal, sink->error == ENOSPC || sink->error == EDQUOT
+					? "make room, or write to another file system"
+					: "");
 }
