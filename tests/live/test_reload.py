@@ -701,6 +701,18 @@ def test_a_run_waits_for_the_reader_of_a_fifo(nhmtap, tmp_path):
     run.communicate()
 
 
+@pytest.mark.parametrize("command", [("stat", "-e", "page-faults"), ("profile", "-e", "page-faults")], ids=lambda c: c[0])
+def test_a_socket_is_not_taken_for_a_fifo_without_a_reader(nhmtap, tmp_path, command):
+    """open(2) answers ENXIO for all three: a FIFO that nobody reads, a socket, and the terminal of a process that has none."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+        result = nhmtap(*command, "-o", f"flat={tmp_path / 'socket'}", "--", "touch", tmp_path / "ran")
+    assert result.status == 1 and f"option --output '{tmp_path / 'socket'}': it is a socket. Next: write unix: before" in result.err
+    result = nhmtap(*command, "-o", "flat=/dev/tty", "--", "touch", tmp_path / "ran", start_new_session=True)
+    assert result.status == 1 and "option --output '/dev/tty': there is no such device, or no terminal" in result.err
+    assert not (tmp_path / "ran").exists()
+
+
 def hard_link(path, precious):
     os.link(precious, path)
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/local.h"
 #include "base/memory.h"
@@ -32,7 +33,14 @@
  * program has truncated the file (logrotate's copytruncate), writing continues at its new end. */
 static int open_file(const char *path, int flags)
 {
-	return open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | flags, 0640);
+	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | flags, 0640);
+	struct stat stat_of;
+
+	/* ENXIO is also what a socket, or a device that is not there, answers: only a FIFO may get a reader.
+	 */
+	if (fd < 0 && errno == ENXIO && !stat(path, &stat_of) && !S_ISFIFO(stat_of.st_mode))
+		errno = S_ISSOCK(stat_of.st_mode) ? EPROTOTYPE : ENODEV;
+	return fd;
 }
 
 /* Makes the file if there is none, and remembers which one was made. */
@@ -116,17 +124,26 @@ static bool is_full(int error)
 
 static const char no_file[] = "only a file can be replaced as a whole, and this is none";
 
+/* What cannot be written to whatever its permissions. */
+static const struct {
+	int error;
+	const char *why, *remedy;
+} no_places[] = {
+	{ENOTSUP, no_file, "the name of a file, or - for stdout"},
+	{EISDIR, "it is a folder", "add the name of a file"},
+	{EPROTOTYPE, "it is a socket", "write unix: before its path"},
+	{ENODEV, "there is no such device, or no terminal", "the name of a file, or - for stdout"},
+};
+
 int sink_refuse_path(struct refusal *refusal, const char *path, int error)
 {
 	refuse(refusal, STATUS_USAGE, "option --output '%s'", path);
 	refusal->error = error;
-	if (error == ENOTSUP) {
-		because(refusal, "%s", no_file);
-		return instead(refusal, "the name of a file, or - for stdout");
-	}
-	if (error == EISDIR) {
-		because(refusal, "it is a folder");
-		return instead(refusal, "add the name of a file");
+	for (size_t i = 0; i < ARRAY_SIZE(no_places); i++) {
+		if (no_places[i].error == error) {
+			because(refusal, "%s", no_places[i].why);
+			return instead(refusal, "%s", no_places[i].remedy);
+		}
 	}
 	because(refusal, "it can't be written: %s", strerror(error));
 	return instead(refusal, "check the folder and its permissions");
