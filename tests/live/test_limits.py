@@ -168,11 +168,11 @@ int main(void)
 
 @pytest.fixture
 def detailed(tmp_path):
-    """Sixteen programs with 80 MB of debug information together."""
+    """Sixteen programs with 80 MB of debug information together. That of every other one is compressed: it must be read whole."""
     (tmp_path / "program.c").write_text(NESTED)
     programs = [tmp_path / f"program{i}" for i in range(16)]
     for i, path in enumerate(programs):
-        subprocess.run(["gcc", "-g", "-O1", f"-Wl,--build-id=0x{i + 16:040x}", "-o", path, tmp_path / "program.c"], check=True)
+        subprocess.run(["gcc", "-g", *["-gz"] * (i % 2), "-O1", f"-Wl,--build-id=0x{i + 16:040x}", "-o", path, tmp_path / "program.c"], check=True)
     return [str(path) for path in programs]
 
 
@@ -209,7 +209,7 @@ def test_in_a_small_cgroup_names_take_as_little_as_in_a_run_of_everything(nhmtap
 def test_tables_of_everything_say_that_lines_have_no_room_and_what_gives_them_some(nhmtap, tmp_path, cgroup):
     (tmp_path / "program.c").write_text(NESTED.replace("5000000", "9000000"))
     program = tmp_path / "program"
-    subprocess.run(["gcc", "-g", "-O1", "-o", program, tmp_path / "program.c"], check=True)
+    subprocess.run(["gcc", "-g", "-gz", "-O1", "-o", program, tmp_path / "program.c"], check=True)
 
     def said(*limit):
         """Whether a remark is on the lines, in the table, in that of the stored run and on its page, and whether there are lines."""
@@ -226,7 +226,7 @@ def test_tables_of_everything_say_that_lines_have_no_room_and_what_gives_them_so
 def test_where_no_output_has_an_end_it_is_said_on_stderr_that_inlined_functions_have_no_room(nhmtap, tmp_path, cgroup):
     (tmp_path / "program.c").write_text(NESTED.replace("5000000", "9000000"))
     program = tmp_path / "program"
-    subprocess.run(["gcc", "-g", "-O1", "-o", program, tmp_path / "program.c"], check=True)
+    subprocess.run(["gcc", "-g", "-gz", "-O1", "-o", program, tmp_path / "program.c"], check=True)
 
     def said(*outputs):
         result = nhmtap("profile", "-G", cgroup[0], "-g", "-e", "page-faults:u", "-c", "1", *outputs, "--", *cgroups.inside(cgroup[1]), program)

@@ -1129,6 +1129,32 @@ def test_a_library_goes_by_its_own_file_if_another_has_its_place_before_its_note
     assert 300 <= code(result)["first", str(tmp_path / "first.so")] < 310
 
 
+FUNCTIONS_OF_A_UNIT = 1000
+
+
+@pytest.mark.plain
+@pytest.mark.thorough
+@pytest.mark.parametrize("options", [[], ["--memory", "64M"]], ids=["by the cgroup", "by --memory"])
+def test_lines_of_a_program_with_300_mb_of_dwarf_are_right_in_a_cgroup_of_64_mib(nhmtap, tmp_path, options):
+    """Those that DWARF was made of: 2 million functions in 2,000 units."""
+    nr, path = 2_000_000, tmp_path / "program"
+    called = random.Random(44).sample(range(nr), 100)
+    debug = manysymbols.dwarf(nr, LONG_NAME, FUNCTIONS_OF_A_UNIT, 3)
+    assert sum(map(len, debug.values())) > 240e6
+    large_program(path, nr, called, 0, debug)
+    with memory.measured(f"nhmtap-lines-{os.getpid()}") as (folder, _):
+        memory.allow(folder, 64 << 20)
+        result = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", "1", "--by", "line", *options, "--", path,
+                             before=cgroups.inside(folder))
+    assert result.status == 0 and result.one("end")["names"].get("lines_why") is None
+    began, ended = (datetime.datetime.fromisoformat(result.of(kind)[0]["time"][:26]) for kind in ("start", "profile"))
+    print(f"figures: 300 MB of DWARF: lines after {round((ended - began) / datetime.timedelta(milliseconds=1))} ms")
+    found = {(code.get("symbol"), code.get("file"), code.get("line"))
+             for record in result.of("profile") for code in (entry["code"] for entry in record["entries"])}
+    assert {((LONG_NAME % number).decode(), f"/built/unit_{number // FUNCTIONS_OF_A_UNIT}.c", manysymbols.line(number))
+            for number in called} <= found
+
+
 def test_a_table_says_how_much_of_its_code_has_no_name_and_why(nhmtap, tmp_path):
     bare = tmp_path / "bare"
     subprocess.run(["strip", "-o", bare, program("puppet")], check=True)
@@ -1166,14 +1192,17 @@ int main(int argc, char **argv)
 """
 
 
-def large_program(path, nr, called=(), before=0):
-    """Writes a program with functions in random order of its table, and with as many strings before theirs."""
+LONG_NAME = b"a_name_as_long_as_others_%d"
+
+
+def large_program(path, nr, called=(), before=0, debug=None):
+    """Writes a program with functions in random order of its table, with as many strings before theirs, and with DWARF."""
     strings, entries = bytearray(b"\0" * (before + 1)), []
     for number in range(nr):
         entries.append(manysymbols.symbol(len(strings), manysymbols.slot(number), manysymbols.SLOT))
-        strings += b"a_name_as_long_as_others_%d\0" % number
+        strings += LONG_NAME % number + b"\0"
     random.Random(nr).shuffle(entries)
-    manysymbols.write(path, nr, bytes(24) + b"".join(entries), bytes(strings), called)
+    manysymbols.write(path, nr, bytes(24) + b"".join(entries), bytes(strings), called, debug)
 
 
 def test_symbols_that_find_no_room_are_told_from_those_that_there_are_not(nhmtap, tmp_path):

@@ -184,18 +184,21 @@ def test_split_dwarf_is_taken_only_if_it_is_the_programs_own(engine, compiled, t
     assert depth(moved) == (4 if change == "beside the program" else 1)
 
 
-def enlarge(path, section):
-    """Adds three million bytes of debug information, which takes more memory than MEMORY allows."""
+def enlarge(path, compressed):
+    """Adds three million bytes of debug information, which take more memory than MEMORY allows if they are uncompressed."""
     (path.parent / "pad").write_bytes(bytes(3_000_000))
-    run("objcopy", "--add-section", f"{section}={path.parent / 'pad'}", path)
+    run("objcopy", "--add-section", f".debug_pad={path.parent / 'pad'}", path)
+    if compressed:
+        run("objcopy", "--compress-debug-sections=zlib", path)
 
 
 MEMORY = "-b", "2000000"
 LARGE = "is larger than what the memory for names allows"
+WHERE = ["program", "debug file", ".dwp", ".dwo", "shared by programs"]
 
 
-@pytest.mark.parametrize("where", ["program", "debug file", ".dwp", ".dwo", "shared by programs"])
-def test_debug_information_that_takes_too_much_memory_is_told_from_what_is_not_found(engine, compiled, tmp_path, where):
+def with_large(tmp_path, compiled, where):
+    """Returns a program, the addresses in its function outer, and its files that are to have much debug information."""
     if where in (".dwp", ".dwo"):
         path = build_split(tmp_path, *(("clang", ["-gdwarf-5"]) if where == ".dwp" else ("gcc", [])), ["-gsplit-dwarf"])
         large = list(tmp_path.glob("*.dwo"))
@@ -207,7 +210,7 @@ def test_debug_information_that_takes_too_much_memory_is_told_from_what_is_not_f
     else:
         path = compiled()
         large = [path]
-    (outer, _), = symbols(path)["outer"]
+    addresses = instructions(path, "outer")
     if where == "debug file":
         large = [tmp_path / "program.debug"]
         run("objcopy", "--only-keep-debug", path, *large)
@@ -216,14 +219,36 @@ def test_debug_information_that_takes_too_much_memory_is_told_from_what_is_not_f
     if where == "shared by programs":
         large = [tmp_path / "shared.debug"]
         run("dwz", "-m", "shared.debug", "program", shutil.copy(path, tmp_path / "other"), cwd=tmp_path)
-    asked = path, offset_of(path, outer)
+    return path, addresses, large
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_debug_information_that_takes_too_much_memory_is_told_from_what_is_not_found(engine, compiled, tmp_path, where):
+    """Compressed, it can't be taken from where it is in the file."""
+    path, addresses, large = with_large(tmp_path, compiled, where)
+    asked = path, offset_of(path, addresses[0])
     assert LARGE not in engine("-l", *MEMORY).file(*asked).get("lines_why", "")
     for file in large:
-        enlarge(file, ".debug_pad")
+        enlarge(file, True)
     name = engine("-l", *MEMORY).file(*asked)
     assert functions(name)[-1] == "outer"
     assert LARGE in name["lines_why"]
     assert {".dwp": ".dwp", ".dwo": ".dwo", "shared by programs": "dwz"}.get(where, "debug information") in name["lines_why"]
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_debug_information_larger_than_the_memory_for_names_names_as_much_as_before(engine, compiled, tmp_path, where):
+    path, addresses, large = with_large(tmp_path, compiled, where)
+
+    def names():
+        ask = engine("-l", *MEMORY).file
+        return [ask(path, offset_of(path, address)) for address in addresses]
+    before = names()
+    assert max(len(name["frames"]) for name in before) >= 3
+    for file in large:
+        enlarge(file, False)
+        assert file.stat().st_size > 3_000_000
+    assert names() == before
 
 
 WITHIN = {

@@ -32,7 +32,7 @@ static __u64 size_of_old_packed(Elf_Scn *section, const char *name)
 	return be64toh(size);
 }
 
-__u64 dwarf_size(const struct image *image)
+static __u64 sections_size(const struct image *image, bool whole)
 {
 	__u64 size = 0;
 	GElf_Shdr header;
@@ -42,7 +42,7 @@ __u64 dwarf_size(const struct image *image)
 		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
 		    !is_debug(image_section_name(image, &header)))
 			continue;
-		size += header.sh_size;
+		size += whole ? header.sh_size : 0;
 		if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &packed))
 			size += packed.ch_size;
 		size += size_of_old_packed(section, image_section_name(image, &header));
@@ -50,6 +50,21 @@ __u64 dwarf_size(const struct image *image)
 			return size;
 	}
 	return size;
+}
+
+__u64 dwarf_size(const struct image *image)
+{
+	return sections_size(image, true);
+}
+
+__u64 dwarf_bytes(const struct image *image)
+{
+	return sections_size(image, !image->mapped);
+}
+
+bool dwarf_fits(struct image *image, __u64 most)
+{
+	return dwarf_bytes(image) <= most || (image_map(image) && dwarf_bytes(image) <= most);
 }
 
 bool dwarf_in(const struct image *image)
@@ -95,8 +110,8 @@ const char *dwarf_alternate(const struct image *image, char build_id[2 * BUILD_I
 }
 
 /* libdw 0.188 reads beyond the end of .debug_line_str if its last string has no zero byte; so one is written
- * at the end of each string section. */
-static void end_texts(struct image *image)
+ * at the end of each string section. Returns false where that can't be done, in a mapping. */
+static bool end_texts(struct image *image)
 {
 	GElf_Shdr header;
 
@@ -104,16 +119,21 @@ static void end_texts(struct image *image)
 		const char *name = gelf_getshdr(section, &header) ? image_section_name(image, &header) : "";
 		Elf_Data *data;
 
-		if (!is_debug(name) || header.sh_type == SHT_NOBITS || !strstr(name, "str"))
+		if (!is_debug(name) || header.sh_type == SHT_NOBITS || !strstr(name, "str") ||
+		    strstr(name, "str_offsets"))
 			continue;
 		if (header.sh_flags & SHF_COMPRESSED)
 			elf_compress(section, 0, 0);
 		else if (is_old_packed(name))
 			elf_compress_gnu(section, 0, 0);
 		data = elf_getdata(section, NULL);
-		if (data && data->d_buf && data->d_size)
-			((char *)data->d_buf)[data->d_size - 1] = '\0';
+		if (!data || !data->d_buf || !data->d_size || !((char *)data->d_buf)[data->d_size - 1])
+			continue;
+		if (image->mapped && !(header.sh_flags & SHF_COMPRESSED) && !is_old_packed(name))
+			return false;
+		((char *)data->d_buf)[data->d_size - 1] = '\0';
 	}
+	return true;
 }
 
 /* Called by libdw if memory runs out. By default it would print a message and call exit(1). */
@@ -126,7 +146,8 @@ Dwarf *dwarf_open(struct image *image)
 {
 	Dwarf *dwarf;
 
-	end_texts(image);
+	if (!end_texts(image))
+		return NULL;
 	dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
 	if (dwarf)
 		dwarf_new_oom_handler(dwarf, no_memory);

@@ -15,8 +15,16 @@ bool dwarf_in(const struct image *image);
  * 0.189. Uncompresses sections, so their size should be known before. */
 bool dwarf_unreadable(const struct image *image);
 
-/* Bytes of memory that libdw will use for it, uncompressed: libdw reads all of it at once. */
+/* The size of its DWARF, uncompressed. */
 __u64 dwarf_size(const struct image *image);
+
+/* Bytes of memory that libdw will use for its sections: libdw reads and uncompresses all of them at once. Of
+ * a mapped image, these are the compressed ones. */
+__u64 dwarf_bytes(const struct image *image);
+
+/* Whether its sections take at most `most` bytes of memory. If they don't otherwise, the image becomes a
+ * mapped one: see image_map(). */
+bool dwarf_fits(struct image *image, __u64 most);
 
 /* The name and build-id (hex) of the alternate file that the image refers to (.gnu_debugaltlink); NULL if
  * there is none. Valid as long as the image. */

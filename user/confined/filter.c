@@ -58,7 +58,7 @@ static int allow_fcntl(scmp_filter_ctx filter)
 	return err;
 }
 
-/* Allows anonymous memory only, and never executable. */
+/* Allows anonymous memory, and files as they are (image_map()), but nothing executable or shared. */
 static int allow_memory(scmp_filter_ctx filter)
 {
 	int err = 0;
@@ -66,6 +66,8 @@ static int allow_memory(scmp_filter_ctx filter)
 	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
 				SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
 				SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
+	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_EQ, PROT_READ),
+				SCMP_A3(SCMP_CMP_EQ, MAP_PRIVATE));
 	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
 				SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(memfd_create), 1,

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "confined/dwarf_image.h"
+#include "confined/line_rows.h"
 #include "confined/lines_inside.h"
 #include "confined/split_unit.h"
 
@@ -152,7 +153,8 @@ static const char *function_name(const struct lines *lines, const Dwarf_Die *of)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-#define UNIT_BYTES 1500 /* libdw's own memory for a unit */
+#define UNIT_BYTES    1500 /* libdw's own memory for a unit */
+#define UNITS_AT_ONCE 100  /* the kernel maps some 64 KiB around what is read of each */
 
 static struct split_place *new_split_place(struct lines *lines, const struct debug_folders *folders)
 {
@@ -160,20 +162,31 @@ static struct split_place *new_split_place(struct lines *lines, const struct deb
 
 	where->place = *folders->place;
 	where->open = folders->open;
+	lines->image_bytes += sizeof(*where);
 	lines->bytes += sizeof(*where);
 	return where;
+}
+
+/* Gives back what reading has used of mapped files. */
+static void rest_images(const struct lines *lines)
+{
+	image_rest(&lines->image);
+	image_rest(&lines->alternate);
 }
 
 static void find_units(struct lines *lines, const struct debug_folders *folders)
 {
 	struct ranges ranges = {0};
 	Dwarf_CU *cu = NULL;
+	size_t nr_seen = 0;
 	uint8_t type;
 	Dwarf_Die die;
 
 	while (lines->bytes <= lines->most &&
 	       !dwarf_get_units(lines->dwarf, cu, &cu, NULL, &type, &die, NULL)) {
 		lines->bytes += UNIT_BYTES;
+		if (++nr_seen % UNITS_AT_ONCE == 0)
+			rest_images(lines);
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
 		lines->units = xroom(lines->units, lines->nr, &lines->room, sizeof(*lines->units));
@@ -187,32 +200,23 @@ static void find_units(struct lines *lines, const struct debug_folders *folders)
 	take_ranges(lines, &lines->spans, &ranges);
 }
 
-struct lines *lines_open(struct image *image, struct image *alternate, const struct debug_folders *folders,
-			 size_t most)
+/* Opens the images' DWARF and finds its units. Returns false if there is none, or no room. */
+static bool begin_units(struct lines *lines, const struct debug_folders *folders)
 {
-	__u64 size = dwarf_size(image) + (alternate ? dwarf_size(alternate) : 0);
-	struct lines *lines = xcalloc(1, sizeof(*lines));
-
-	lines->image = *image;
-	lines->alternate = alternate ? *alternate : (struct image){.fd = -1};
-	lines->bytes = sizeof(*lines) + size;
-	lines->most = most;
-	lines->steps = lines->all_steps = 4 * size + 1000;
-	if (size <= most)
+	lines->bytes = lines->image_bytes;
+	lines->steps = lines->all_steps;
+	if (lines->bytes <= lines->most)
 		lines->dwarf = dwarf_open(&lines->image);
-	if (!lines->dwarf) {
-		lines_close(lines);
-		return NULL;
-	}
-	if (alternate)
+	if (!lines->dwarf)
+		return false;
+	if (lines->alternate.elf)
 		lines->alternate_dwarf = dwarf_open(&lines->alternate);
 	if (lines->alternate_dwarf)
 		dwarf_setalt(lines->dwarf, lines->alternate_dwarf);
 	find_units(lines, folders);
-	if (lines->bytes <= most)
-		return lines;
-	lines_close(lines);
-	return NULL;
+	rest_images(lines);
+	lines->begun_bytes = lines->bytes;
+	return lines->bytes <= lines->most;
 }
 
 static void release_calls(struct inlined_calls *calls)
@@ -237,23 +241,60 @@ static void release_unit(struct unit *unit)
 		spans_release(&unit->variable_spans[i]);
 }
 
+static void release_units(struct lines *lines)
+{
+	for (size_t i = 0; i < lines->nr; i++)
+		release_unit(&lines->units[i]);
+	free(lines->units);
+	lines->units = NULL;
+	lines->nr = lines->room = 0;
+	spans_release(&lines->spans);
+	dwarf_end(lines->dwarf);
+	dwarf_end(lines->alternate_dwarf);
+	lines->dwarf = lines->alternate_dwarf = NULL;
+}
+
+/* Forgets the units that were read, as libdw can't forget one, if they leave little room for another one.
+ * Variables, which are searched in all units, stay. */
+static void make_room(struct lines *lines)
+{
+	size_t room = lines->most - lines->begun_bytes;
+
+	if (lines->looked_for_variables || lines->bytes - lines->begun_bytes < room / 2)
+		return;
+	release_units(lines);
+	begin_units(lines, NULL);
+}
+
+struct lines *lines_open(struct image *image, struct image *alternate, const struct debug_folders *folders,
+			 size_t most, bool *no_room)
+{
+	struct lines *lines = xcalloc(1, sizeof(*lines));
+
+	lines->image = *image;
+	lines->alternate = alternate ? *alternate : (struct image){.fd = -1};
+	lines->image_bytes = sizeof(*lines) + dwarf_bytes(image) + (alternate ? dwarf_bytes(alternate) : 0);
+	lines->most = most;
+	lines->all_steps = 4 * (dwarf_size(image) + (alternate ? dwarf_size(alternate) : 0)) + 1000;
+	if (begin_units(lines, folders))
+		return lines;
+	*no_room = lines->bytes > most;
+	lines_close(lines);
+	return NULL;
+}
+
 void lines_close(struct lines *lines)
 {
 	if (!lines)
 		return;
-	for (size_t i = 0; i < lines->nr; i++)
-		release_unit(&lines->units[i]);
-	free(lines->units);
+	release_units(lines);
 	free(lines->variables);
 	free(lines->split_addresses);
 	spans_release(&lines->variable_spans[0]);
 	spans_release(&lines->variable_spans[1]);
-	spans_release(&lines->spans);
 	if (lines->split)
 		split_place_release(lines->split);
 	free(lines->split);
-	dwarf_end(lines->dwarf);
-	dwarf_end(lines->alternate_dwarf);
 	image_close(&lines->image);
 	image_close(&lines->alternate);
 	free(lines);
@@ -361,7 +402,7 @@ static __u32 function_at(struct lines *lines, struct unit *unit, __u64 address)
 /* libdw's own memory per row of the line table, and per file name. */
 #define ROW_BYTES	    48
 #define FILE_BYTES	    64
-#define ROW_BYTES_MEANWHILE 100 /* per row, while libdw reads them; a row may take one byte */
+#define ROW_BYTES_MEANWHILE 100 /* per row, while libdw reads them */
 
 /* Whether the unit's line table is small enough to be read. */
 static bool bearable(const struct lines *lines, Dwarf_Die *unit)
@@ -382,9 +423,9 @@ static bool bearable(const struct lines *lines, Dwarf_Die *unit)
 	if (!data || !data->d_buf || at > data->d_size || data->d_size - at < sizeof(size))
 		return false;
 	memcpy(&size, (char *)data->d_buf + at, sizeof(size));
-	if (size > data->d_size - at) /* 64-bit DWARF, or invalid */
-		size = data->d_size - at;
-	return size <= lines->most / ROW_BYTES_MEANWHILE;
+	if (size > data->d_size - at - sizeof(size)) /* 64-bit DWARF, or invalid */
+		size = data->d_size - at - sizeof(size);
+	return line_rows((char *)data->d_buf + at, sizeof(size) + size) <= lines->most / ROW_BYTES_MEANWHILE;
 }
 
 void lines_open_unit(struct lines *lines, struct unit *unit)
@@ -427,6 +468,7 @@ static void look_at_unit(struct lines *lines, struct unit *unit)
 	unit->folder = lines_text(lines, &unit->die, DW_AT_comp_dir);
 	lines->bytes += nr_rows * ROW_BYTES + nr_files * FILE_BYTES;
 	take_functions(lines, unit, &unit->spans, false);
+	rest_images(lines);
 }
 
 /* --- what is inlined in a function -------------------------------------------------------------- */
@@ -520,14 +562,16 @@ static __u64 entry_of(Dwarf_Die *die)
 
 size_t lines_find(struct lines *lines, __u64 address, struct source_place *places, size_t most)
 {
-	__u32 number = spans_find(&lines->spans, address), call;
 	struct source_place place = {0};
 	struct inlined_function *function;
 	struct inlined_calls *calls;
 	struct unit *unit;
+	__u32 number, call;
 	size_t nr = 0;
 
+	make_room(lines);
 	lines->lack = LINES_LACK_NOTHING;
+	number = spans_find(&lines->spans, address);
 	if (number == SPANS_NONE)
 		return 0;
 	unit = &lines->units[number];

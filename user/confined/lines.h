@@ -29,10 +29,10 @@ struct source_place {
  * Opens the DWARF of an image; it may take at most `most` bytes of memory. `alternate`: its alternate debug
  * file (.gnu_debugaltlink), NULL if there is none. Takes ownership of both. Files of split DWARF are opened
  * by `folders` when an address in them is looked for; what the pointer names need not last. Returns NULL if
- * there is no DWARF, or if it is too large.
+ * there is no DWARF, or if it takes more (`no_room`).
  */
 struct lines *lines_open(struct image *image, struct image *alternate, const struct debug_folders *folders,
-			 size_t most);
+			 size_t most, bool *no_room);
 void lines_close(struct lines *lines);
 
 /* Whether functions of a unit are in a .dwo or .dwp file. */
@@ -45,7 +45,7 @@ enum lines_lack lines_lack(const struct lines *lines);
 /*
  * Finds the functions that contain the address: inlined ones first, from the innermost, and the function
  * itself last. If there are more than `most`, the innermost are dropped. Returns their number; 0 if the
- * address is in no compiled unit. Texts are valid as long as `lines`.
+ * address is in no compiled unit. Texts are valid until the next call.
  */
 size_t lines_find(struct lines *lines, __u64 address, struct source_place *places, size_t most);
 

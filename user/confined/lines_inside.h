@@ -59,7 +59,9 @@ struct lines {
 	struct spans spans; /* `what` is an index of `units` */
 	struct unit *units;
 	size_t nr, room;
-	size_t bytes, most;
+	size_t bytes, most;	   /* in use, of so many */
+	size_t image_bytes;	   /* of `bytes`: the sections' */
+	size_t begun_bytes;	   /* of `bytes`: before anything was read of a unit */
 	size_t steps;		   /* steps that are left: a walk ends when there are none */
 	Dwarf_Off furthest;	   /* the last entry in the file visited by the current walk */
 	struct split_place *split; /* NULL: see lines_split() */

@@ -185,10 +185,9 @@ static void load_objects(struct read_file *file, const struct image *image, cons
 	symbols_finish(&file->objects, NULL, NULL);
 }
 
-static enum lines_lack lack_of(const struct image *image, const struct image *alternate, bool has_alternate,
-			       size_t most)
+static enum lines_lack lack_of(struct image *image, struct image *alternate, bool has_alternate, size_t most)
 {
-	if (dwarf_size(image) > most)
+	if (!dwarf_fits(image, most / 2))
 		return LINES_LARGE;
 	if (dwarf_unreadable(image))
 		return LINES_COMPRESSED;
@@ -196,7 +195,7 @@ static enum lines_lack lack_of(const struct image *image, const struct image *al
 		return LINES_LACK_NOTHING;
 	if (!alternate)
 		return LINES_SHARED_ABSENT;
-	if (dwarf_size(image) + dwarf_size(alternate) > most)
+	if (!dwarf_fits(alternate, most / 2 - dwarf_bytes(image)))
 		return LINES_SHARED_LARGE;
 	return dwarf_unreadable(alternate) ? LINES_SHARED_COMPRESSED : LINES_LACK_NOTHING;
 }
@@ -211,13 +210,16 @@ static struct lines *load_lines(struct image *image, const struct debug_folders 
 	bool shares =
 		name && alternate_open(&alternate, name, build_id, debug->place, &debug->dirs, debug->open);
 	struct lines *lines;
+	bool no_room = false;
 
 	*lack = lack_of(image, shares ? &alternate : NULL, name, most);
 	if (*lack == LINES_SHARED_LARGE) {
 		image_close(&alternate);
 		shares = false;
 	}
-	lines = lines_open(image, shares ? &alternate : NULL, debug, most);
+	lines = lines_open(image, shares ? &alternate : NULL, debug, most, &no_room);
+	if (no_room && !*lack)
+		*lack = LINES_LARGE;
 	*image = (struct image){.fd = -1};
 	if (lines && !*lack && lines_split(lines))
 		*lack = LINES_SPLIT;

@@ -305,9 +305,9 @@ static bool open_file(struct image *file, struct split_place *where, const char 
 }
 
 /* Whether the file can be read. If not, it is noted why. */
-static bool is_readable(const struct image *file, struct split_place *where, size_t most)
+static bool is_readable(struct image *file, struct split_place *where, size_t most)
 {
-	enum lines_lack lack = dwarf_size(file) > most	? LINES_SPLIT_LARGE
+	enum lines_lack lack = !dwarf_fits(file, most)	? LINES_SPLIT_LARGE
 			       : dwarf_unreadable(file) ? LINES_SPLIT_COMPRESSED
 							: LINES_LACK_NOTHING;
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <elfutils/libdwelf.h>
@@ -138,6 +139,30 @@ const char *image_from_vdso(struct image *image)
 		return "this machine has no vdso";
 	size = header->e_shoff + header->e_shnum * sizeof(Elf64_Shdr);
 	return image_from_memory(image, memcpy(xmalloc(size), begin, size), size);
+}
+
+bool image_map(struct image *image)
+{
+	Elf *elf;
+
+	if (image->mapped)
+		return true;
+	elf = image->fd >= 0 ? elf_begin(image->fd, ELF_C_READ_MMAP, NULL) : NULL;
+	if (!elf)
+		return false;
+	elf_end(image->elf);
+	image->elf = elf;
+	image->mapped = true;
+	return true;
+}
+
+void image_rest(const struct image *image)
+{
+	size_t size;
+	char *mapping = image->mapped ? elf_rawfile(image->elf, &size) : NULL;
+
+	if (mapping)
+		madvise(mapping, size, MADV_DONTNEED);
 }
 
 void image_close(struct image *image)

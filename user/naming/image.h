@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An ELF file. It is read, never mapped: if it is truncated meanwhile, a read fails, whereas access to a
- * mapping would kill the program with SIGBUS. 32-bit and 64-bit files are accepted, little endian only. */
+/* An ELF file. It is read, not mapped: if it is truncated meanwhile, a read fails, whereas access to a
+ * mapping kills the process with SIGBUS. Only image_map() does otherwise. 32-bit and 64-bit files are
+ * accepted, little endian only. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,6 +18,7 @@ struct image {
 	__u64 size;
 	uid_t owner; /* of the file */
 	Elf *elf;
+	bool mapped;	   /* see image_map() */
 	struct spans code; /* sections with code; `what` is an index of code_ends */
 	__u64 *code_ends;
 };
@@ -28,6 +30,17 @@ const char *image_from_memory(struct image *image, char *memory, size_t size);
 /* The same for the vdso of this process: the code that the kernel maps into each process. */
 const char *image_from_vdso(struct image *image);
 void image_close(struct image *image);
+
+/*
+ * Lets libelf take the sections from a mapping of the file, so that they are no memory of this process: the
+ * kernel has them in its cache, and drops them there if memory is short. If the file is truncated meanwhile,
+ * or its contents change, the process may die, so this is for the worker alone. What was taken from the
+ * image's `elf` before is not valid any more. Returns false, and changes nothing, if the image is no open
+ * file.
+ */
+bool image_map(struct image *image);
+/* Gives back the memory that pages of the mapping take in this process until they are used again. */
+void image_rest(const struct image *image);
 
 #define BUILD_ID_MAX 64 /* bytes; two hex digits each */
 
