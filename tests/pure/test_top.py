@@ -93,8 +93,8 @@ def test_a_filter_is_a_text_or_a_condition(stored):
         for typed in ("nosuch", "comm=nosuch"):
             seen.type("/" + typed)
             seen.tmux("send-keys", "Enter")
-            screen = seen.until(lambda screen: "no row is for the filter" in screen and not names(screen))
-            assert shows("n N next", "Esc clear", "z freeze")(screen.splitlines()[-1])
+            keys = shows("n N next", "Esc clear", "z freeze")
+            seen.until(lambda screen: "no row is for the filter" in screen and not names(screen) and keys(screen.splitlines()[-1]))
         seen.type("/symbol~(")
         seen.tmux("send-keys", "Enter")
         seen.until(shows("Unmatched"))
@@ -245,6 +245,28 @@ def test_each_kind_of_record_has_its_view(stored):
         seen.type("7")
         screen = seen.until(shows("7 health", "accounts"))
         assert rows(screen)[0] == ["60", "54", "6", "0", "50.0% of the time", "loads"]
+
+
+@pytest.mark.parametrize("end, said", [(None, ""), ("end", "the stream has no end: it was cut"), ("line", "its last line is not whole")])
+def test_how_a_stream_ends_is_told_when_all_of_it_has_been_shown(stored, end, said):
+    text = text_of(*stream(profile(*FUNCTIONS, start=at(1)), profile(*FUNCTIONS, start=at(2)), profile(*FUNCTIONS, start=at(3)), count(3, 5)))
+    lines = text.splitlines(keepends=True)
+    path = stored(text={None: text, "end": "".join(lines[:-1]), "line": text[:-9]}[end])
+    with Terminal(NHMTAP, "top", path, rows=30) as seen:
+        seen.type("07")
+        screen = seen.until(shows("PAUSED", "7 health", "accounts"))
+        assert "no end" not in screen and rows(screen)[0][:2] == ["60", "60"]
+        seen.type("e")
+        screen = seen.until(shows("END", "100%", "page-faults"))
+        assert (said or "no record is missing") in screen and ("no end" in screen) == bool(end)
+        # Nothing is expected of an event that is only counted.
+        assert re.search(r"\n +180 +180 +0 +0 +100.0% of the time  cpu-clock\n +100.0% of the time  page-faults\n", screen)
+
+
+def test_the_end_of_a_pipe_is_told(tmp_path):
+    (tmp_path / "records").write_text(text_of(*stream(profile(*FUNCTIONS))))
+    with Terminal(f"cat {tmp_path}/records | {NHMTAP} top -") as seen:
+        seen.until(shows("ENDED", "large"))
 
 
 def test_time_can_be_frozen_and_gone_back_in(stored):

@@ -210,7 +210,7 @@ static json_t *read_analyses(const struct options *options, const char *file, st
 	if (!read_stored(&reading, file, refusal)) {
 		list = stored_counts_analyses(stored, refusal);
 		if (!options->quiet)
-			stored_tell_early_end(&reading, file);
+			stored_tell_early_end(&reading.end, file);
 	}
 	stored_counts_release(stored);
 	return list;

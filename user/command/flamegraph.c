@@ -28,8 +28,7 @@ struct flamegraph_options {
 struct heading {
 	char title[256];
 	char emulated[80]; /* what is added of the machine */
-	bool open, cut;	   /* as of struct stored_reading */
-	char error[STORED_ERROR_ROOM];
+	struct stored_end end;
 };
 
 /* Notes the emulated machine that the records are from, for the heading. */
@@ -80,11 +79,9 @@ static int read_records(struct flamegraph *flamegraph, const char *file, struct 
 	int err = read_stored(&reading, file, refusal);
 
 	*heading = drawing.heading;
-	heading->open = reading.open;
-	heading->cut = reading.cut;
-	memcpy(heading->error, reading.error, sizeof(reading.error));
+	heading->end = reading.end;
 	if (!err && flamegraph_events(flamegraph))
-		stored_tell_early_end(&reading, file);
+		stored_tell_early_end(&reading.end, file);
 	return err;
 }
 
@@ -111,7 +108,7 @@ static int refuse_empty(const struct flamegraph *flamegraph, const struct headin
 			flamegraph_left_out(flamegraph));
 		return instead(refusal, "record shorter ones: nhmtap profile -g -I MS");
 	}
-	stored_has_no("no stacks", heading->open, heading->cut, heading->error, refusal);
+	stored_has_no("no stacks", &heading->end, refusal);
 	return instead(refusal, "record them with nhmtap profile -g");
 }
 

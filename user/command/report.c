@@ -31,7 +31,7 @@ static void take_digested(void *of, const json_t *record)
 
 struct report_input {
 	struct digest *streams[STREAMS_MOST];
-	bool cut[STREAMS_MOST];
+	struct stored_end ends[STREAMS_MOST];
 	int nr;
 };
 
@@ -46,11 +46,11 @@ static int read_digest(struct report_input *reported, const char *file, struct r
 		digest_align(digest, reported->streams[0]);
 	if (read_stored(&reading, file, refusal))
 		return -1;
-	reported->cut[reported->nr - 1] = reading.cut;
+	reported->ends[reported->nr - 1] = reading.end;
 	if (digest_has_content(digest))
 		return 0;
 	refuse(refusal, STATUS_USAGE, "report of %.200s", file ? path_last(file) : "stdin");
-	return stored_has_nothing(reading.open, reading.cut, reading.error, refusal);
+	return stored_has_nothing(&reading.end, refusal);
 }
 
 /* Adds JSON that is safe within an HTML page: no name can close the element that holds it. */
@@ -107,7 +107,7 @@ static json_t *streams_value(const struct report_input *reported, const struct o
 				      digest_value(reported->streams[i],
 						   reported->nr > 1 ? reported->streams[!i] : NULL,
 						   options->nr_rest ? path_last(options->rest[i]) : "stdin",
-						   reported->cut[i], PAGE_BYTES / reported->nr));
+						   &reported->ends[i], PAGE_BYTES / reported->nr));
 	}
 	return streams;
 }

@@ -34,7 +34,6 @@ struct showing {
 	int stream;
 	const char *annotate; /* the function; NULL: none was asked for */
 	struct activities activities;
-	char error[STORED_ERROR_ROOM];
 	json_t *sampled; /* then, per event and activity: a record with the entries of all of its records */
 };
 
@@ -87,8 +86,7 @@ static int read_stream(struct showing *showing, const char *file, struct refusal
 	struct stored_reading reading = {.writer = "nhmtap", .take = take_record, .of = showing};
 	int err = read_stored(&reading, file, refusal);
 
-	showing->headings[showing->stream].cut = reading.cut;
-	memcpy(showing->error, reading.error, sizeof(reading.error));
+	showing->headings[showing->stream].end = reading.end;
 	return err;
 }
 
@@ -109,18 +107,16 @@ static int read_streams(struct showing *showing, const struct options *options, 
 static int refuse_empty(const struct showing *showing, const struct show_options *own,
 			struct refusal *refusal)
 {
-	bool open = false, cut = false;
+	const struct stored_end *end = &showing->headings[0].end;
 
 	refuse(refusal, STATUS_USAGE, "show");
 	if (own->filter.nr) {
 		because(refusal, "no counts pass the filter, and there are no samples in these records");
 		return instead(refusal, "without --filter it shows what there is");
 	}
-	for (int i = 0; i <= showing->stream; i++) {
-		open |= showing->headings[i].runs > showing->headings[i].ended;
-		cut |= showing->headings[i].cut;
-	}
-	return stored_has_nothing(open, cut, showing->error, refusal);
+	if (showing->stream && !*end->error && !*stored_early_end(end))
+		end = &showing->headings[1].end;
+	return stored_has_nothing(end, refusal);
 }
 
 static void add_hint(struct text *text, const struct showing *showing, const struct options *options)

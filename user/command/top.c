@@ -29,6 +29,7 @@ struct top_run {
 	struct top_model *model;
 	struct feed feed;
 	bool feeding, open;
+	bool piped;	  /* from stdin, whose end has not been seen yet */
 	struct text said; /* what was written before anything could be shown */
 	int keys;
 };
@@ -73,9 +74,9 @@ static int read_replayed(struct top_run *run, const char *path, bool quiet, stru
 		return err;
 	if (!top_has_content(run->model)) {
 		refuse(refusal, STATUS_USAGE, "top of %.200s", path);
-		return stored_has_nothing(reading.open, reading.cut, reading.error, refusal);
+		return stored_has_nothing(&reading.end, refusal);
 	}
-	top_ended(run->model, reading.cut ? "the stream is cut" : "the end of the stream");
+	top_replays(run->model, &reading.end);
 	return 0;
 }
 
@@ -101,6 +102,10 @@ static void look_for_end(struct top_run *run)
 	bool before = run->feed.pid > 0;
 	char how[60];
 
+	if (run->piped && run->feed.records < 0) {
+		top_ended(run->model, "ENDED");
+		run->piped = false;
+	}
 	feed_look(&run->feed);
 	if (!before || run->feed.pid > 0)
 		return;
@@ -248,7 +253,7 @@ static int begin_run(struct top_run *run, const struct options *options, json_t 
 		if (isatty(STDIN_FILENO))
 			return refuse_terminal(refusal);
 		feed_from_stdin(&run->feed);
-		run->feeding = true;
+		run->feeding = run->piped = true;
 		return 0;
 	}
 	if (*config) {

@@ -37,6 +37,7 @@ struct top_model {
 	__u64 stream_ns, now_ns; /* replay: the time in the stream that belongs to the time now */
 	__u64 due_ns;		 /* when the next record is shown at the latest */
 	char *ended;		 /* why no more records come; NULL: they do */
+	struct stored_end end;	 /* how what is replayed ends */
 
 	int view;
 	size_t order[VIEWS], window;
@@ -134,6 +135,12 @@ void top_say(struct top_model *top, const char *text, size_t size)
 			(top->messages.nr - 1) * sizeof(*top->messages.list));
 	}
 	top->stale = top->changed = true;
+}
+
+void top_replays(struct top_model *top, const struct stored_end *end)
+{
+	top->end = *end;
+	top_ended(top, "the end of the stream");
 }
 
 void top_ended(struct top_model *top, const char *how)
@@ -294,6 +301,12 @@ static const char *const help_text =
 	"begin with # say what is missing. The view of health says whether the\n"
 	"numbers can be trusted.\n";
 
+/* Whether all is shown that there will be. */
+static bool is_at_end(const struct top_model *top)
+{
+	return top->ended && top->position == top->tape.end;
+}
+
 /* Until the user has moved, the cursor is on the first function. */
 static void choose_function(struct top_model *top)
 {
@@ -313,6 +326,8 @@ static void make_lines(struct top_model *top)
 	} else {
 		make_tables(top);
 		/* What is looked for in a function is shown with what is around it. */
+		if (is_at_end(top))
+			view_end(top->tables, &top->end);
 		view_lines(top->tables, &top->lines, top->columns,
 			   top->conditions.nr || top->function ? "" : top->filter);
 	}
@@ -614,15 +629,14 @@ static void shown_time(const struct top_model *top, char *text, size_t size)
 static void state_text(const struct top_model *top, char *text, size_t size)
 {
 	size_t behind = top->tape.end - top->position;
-	bool end = top->replay && !behind && top->ended;
 
 	if (top->frozen && !top->replay)
 		snprintf(text, size, "FROZEN, %zu newer records", behind);
 	else if (top->replay)
 		snprintf(text, size, "%s ×%g, %zu%%",
-			 end	       ? "END"
-			 : top->frozen ? "PAUSED"
-				       : "PLAYING",
+			 is_at_end(top) ? "END"
+			 : top->frozen	? "PAUSED"
+					: "PLAYING",
 			 speeds[top->speed],
 			 top->tape.end > top->tape.first
 				 ? 100 * (top->position - top->tape.first) / (top->tape.end - top->tape.first)

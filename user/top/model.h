@@ -10,6 +10,7 @@
 #include <linux/types.h>
 
 #include "top/lines.h"
+#include "view/reading.h"
 
 /* Keys that are no characters. */
 enum top_keys {
@@ -44,6 +45,9 @@ void top_say(struct top_model *top, const char *text, size_t size);
 
 /* Says in words that no more records will come. */
 void top_ended(struct top_model *top, const char *how);
+
+/* Says that all records of a stored stream have been taken in, and how it ends. */
+void top_replays(struct top_model *top, const struct stored_end *end);
 
 void top_resize(struct top_model *top, int columns, int rows);
 

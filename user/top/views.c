@@ -69,6 +69,7 @@ const char *view_order(enum top_view view, size_t i)
 struct health_account {
 	const struct measurement *measured;
 	double expected, aggregated, lost, throttled, enabled, running;
+	bool sampled;
 };
 
 enum { OWN_SHARES, SECOND_SHARES, THIRD_SHARES, SHARES_MOST };
@@ -179,6 +180,7 @@ static void take_health(struct view_tables *tables, const json_t *record)
 	    !json_object_get(record, "enabled_ns"))
 		return;
 	account = account_of(tables, record);
+	account->sampled |= samples != NULL;
 	account->expected += real_member(samples, "expected", 0);
 	account->aggregated += real_member(samples, "aggregated", 0);
 	account->throttled += real_member(samples, "throttled", 0);
@@ -216,6 +218,11 @@ void view_take(struct view_tables *tables, const json_t *record)
 	if (own)
 		figures_take(tables->figures, record);
 	sharing_take(&tables->sharing, record);
+}
+
+void view_end(struct view_tables *tables, const struct stored_end *end)
+{
+	tables->heading.end = *end;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -320,11 +327,13 @@ static void add_matrix(const struct view_tables *tables, struct screen_lines *li
 	sheet_release(&sheet);
 }
 
-static void number_of_samples(struct sheet *sheet, double number)
+/* Of an event that is only counted, nothing is expected. */
+static void number_of_samples(struct sheet *sheet, const struct health_account *account, double number)
 {
 	char text[40];
 
-	sheet_add(sheet, "%s", row_grouped((json_int_t)fmin(number, 9e18), text, sizeof(text)));
+	sheet_add(sheet, "%s",
+		  account->sampled ? row_grouped((json_int_t)fmin(number, 9e18), text, sizeof(text)) : "");
 }
 
 static void add_accounts(const struct view_tables *tables, struct screen_lines *lines, int width,
@@ -342,10 +351,10 @@ static void add_accounts(const struct view_tables *tables, struct screen_lines *
 		const struct health_account *account = &tables->accounts[i];
 		char *title = measurement_title(&tables->activities, account->measured);
 
-		number_of_samples(&sheet, account->expected);
-		number_of_samples(&sheet, account->aggregated);
-		number_of_samples(&sheet, account->lost);
-		number_of_samples(&sheet, account->throttled);
+		number_of_samples(&sheet, account, account->expected);
+		number_of_samples(&sheet, account, account->aggregated);
+		number_of_samples(&sheet, account, account->lost);
+		number_of_samples(&sheet, account, account->throttled);
 		sheet_add(&sheet, account->enabled ? "%.1f%% of the time" : "-",
 			  100 * account->running / fmax(account->enabled, 1));
 		visible(shown, sizeof(shown), title);

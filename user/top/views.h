@@ -7,6 +7,7 @@
 #include "annotate/annotation.h"
 #include "top/lines.h"
 #include "view/filter.h"
+#include "view/reading.h"
 
 enum top_view {
 	VIEW_FUNCTIONS,
@@ -44,6 +45,9 @@ void view_release(struct view_tables *tables);
 
 /* Takes in a record of any type, in the order of the stream. It is not kept. */
 void view_take(struct view_tables *tables, const json_t *record);
+
+/* Says that all of the stream has been taken in, and how it ends. */
+void view_end(struct view_tables *tables, const struct stored_end *end);
 
 /* Adds the lines. Rows of tables without `text` are left out; "": none is. */
 void view_lines(const struct view_tables *tables, struct screen_lines *lines, int width, const char *text);

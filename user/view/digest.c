@@ -107,7 +107,6 @@ struct digest_source {
 
 struct digest {
 	json_t *starts, *whys; /* the first start records; reasons of warnings and errors */
-	size_t runs, ends;
 	json_int_t gaps, records;
 	bool whole;
 	struct digest_time time;
@@ -806,7 +805,6 @@ static void digest_branches(struct digest *digest, const json_t *record)
 
 static void digest_start(struct digest *digest, const json_t *record)
 {
-	digest->runs++;
 	digest->whole = false;
 	if (json_array_size(digest->starts) < STARTS_MOST)
 		json_array_append_new(digest->starts, json_deep_copy(record));
@@ -832,7 +830,6 @@ static void digest_why(struct digest *digest, const json_t *record)
 
 static void digest_end(struct digest *digest, const json_t *record)
 {
-	digest->ends++;
 	digest->whole = json_object_get(record, "command") && !strcmp(string(record, "reason"), "exited");
 	names_doubts(json_object_get(record, "names"), HAD_NO_NAME, add_why, digest);
 }
@@ -1273,8 +1270,8 @@ static json_t *late_value(const struct digest *digest, const struct digest *othe
 	return json_pack("{so so sb}", "files", files, "of", of, "any", more);
 }
 
-json_t *digest_value(const struct digest *digest, const struct digest *other, const char *name, bool cut,
-		     size_t bytes)
+json_t *digest_value(const struct digest *digest, const struct digest *other, const char *name,
+		     const struct stored_end *end, size_t bytes)
 {
 	json_t *events = events_value(digest, bytes), *why_texts = json_array(), *why;
 	const char *text;
@@ -1282,9 +1279,9 @@ json_t *digest_value(const struct digest *digest, const struct digest *other, co
 	json_object_foreach(digest->whys, text, why)
 		json_array_append_new(why_texts, shown_value(text));
 	return json_pack("{so so sb sb sI sI so sf sf si so so so so so so so sO* so*}", "name",
-			 shown_value(name), "runs", runs_value(digest), "whole", digest->whole && !cut,
-			 "ended", digest->ends >= digest->runs && !cut, "gaps", digest->gaps, "records",
-			 digest->records, "whys", why_texts, "began", digest->time.began_ns / 1e9, "width",
+			 shown_value(name), "runs", runs_value(digest), "whole", digest->whole && !end->cut,
+			 "ended", !*stored_early_end(end), "gaps", digest->gaps, "records", digest->records,
+			 "whys", why_texts, "began", digest->time.began_ns / 1e9, "width",
 			 digest->time.width_ns / 1e9, "buckets", BUCKETS, "figures", figures_value(digest),
 			 "sources", sources_value(digest), "shared",
 			 rounded(sharing_untold(&digest->sharing)), "lines",

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <jansson.h>
 
+#include "view/reading.h"
+
 struct digest;
 
 struct digest *digest_new(void);
@@ -20,8 +22,7 @@ void digest_align(struct digest *digest, const struct digest *other);
 /* Whether there is anything to show. */
 bool digest_has_content(const struct digest *digest);
 
-/* The stream as one value, of at most about `bytes` as JSON text. `name` is the stream's, and `cut` says that
- * it ends within a line. `other` is the stream that it is compared with, NULL if there is none. Returns a new
- * reference. */
-json_t *digest_value(const struct digest *digest, const struct digest *other, const char *name, bool cut,
-		     size_t bytes);
+/* The stream as one value, of at most about `bytes` as JSON text. `name` and `end` are the stream's.
+ * `other` is the stream that it is compared with, NULL if there is none. Returns a new reference. */
+json_t *digest_value(const struct digest *digest, const struct digest *other, const char *name,
+		     const struct stored_end *end, size_t bytes);

@@ -9,7 +9,6 @@
 #include "output/member.h"
 #include "output/remarks.h"
 #include "output/rows.h"
-#include "view/reading.h"
 
 #define WARNINGS_MOST 8
 
@@ -32,24 +31,16 @@ static void take_warning(void *of, const char *why)
 		json_array_append_new(heading->warnings, json_string(why));
 }
 
-static void take_end(struct heading_of_stream *heading, const json_t *record)
-{
-	heading->ended++;
-	names_doubts(json_object_get(record, "names"), HAD_NO_NAME, take_warning, heading);
-}
-
 void heading_take(struct heading_of_stream *heading, const json_t *record)
 {
 	const char *type = string(record, "type");
 
 	if (integer(record, "part") > 1)
 		return;
-	if (!strcmp(type, "start")) {
-		heading->runs++;
-		if (!heading->start)
-			heading->start = json_deep_copy(record);
+	if (!strcmp(type, "start") && !heading->start) {
+		heading->start = json_deep_copy(record);
 	} else if (!strcmp(type, "end")) {
-		take_end(heading, record);
+		names_doubts(json_object_get(record, "names"), HAD_NO_NAME, take_warning, heading);
 	} else if (!strcmp(type, "warning") || !strcmp(type, "error")) {
 		take_warning(heading, string(record, "why"));
 	} else if (!strcmp(type, "gap")) {
@@ -110,7 +101,7 @@ static void add_start(struct text *text, const json_t *start)
 
 void heading_print(const struct heading_of_stream *heading, struct text *text)
 {
-	const char *early = stored_early_end(heading->runs > heading->ended, heading->cut);
+	const char *early = stored_early_end(&heading->end);
 	struct text line = {0};
 	json_t *warning;
 	size_t i;

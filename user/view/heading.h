@@ -6,14 +6,14 @@
 #include <jansson.h>
 
 #include "output/text.h"
+#include "view/reading.h"
 
 struct heading_of_stream {
-	json_t *start;	    /* the first start record; NULL: none */
-	const char *name;   /* of the stream, for difference tables; borrowed */
-	size_t runs, ended; /* numbers of start and end records of sessions */
-	json_t *warnings;   /* [text], each once */
-	json_int_t gaps;    /* records that are missing */
-	bool cut;	    /* it ends within a line */
+	json_t *start;	       /* the first start record; NULL: none */
+	const char *name;      /* of the stream, for difference tables; borrowed */
+	json_t *warnings;      /* [text], each once */
+	json_int_t gaps;       /* records that are missing */
+	struct stored_end end; /* is set by who has read the stream; until then it goes on */
 };
 
 /* Begins empty. */

@@ -79,7 +79,7 @@ static int take_line(struct stored_reading *reading, struct place_in_stream *at,
 	if (!record && json_error_code(&error) == json_error_end_of_input_expected)
 		return refuse_layout(at, "more than one record", ".", refusal);
 	if (!record && line[size - 1] != '\n') {
-		reading->cut = true;
+		reading->end.cut = true;
 		return 0;
 	}
 	if (!record && json_error_code(&error) == json_error_premature_end_of_input)
@@ -92,8 +92,8 @@ static int take_line(struct stored_reading *reading, struct place_in_stream *at,
 	}
 	err = check_record(record, at, refusal);
 	if (!strcmp(string(record, "type"), "error"))
-		snprintf(reading->error, sizeof(reading->error), "%.150s: %.240s", string(record, "asked"),
-			 string(record, "why"));
+		snprintf(reading->end.error, sizeof(reading->end.error), "%.150s: %.240s",
+			 string(record, "asked"), string(record, "why"));
 	if (!err && !strcmp(string(record, "type"), "sample"))
 		single_take(record, reading->take, reading->of);
 	else if (!err)
@@ -147,9 +147,9 @@ int read_stored(struct stored_reading *reading, const char *file, struct refusal
 		because(refusal, "it can't be read: %s", strerror(err));
 		return instead(refusal, "give it a file that %s has written", reading->writer);
 	}
-	reading->cut = false;
+	reading->end = (struct stored_end){false};
 	err = take_lines(reading, &at, piped.fd, refusal);
-	reading->open = at.open > 0;
+	reading->end.open = at.open > 0;
 	failed = file ? piped_close(&piped) : 0;
 	return !err && failed ? refuse_rest(&at, failed, refusal) : err;
 }
@@ -171,27 +171,35 @@ int check_not_read(const char *output, char *const *files, int nr, struct refusa
 	return instead(refusal, "give another name, and rename it afterwards");
 }
 
-void stored_tell_early_end(const struct stored_reading *reading, const char *file)
+const char *stored_early_end(const struct stored_end *end)
 {
-	const char *early = stored_early_end(reading->open, reading->cut);
+	if (end->cut)
+		return "the stream has no end, and its last line is not whole: it was cut, or is still being "
+		       "written";
+	return end->open ? "the stream has no end: it was cut, or is still being written" : "";
+}
+
+void stored_tell_early_end(const struct stored_end *end, const char *file)
+{
+	const char *early = stored_early_end(end);
 
 	if (*early)
 		say("nhmtap: %s: %s", file ?: "stdin", early);
 }
 
-int stored_has_no(const char *what, bool open, bool cut, const char *error, struct refusal *refusal)
+int stored_has_no(const char *what, const struct stored_end *end, struct refusal *refusal)
 {
-	const char *early = stored_early_end(open, cut);
+	const char *early = stored_early_end(end);
 
-	if (*error)
-		return because(refusal, "there are %s in these records, but an error: %s", what, error);
+	if (*end->error)
+		return because(refusal, "there are %s in these records, but an error: %s", what, end->error);
 	return because(refusal, "there are %s in these records%s%s", what, *early ? "; " : "", early);
 }
 
-int stored_has_nothing(bool open, bool cut, const char *error, struct refusal *refusal)
+int stored_has_nothing(const struct stored_end *end, struct refusal *refusal)
 {
-	stored_has_no("no counts and no samples", open, cut, error, refusal);
-	if (*error)
+	stored_has_no("no counts and no samples", end, refusal);
+	if (*end->error)
 		return instead(refusal, "mend that, and measure again");
 	return instead(refusal, "give it what nhmtap stat, profile, mem, branch, offcore, analyze or stream "
 				"writes with -o FILE; "
