@@ -203,10 +203,10 @@ def test_data_without_debug_information_is_counted_as_such(nhmtap, tmp_path, com
 def test_each_reason_for_an_unknown_type_is_told(nhmtap, tmp_path, compiled):
     """By construction: untyped.c. Its functions have the names of the reasons."""
     result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, "--by", "symbol,type", "--", compiled("untyped", "-g"))
-    reasons = {"incomplete", "no_operand", "stack", "no_register", "no_pointer", "no_code", "undescribed", "unknown"}
+    reasons = {"incomplete", "no_operand", "stack_operation", "stack", "no_register", "no_pointer", "no_code", "undescribed", "unknown"}
     found = {(e["code"]["symbol"], e.get("untyped")): e["samples"] for e in result.entries("mem")
              if e["code"].get("symbol") in reasons}
-    assert found == {(reason, reason): 1 for reason in reasons}
+    assert found == {(reason, reason): 4 if reason == "stack_operation" else 1 for reason in reasons}
     account = result.one("end")["names"]["data"]["untyped"]
     assert account["no_variable"] == 1 and all(account[reason] for reason in reasons)
 

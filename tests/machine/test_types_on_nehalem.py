@@ -70,7 +70,7 @@ def entries_of(nhmtap, tmp_path, program, functions, by="symbol,type", period=21
     found = records.parse(out.read_text())
     assert not any(record.get("samples", {}).get("throttled") for record in found)
     return [entry for record in found if record["type"] == "mem" for entry in record.get("entries", [])
-            if entry["code"].get("symbol") in functions and entry.get("untyped") != "no_operand"]
+            if entry["code"].get("symbol") in functions and entry.get("untyped") != "stack_operation"]
 
 
 def loads(nhmtap, tmp_path, program, functions, **options):

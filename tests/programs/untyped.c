@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * untyped: a store to a page that is touched for the first time in each of some functions. Each store is one
- * whose type can't be told, for the reason that the function is named after.
+ * untyped: a page that is touched for the first time in each of some functions. The type of what they access
+ * there can't be told, for the reason that the function is named after.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -32,6 +32,20 @@ APART void incomplete(struct opaque *to)
 APART void no_operand(char *to, const char *from)
 {
 	asm volatile("movsb" : "+D"(to), "+S"(from)::"memory");
+}
+
+/* Four: each has its own page as the stack. */
+APART void stack_operation(char *push, char *pop, char *call, char *leave)
+{
+	asm volatile("mov %%rsp, %%rbx\n\tmov %%rbp, %%r12\n\t"
+		     "mov %0, %%rsp\n\tpush %%rax\n\t"
+		     "mov %1, %%rsp\n\tpop %%rax\n\t"
+		     "mov %2, %%rsp\n\tcall 1f\n1:\t"
+		     "mov %3, %%rbp\n\tleave\n\t"
+		     "mov %%r12, %%rbp\n\tmov %%rbx, %%rsp"
+		     :
+		     : "r"(push + PAGE), "r"(pop), "r"(call + PAGE), "r"(leave)
+		     : "rax", "rbx", "r12", "memory");
 }
 
 /* Below all variables of the function. */
@@ -94,6 +108,7 @@ int main(void)
 	next = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	incomplete(page());
 	no_operand(page(), (const char *)&touched);
+	stack_operation(page(), page(), page(), page());
 	stack();
 	((void (*)(void *))plain)(page());
 	no_pointer((unsigned long)page());

@@ -1162,7 +1162,7 @@ static const char *type_of_operand(struct body *body, size_t i, struct typed *ty
 	const char *why;
 
 	if (!body->list[i].accesses)
-		return TYPE_NO_OPERAND;
+		return body->list[i].of_stack ? TYPE_OF_STACK : TYPE_NO_OPERAND;
 	if (memory->fixed)
 		return type_of_variable(body->lines, memory->offset, typed);
 	why = operand(body, i, memory, &base, 0);

@@ -261,8 +261,10 @@ static void take_parts(csh handle, const cs_insn *insn, struct instruction *take
 	taken->accesses = in_memory == 1 && insn->id != X86_INS_LEA && insn->id != X86_INS_NOP;
 	if (cs_regs_access(handle, insn, read, &nr_read, written, &nr_written) != CS_ERR_OK) {
 		taken->writes = -1;
-		nr_written = 0;
+		nr_read = nr_written = 0;
 	}
+	for (int i = 0; i < nr_read; i++)
+		taken->of_stack |= !in_memory && read[i] == X86_REG_RSP;
 	for (int i = 0; i < nr_written; i++) {
 		int number = register_number(written[i], false);
 

@@ -39,6 +39,7 @@ struct instruction {
 	struct memory_operand memory;
 	bool accesses;	     /* `memory` is the only one that it accesses */
 	bool stores;	     /* it writes there */
+	bool of_stack;	     /* it accesses the stack without an operand for it: push, pop, call, ret */
 	unsigned int width;  /* bytes of it; 0: more than a register's */
 	__u32 writes;	     /* registers, as bits; a call writes all that its callee may */
 	__u64 callee;	     /* of a call; 0: not known */

@@ -542,10 +542,13 @@ bool codes_try(struct codes *codes, unsigned int detail, pid_t pid, const char *
 	return true;
 }
 
-const char *const code_untyped_words[] = {
-	TYPE_NO_DWARF, TYPE_UNDESCRIBED, TYPE_INCOMPLETE, TYPE_NO_VARIABLE, TYPE_KERNEL,      TYPE_UNKNOWN,
-	TYPE_NO_TIME,  TYPE_NO_CODE,	 TYPE_NO_OPERAND, TYPE_STACK,	    TYPE_NO_REGISTER, TYPE_NO_POINTER,
-	NULL};
+const char *const code_untyped_words[] = {TYPE_NO_DWARF,   TYPE_UNDESCRIBED,
+					  TYPE_INCOMPLETE, TYPE_NO_VARIABLE,
+					  TYPE_KERNEL,	   TYPE_UNKNOWN,
+					  TYPE_NO_TIME,	   TYPE_NO_CODE,
+					  TYPE_NO_OPERAND, TYPE_OF_STACK,
+					  TYPE_STACK,	   TYPE_NO_REGISTER,
+					  TYPE_NO_POINTER, NULL};
 
 /* --- data ------------------------------------------------------------------------------------- */
 
