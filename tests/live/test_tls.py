@@ -126,6 +126,19 @@ def test_a_client_shows_its_certificate(nhmtap, tmp_path, ca, pair):
         assert result.status == 0 and sent(receiver) >= 100, result.err
 
 
+@pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("fault", ["expired", "of another CA"])
+def test_a_clients_certificate_that_the_server_refuses_is_doubted(nhmtap, tmp_path, ca, pair, fault, newest):
+    cert, key = ca.signed("old", days=-1) if fault == "expired" else Authority(tmp_path, "other").signed("client")
+    side = server_side(*pair, client_ca=ca.path)
+    side.maximum_version = newest
+    with Receiver(tls=side) as receiver:
+        result = stat(nhmtap, tmp_path, receiver, "--tls-ca-file", ca.path, "--tls-cert-file", cert, "--tls-key-file", key)
+        assert receiver.rest() == []
+    assert result.status == 3
+    assert "the server ended the connection; it may refuse the certificate (--tls-cert-file): " in result.err
+
+
 def test_a_key_of_another_certificate_is_said_to_be_that(nhmtap, tmp_path, ca, pair):
     cert, other = ca.signed("client")[0], ca.signed("another")[1]
     with Receiver(tls=server_side(*pair, client_ca=ca.path)) as receiver:

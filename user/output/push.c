@@ -96,7 +96,7 @@ struct push {
 	} body; /* the request's body, where it is not the document's own bytes */
 	unsigned long long pause_ns, again_ns, looked_ns;
 	int stopped;   /* errno of the failure after which it pauses; 0: it does not pause */
-	char why[200]; /* the same in words */
+	char why[240]; /* the same in words */
 	char error[CURL_ERROR_SIZE];
 	char answer[ANSWER_MOST];
 	size_t answered, head; /* bytes of the answer, and of its head */
@@ -578,21 +578,33 @@ static const char *wrong_with_certificate(long status)
 	return NULL;
 }
 
-/* A server that wants a client's certificate ends the connection, with TLS 1.3 only after the handshake. Its
- * alert, which says so, may be lost with what was sent to it. */
-static bool may_lack_certificate(const struct push *push, CURLcode code)
+/* Whether the library has not taken the client's certificate. Each file holds what it should: see access.c.
+ */
+static bool is_unpaired(CURLcode code, const char *said)
 {
-	return !strncmp(push->url, "https:", 6) && !*push->credentials.paths[ACCESS_CERT] &&
+	return code == CURLE_SSL_CERTPROBLEM || strstr(said, "X.509 key or certificate");
+}
+
+/* A server that wants a client's certificate, or another one, ends the connection, with TLS 1.3 only after
+ * the handshake. Its alert, which says so, may be lost with what was sent to it. */
+static bool is_ended_by_server(const struct push *push, CURLcode code)
+{
+	return !strncmp(push->url, "https:", 6) &&
 	       (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING ||
 		(code == CURLE_SSL_CONNECT_ERROR && !strstr(push->error, "version")));
 }
 
-/* Whether the library has not taken the client's certificate. Each file holds what it should: see access.c.
- */
-static bool is_unpaired(const struct push *push, CURLcode code, const char *said)
+/* What the client's certificate may have to do with a failure, before what curl says; "": nothing. */
+static const char *doubt_certificate(const struct push *push, CURLcode code, const char *said)
 {
-	return *push->credentials.paths[ACCESS_CERT] &&
-	       (code == CURLE_SSL_CERTPROBLEM || strstr(said, "X.509 key or certificate"));
+	bool given = *push->credentials.paths[ACCESS_CERT];
+
+	if (given && is_unpaired(code, said))
+		return "the client's certificate (--tls-cert-file) and key (--tls-key-file) do not fit: ";
+	if (!is_ended_by_server(push, code))
+		return "";
+	return given ? "the server ended the connection; it may refuse the certificate (--tls-cert-file): "
+		     : "the server ended the connection; it may want a certificate (--tls-cert-file): ";
 }
 
 /* Says why there is no answer, or which one. */
@@ -615,13 +627,8 @@ static void explain_failure(struct push *push, CURLcode code, long status)
 		return;
 	}
 	curl_easy_getinfo(push->easy, CURLINFO_OS_ERRNO, &error);
-	snprintf(push->why, sizeof(push->why), "%s%.100s%s%s",
-		 may_lack_certificate(push, code)
-			 ? "the server ended the connection; it may want a certificate (--tls-cert-file): "
-		 : is_unpaired(push, code, said)
-			 ? "the client's certificate (--tls-cert-file) and key (--tls-key-file) do not fit: "
-			 : "",
-		 said, error && !strstr(said, strerror(error)) ? ": " : "",
+	snprintf(push->why, sizeof(push->why), "%s%.100s%s%s", doubt_certificate(push, code, said), said,
+		 error && !strstr(said, strerror(error)) ? ": " : "",
 		 error && !strstr(said, strerror(error)) ? strerror(error) : "");
 }
 
