@@ -251,6 +251,22 @@ def test_debug_information_larger_than_the_memory_for_names_names_as_much_as_bef
     assert names() == before
 
 
+def test_debug_information_that_is_cut_while_it_is_read_takes_only_its_own_lines(engine, compiled, tmp_path):
+    """Of one so large, the reader has a mapping, and dies with it."""
+    intact = compiled(name="intact")
+    cut, addresses, (large,) = with_large(tmp_path, compiled, "debug file")
+    enlarge(large, False)
+    ask = engine("-l", *MEMORY).file
+    other = intact, offset_of(intact, instructions(intact, "outer")[0])
+    whole = ask(*other)
+    assert ask(cut, offset_of(cut, addresses[0]))["frames"][-1]["line"]
+    os.truncate(large, 0)
+    name = ask(cut, offset_of(cut, symbols(intact)["main"][0][0]))
+    assert functions(name) == ["main"] and not name["frames"][0]["line"]
+    assert name["lines_why"] == "the reader of files has failed on it"
+    assert whole["frames"][-1]["line"] and ask(*other) == whole
+
+
 WITHIN = {
     "c": """
         #include <stdio.h>

@@ -217,6 +217,7 @@ void source_load(struct named_source *source, const struct file_place *place,
 	if (!answer)
 		return;
 	source->types = settings->types;
+	source->lines = settings->lines;
 	source->limited = (settings->sparing || settings->few_lines) && settings->memory < NAMING_MEMORY;
 	take_kept(source, &question, answer);
 	source->lines_left_out = settings->few_lines && answer->lines_lack == LINES_LARGE;
@@ -357,6 +358,8 @@ static const struct answer *ask_kept(struct named_source *source, enum ask_kind 
 	source->kept_bytes = answer ? answer->kept_bytes : 0;
 	source->kept = answer;
 	source->failed = !answer;
+	if (!answer && source->lines)
+		source->lines_why = worker_why(source->worker);
 	return answer;
 }
 

@@ -56,6 +56,7 @@ struct named_source {
 	bool only_lines;	  /* … and no indexes */
 	bool indexed;		  /* the symbols of data are in an index */
 	bool types;		  /* names of data have types */
+	bool lines;		  /* names have lines, as far as its file has them */
 	bool limited;		  /* a larger --memory gives more room for its lines */
 	const char *lines_why;	  /* see struct name */
 	size_t kept_bytes;	  /* in the worker */
