@@ -2,6 +2,7 @@
 """The command line: its inputs, its outputs and its failures."""
 import glob
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -75,7 +76,7 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path):
         (["--out", "x", "true"], "GUESTPATH:HOSTPATH"),
         (["--here", "--out", "", "true"], "--out '': PATH wanted"),
         (["--date", "yesterday", "true"], "seconds, today or now"),
-        (["--memory", "128", "true"], "MiB of files"),
+        (["--memory", "128", "true"], "--memory 128: "),
     ],
 )
 def test_a_wrong_option_is_named(arguments, words):
@@ -83,6 +84,14 @@ def test_a_wrong_option_is_named(arguments, words):
     assert result.returncode == 120
     assert words in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_the_least_memory_is_named_and_suffices():
+    refused = run("--here", "--memory", "128", "true")
+    least = int(re.search(r"--memory (\d+) is the least", refused.stderr)[1])
+    assert run("--here", "--memory", str(least - 1), "true").returncode == refused.returncode == 120
+    done = run("--here", "--no-snapshot", "--memory", str(least), "echo", "begun")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "begun\n", "")
 
 
 def test_a_machine_that_is_not_built_is_said_to_be_missing(tmp_path):

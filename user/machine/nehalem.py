@@ -604,8 +604,10 @@ class Guest:
             raise NoKernel(f"{m.kernel}: a kernel that sees the host's files needs its modules; take one of "
                            f"{', '.join(kernels(self.build))}")  # fmt: skip
         initrd_size = self._make_initrd(kernel)
-        if m.memory << 20 < mkboot.INITRD + 2 * initrd_size + (64 << 20):
-            raise BadRequest(f"{m.memory} MiB of memory for {initrd_size >> 20} MiB of files")
+        # The kernel unpacks the files, and both are in memory then.
+        least = -(-(mkboot.INITRD + 2 * initrd_size) >> 20) + 64
+        if m.memory < least:
+            raise BadRequest(f"--memory {m.memory}: its kernel and the files in its memory take more; --memory {least} is the least")
         cmdline = f"{CMDLINE} lpj={m.frequency // 250} {m.cmdline}".strip()
         if not m.ips:  # Linux would measure it for a tenth of a second
             cmdline += f" tsc_early_khz={m.frequency // 1000}"
