@@ -8,6 +8,7 @@ import re
 import struct
 import subprocess
 import termios
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -180,3 +181,32 @@ def test_the_help_of_each_option_begins_in_one_column(nhmtap, command):
     heads = re.findall(r"^((?:  -\w, |      )--\S+(?: \S+)?)(.*)$", nhmtap(command, "--help").out, re.M)
     assert {bool(text) for _, text in heads} == {True, False}
     assert {len(head + text) - len(text.lstrip()) for head, text in heads if text} == {27}
+
+
+def columns_of(text):
+    """By Unicode's annex 11, as terminals have them."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+# Chinese and emoji take two columns, what is drawn upon another letter none; one has to be read from the right.
+NAMES = ["漢字の名前" * 8, "🦀🔥" * 20, "e\u0301" * 60, "שם ארוך " * 10, "\u202eevil\x1b[31m", "plain" * 12, "short"]
+WIDE = [BEGIN,
+        interval("profile", event="cycles", enabled_ns=1, running_ns=1, samples=taken(70), entries=[
+            {"comm": name, "code": {"symbol": "same", "module": "/bin/x"}, "samples": 10, "period": 10} for name in NAMES]),
+        interval("profile", event="faults", enabled_ns=1, running_ns=1, samples=taken(70), entries=[
+            {"comm": "same", "code": {"symbol": name, "module": "/bin/x"}, "samples": 10, "period": 10} for name in NAMES]),
+        interval("branch", event="branches", enabled_ns=1, running_ns=1, samples=taken(7), entries=[
+            {"kind": "edge", "count": 50, "mispredicted": 5, "from": {"symbol": name}, "to": {"symbol": "same"}} for name in NAMES]),
+        *(interval("count", event=name, status="counted", value=10 ** i, scaled=10 ** i, enabled_ns=1, running_ns=1) for i, name in enumerate(NAMES))]
+
+
+@pytest.mark.parametrize("columns", (40, *WIDTHS))
+@pytest.mark.parametrize("options", [(), ("--by", "comm,symbol"), ("--diff",)])
+def test_names_whose_characters_are_wide_or_take_no_room_fit_and_leave_the_columns_aligned(tmp_path, options, columns):
+    (tmp_path / "wide").write_text("".join(json.dumps(one | {"seq": i}) + "\n" for i, one in enumerate(WIDE)))
+    said = on_terminal(["show", *options, tmp_path / "wide", *([tmp_path / "wide"] if "--diff" in options else [])], columns, "C.UTF-8")
+    assert [line for line in said.splitlines() if columns_of(line) > columns] == []
+    for table in said.split("\n\n"):
+        behind = {columns_of(line[:line.index("same")]) for line in table.splitlines() if "same" in line and "comm" not in line}
+        assert len(behind) <= 1, table
+    assert said.count("same") >= 14 and "漢字" in said

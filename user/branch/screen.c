@@ -27,7 +27,7 @@ static int width_of(const json_t *entries, const char *name)
 	size_t i;
 
 	json_array_foreach(entries, i, entry) {
-		int length = strlen(place_text(entry, name, text, sizeof(text)));
+		int length = text_columns(place_text(entry, name, text, sizeof(text)));
 
 		width = length > width ? length : width;
 	}
@@ -79,14 +79,15 @@ static void add_rows(struct text *text, const struct calls *calls, const json_t 
 		text_add(text, "%12s %6.1f%%", row_grouped(count, number, sizeof(number)),
 			 row_share(calls_weight(entry), total));
 		add_prediction(text, entry);
-		text_add(text, "  %-*s  %s %s", from, place_text(entry, "from", a, sizeof(a)),
-			 !leads	 ? "  "
-			 : range ? ".."
-				 : "->",
-			 place_text(entry, "to", b, sizeof(b)));
+		text_add(text, "  ");
+		text_add_cell(text, place_text(entry, "from", a, sizeof(a)), from, false);
+		text_add(text, "  %s ", !leads ? "  " : range ? ".." : "->");
+		place_text(entry, "to", b, sizeof(b));
 		if (json_object_get(entry, "pid") || json_object_get(entry, "comm") ||
 		    json_object_get(entry, "cgroup"))
-			text_add(text, "%*s", to - (int)strlen(b), "");
+			text_add_cell(text, b, to, false);
+		else
+			text_add(text, "%s", b);
 		add_identity(text, entry);
 		text_add(text, "\n");
 		row_stack(text, calls, entry);

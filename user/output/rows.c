@@ -272,11 +272,8 @@ static struct key_columns columns_of_keys(const json_t *entries, int most)
 
 static void add_key_cell(struct text *text, const char *content, int width)
 {
-	int blanks = width - text_columns(content);
-
 	text_add(text, "  ");
-	text_add_shortened(text, content, width);
-	text_add(text, "%*s", blanks > 0 ? blanks : 0, "");
+	text_add_cell(text, content, width, false);
 }
 
 void rows_of_entries(struct text *text, const json_t *entries, const struct whole *whole)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/text.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/array.h"
 #include "base/memory.h"
@@ -27,13 +29,44 @@ void text_add(struct text *text, const char *format, ...)
 	text->used += length;
 }
 
-/* The number of columns of UTF-8 text: the bytes that continue a character take no column. */
+/* The columns of a character that is not in ASCII: 2 for Chinese and for most emoji, 0 for what is drawn upon
+ * the one before. The program itself runs in the locale C, which knows none of them. */
+static int columns_of(const char *character, size_t length)
+{
+	static locale_t utf8;
+	mbstate_t state = {0};
+	locale_t before;
+	wchar_t wide;
+	int width;
+
+	utf8 = utf8 ?: newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
+	if (!utf8)
+		return 1;
+	before = uselocale(utf8);
+	width = mbrtowc(&wide, character, length, &state) == length ? wcwidth(wide) : 1;
+	uselocale(before);
+	return width < 0 ? 1 : width;
+}
+
+/* The bytes of a character of UTF-8, and the columns that it takes. */
+static size_t character_at(const char *at, int *width)
+{
+	size_t length = 1;
+
+	while ((at[length] & 0xc0) == 0x80)
+		length++;
+	*width = *at & 0x80 ? columns_of(at, length) : 1;
+	return length;
+}
+
 static int columns(const char *from, const char *end)
 {
-	int count = 0;
+	int count = 0, width;
 
-	for (; from < end; from++)
-		count += (*from & 0xc0) != 0x80;
+	while (from < end) {
+		from += character_at(from, &width);
+		count += width;
+	}
 	return count;
 }
 
@@ -60,17 +93,13 @@ void text_add_visible(struct text *text, const char *from)
  * that is necessary and there is one. */
 static int word_part(const char *word, int length, int left, bool alone)
 {
-	int part = length, width = 0;
+	int part = length;
 
 	if (!alone || columns(word, word + length) <= left)
 		return length;
-	for (int i = 0; i < length; i++) {
-		width += (word[i] & 0xc0) != 0x80;
-		if (width > left)
-			break;
+	for (int i = 0; i < length && columns(word, word + i + 1) <= left; i++)
 		if (word[i] == ',')
 			part = i + 1;
-	}
 	return part;
 }
 
@@ -114,13 +143,19 @@ int text_columns(const char *of)
 	return columns(of, of + strlen(of));
 }
 
-/* The place behind this many columns of text. */
-static const char *behind(const char *of, int wanted)
+/* The place behind this many columns of text. A wide character that would end beyond them is in front of the
+ * place if `whole`, else behind it. What is drawn upon a character stays with it. */
+static const char *behind(const char *of, int wanted, bool whole)
 {
-	for (; *of && wanted; wanted--)
-		do
-			of++;
-		while ((*of & 0xc0) == 0x80);
+	while (*of) {
+		int width;
+		size_t length = character_at(of, &width);
+
+		if (width > wanted && !(whole && wanted > 0))
+			break;
+		wanted -= width;
+		of += length;
+	}
 	return of;
 }
 
@@ -179,7 +214,7 @@ static bool find_widest(const char *of, int least, struct bracketed *widest)
 static void add_without_middle(struct text *text, const char *of, int all, int width)
 {
 	int kept = width - text_columns(mark_left_out(text)), head = (kept + 1) / 2;
-	const char *tail = behind(of, all - (kept - head)), *end = behind(of, head),
+	const char *tail = behind(of, all - (kept - head), true), *end = behind(of, head, false),
 		   *left_out = mark_left_out(text);
 	size_t length = strlen(left_out);
 
@@ -188,7 +223,8 @@ static void add_without_middle(struct text *text, const char *of, int all, int w
 		end -= length;
 	while (!strncmp(tail, left_out, length))
 		tail += length;
-	text_add(text, "%.*s%s%.*s", (int)(end - of), of, left_out, (int)(behind(of, all) - tail), tail);
+	text_add(text, "%.*s%s%.*s", (int)(end - of), of, left_out, (int)(behind(of, all, true) - tail),
+		 tail);
 }
 
 /* The text with so many columns fewer in these brackets, or as few as there can be. xmalloc()ed. */
@@ -227,6 +263,18 @@ void text_add_shortened(struct text *text, const char *of, int width)
 	else
 		add_without_middle(text, of, all, width);
 	free(shorter);
+}
+
+void text_add_cell(struct text *text, const char *of, int width, bool right)
+{
+	struct text shown = {.ascii = text->ascii};
+	int blanks;
+
+	text_add_shortened(&shown, of, width);
+	blanks = width - text_columns(shown.bytes);
+	text_add(text, "%*s%s%*s", right && blanks > 0 ? blanks : 0, "", shown.bytes,
+		 !right && blanks > 0 ? blanks : 0, "");
+	free(shown.bytes);
 }
 
 /* Takes so many blanks from a line where there are several, the last ones first: numbers stand on the left.

@@ -32,9 +32,13 @@ void text_wrap(struct text *text, int indent, const char *words);
 /* The number of columns that text takes, which has no line feed. */
 int text_columns(const char *of);
 
-/* Appends text, as it is, but shortened to this many columns: in the brackets of a C++ name, and then in its
+/* Appends text, as it is, but shortened to this many columns, or one or two fewer if wide characters don't
+ * come out even: in the brackets of a C++ name, and then in its
  * middle, since what names have in common is often their beginning, and what tells them apart their end. */
 void text_add_shortened(struct text *text, const char *of, int width);
+
+/* Appends such a text and as many blanks as it has fewer columns, in front of it if `right`. */
+void text_add_cell(struct text *text, const char *of, int width, bool right);
 
 /* Makes lines that are wider than this fit: by taking blanks from between their columns if that is enough, or
  * else by breaking them at blanks. Shows characters as text_add_visible() does. Lines that begin with # go on

@@ -14,7 +14,7 @@ static void add_row_name(struct text *text, const json_t *record)
 	char name[ROW_NAME_MAX];
 
 	if (*row_name(record, name, sizeof(name)))
-		text_add(text, "%-20s", name);
+		text_add(text, "%s%*s", name, text_columns(name) < 20 ? 20 - text_columns(name) : 0, "");
 }
 
 static void add_missing(struct text *text, const json_t *record)

@@ -165,25 +165,14 @@ static void print_left_out(const struct sheet *sheet, struct text *text, const i
 		text_add(text, "\n");
 }
 
-static void print_cell(struct text *text, const char *cell, int width, bool number)
-{
-	int blanks = width - text_columns(cell);
-
-	if (number)
-		text_add(text, "%*s", blanks > 0 ? blanks : 0, "");
-	text_add_shortened(text, cell, width);
-	if (!number)
-		text_add(text, "%*s", blanks > 0 ? blanks : 0, "");
-}
-
 static void print_row(const struct sheet *sheet, struct text *text, char *const *cells, const int *widths)
 {
 	for (size_t i = 0; i < sheet->nr_columns; i++) {
 		if (widths[i] == LEFT_OUT)
 			continue;
 		text_add(text, "%*s", i ? GAP : 0, "");
-		print_cell(text, cells ? cells[i] : sheet->columns[i].heading, widths[i],
-			   sheet->columns[i].number);
+		text_add_cell(text, cells ? cells[i] : sheet->columns[i].heading, widths[i],
+			      sheet->columns[i].number);
 	}
 	row_end(text);
 }
