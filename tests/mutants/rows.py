@@ -164,6 +164,11 @@ MUTANTS = [
         "pure/test_naming.py::test_a_map_has_to_be_the_users_own",
     ),
     Mutant(
+        "failed-file-never-read-again",
+        "user/naming/naming.c", "source_is_for_later(source) || source_worker_failed(source);", "source_is_for_later(source);",
+        "pure/test_worker.py::test_a_file_on_which_it_failed_is_read_again_after_pauses_that_double",
+    ),
+    Mutant(
         "last-line-of-a-map-waits-for-ever",
         "user/naming/naming.c", "return !writer->ended && (", "return (true || ",
         "pure/test_naming.py::test_a_last_line_of_a_map_needs_no_line_feed_if_nothing_follows",

@@ -51,10 +51,10 @@ def end(pid):
         time.sleep(0.001)
 
 
-def dying_of(path, signal_name):
+def dying_of(path, signal_name, calls="pread64"):
     """Each worker gets the signal when it reads this file."""
-    return ["strace", "-f", "-o", "/dev/null", "-P", path, "-e", "trace=pread64", "-e",
-            f"inject=pread64:signal={signal_name}", "-E", "ASAN_OPTIONS=detect_leaks=0"]
+    return ["strace", "-f", "-o", "/dev/null", "-P", path, "-e", f"trace={calls}", "-e",
+            f"inject={calls}:signal={signal_name}", "-E", "ASAN_OPTIONS=detect_leaks=0"]
 
 
 @pytest.fixture(name="program")
@@ -103,6 +103,35 @@ def test_the_end_of_it_costs_the_names_of_the_file_that_it_reads_and_no_others(n
     (address, _), = symbols(other)["main"]
     for _ in range(2):
         assert names.file(other, offset_of(other, address))["frames"][0]["file"].endswith("program.c")
+    names.close()
+
+
+@pytest.mark.parametrize("kind", ["program", "map"])
+def test_a_file_on_which_it_failed_is_read_again_after_pauses_that_double(names_program, program, tmp_path, kind):
+    """strace goes by the path that a file has when it is opened, nhmtap by the one that it asks for. A map is appended to all
+    the time, and is read no sooner for that."""
+    path, offset, _ = program
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = path.rename(folder / "program") if kind == "program" else folder / "perf-1.map"
+    if kind == "map":
+        path.write_text("1000 100 main\n")
+
+    def name():
+        if kind == "program":
+            return names.file(path, offset)
+        with path.open("a", encoding="utf-8") as file:
+            file.write("2000 100 more\n")
+        return names.jit(path, 0x1000)
+    names = Names(names_program, "-l", before=dying_of(path, "KILL", "pread64" if kind == "program" else "read,pread64"))
+    for pause in (60, 120):
+        assert name()["failed"]
+        names.later(pause - 30)
+        assert name()["failed"]  # it is not tried: the pause would begin anew
+        names.later(30)
+    folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to("elsewhere")
+    assert name()["frames"][0]["symbol"] == "main"
     names.close()
 
 

@@ -244,6 +244,11 @@ void source_load_map(struct named_source *source, int fd, size_t most, bool line
 	take_symbols(source, &sealed, answer);
 }
 
+bool source_worker_failed(const struct named_source *source)
+{
+	return source->failed && !strcmp(source->why, WORKER_FAILED);
+}
+
 bool source_is_for_later(const struct named_source *source)
 {
 	return source->failed &&

@@ -34,7 +34,9 @@ struct named_source {
 	__u64 paid_until;  /* of a map: how far its share of that clock's nanoseconds is used up */
 	time_t used_at;	   /* the same clock */
 	time_t named_at;   /* the same clock: when the first of `names` was made */
-	bool left_out;	   /* there was no room, or no worker to read it; it is not read again for a while */
+	bool left_out; /* there was no room, or no worker that could read it; it is not read again for a while
+			*/
+	unsigned int failures;	       /* how often the worker failed on it, one time after the other */
 	bool lines_left_out;	       /* there was no room for its lines; likewise */
 	const char *why;	       /* why it has no symbols; NULL if it has some */
 	bool refused, failed, no_room; /* see struct name */
@@ -89,6 +91,9 @@ void source_load(struct named_source *source, const struct file_place *place,
 /* Has the worker read the symbols of a perf-PID.map or a jitdump file, of at most `most` bytes, and with
  * `lines` those that the latter has. `grows`: see jit_symbols(). The descriptor is closed. */
 void source_load_map(struct named_source *source, int fd, size_t most, bool lines, bool grows);
+
+/* Whether the worker failed while it read it. */
+bool source_worker_failed(const struct named_source *source);
 
 /* Whether there was no worker to read it, but there may be one later. */
 bool source_is_for_later(const struct named_source *source);

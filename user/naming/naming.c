@@ -48,6 +48,12 @@ struct naming {
 /* For so many seconds, a file that had no room is not read again. */
 #define LEFT_OUT_S 10
 
+/* The same for a file on which the worker failed, the first time; then twice as long each time, so that the
+ * file that is to blame costs little. Another one had bad luck: the machine was too busy to read it in time,
+ * or had no memory left. */
+#define FAILED_S	 60
+#define FAILED_DOUBLINGS 6
+
 /* --- sources, in the order in which they were asked for ---------------------------------------- */
 
 static void unlink_source(struct naming *naming, struct named_source *source)
@@ -426,7 +432,7 @@ static struct named_source *open_source(struct naming *naming, const struct file
 	}
 	if (open)
 		source_load(source, place, &naming->settings, room_for_lines(naming));
-	source->left_out = source_is_for_later(source);
+	source->left_out = source_is_for_later(source) || source_worker_failed(source);
 	weigh_source(naming, source);
 	if (build_id[0] && !same)
 		add_alias(naming, build_id, &no_identity, source);
@@ -545,16 +551,31 @@ static void find_wanted(struct naming *naming, struct wanted_file *wanted, const
 		wanted->source = find_alias(naming, path, &wanted->identity);
 }
 
+static time_t pause_before_another_reading(const struct named_source *source)
+{
+	unsigned int doublings = source->failures - 1;
+
+	if (!source->failures)
+		return LEFT_OUT_S;
+	return FAILED_S << (doublings < FAILED_DOUBLINGS ? doublings : FAILED_DOUBLINGS);
+}
+
+static bool has_paused(const struct named_source *source)
+{
+	return clock_seconds() - source->read_at >= pause_before_another_reading(source);
+}
+
 static bool is_for_another_reading(const struct named_source *source)
 {
-	return source_is_stale(source) || ((source->left_out || source->lines_left_out) &&
-					   clock_seconds() - source->read_at >= LEFT_OUT_S);
+	return source_is_stale(source) ||
+	       ((source->left_out || source->lines_left_out) && has_paused(source));
 }
 
 static const struct name *name_of_file(struct naming *naming, const char *path, const char *build_id,
 				       const struct wanted_place *place, bool may_read)
 {
 	struct wanted_file wanted;
+	unsigned int failures = 0;
 	const struct name *name;
 	struct named_source *source;
 
@@ -563,6 +584,7 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 	if (wanted.source && is_for_another_reading(wanted.source)) {
 		if (!may_read)
 			return NULL;
+		failures = wanted.source->failures;
 		forget_source(naming, wanted.source);
 		find_wanted(naming, &wanted, path, build_id, FOREIGN_PATIENT_MS);
 	}
@@ -573,6 +595,8 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 		return NULL;
 	if (!source) {
 		source = open_source(naming, &wanted.place, &wanted.identity);
+		if (source_worker_failed(source))
+			source->failures = failures + 1;
 		add_alias(naming, path, &wanted.identity, source);
 	}
 	if (wanted.build_id[0] && !source->why && !agrees(source->build_id, wanted.build_id))
@@ -777,6 +801,7 @@ static void read_jit(struct naming *naming, struct named_source *source, const s
 		if (source_is_for_later(source))
 			source->identity = no_identity;
 	}
+	source->failures = source_worker_failed(source) ? source->failures + 1 : 0;
 	now = clock_ns(CLOCK_MONOTONIC);
 	if (source->paid_until < begun)
 		source->paid_until = begun;
@@ -808,8 +833,9 @@ const struct name *naming_jit(struct naming *naming, const char *map, const stru
 		missing = !symbols_find(&source->symbols, address);
 		changed = (missing || clock_seconds() != source->read_at) &&
 			  identify_file(&place, &identity, FOREIGN_PATIENT_MS) &&
-			  (!same_identity(&identity, &source->identity) ||
-			   (source->half_line && !may_grow(&identity, writer)));
+			  (source->failures ? has_paused(source)
+					    : (!same_identity(&identity, &source->identity) ||
+					       (source->half_line && !may_grow(&identity, writer))));
 		later = changed && clock_ns(CLOCK_MONOTONIC) + MAP_BURST_NS < source->paid_until;
 		if ((changed && !later) || source_is_stale(source))
 			read_jit(naming, source, &place, writer);
