@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 import os
 import re
 import subprocess
@@ -210,6 +211,56 @@ def test_two_streams_are_compared_and_what_is_within_bounds_is_grey(opened):
     counts = {row[-1]: row for row in rows(driver, "counts")}
     assert counts["loads"][0] == "same" and counts["loads"][5:8] == ["+5.0 %", "14.1", "0.488"]
     assert counts["faults"][0] == "" and counts["faults"][7] == "exact"
+
+
+def two_sided(z):
+    """The part of a normal distribution beyond z standard deviations, on both sides."""
+    return math.erfc(abs(z) / math.sqrt(2))
+
+
+def near(shown, p):
+    """As far as three decimals tell."""
+    return p < .0011 if shown == "< 0.001" else abs(float(shown) - p) < .002
+
+
+PAIRS = {"f0": (400, 404), "f1": (100, 130), "f2": (100, 120), "f3": (1000, 1090), "f4": (12, 3), "f5": (0, 4), "f6": (3, 0), "f7": (50, 50)}
+
+
+def of_pairs(which, last=None):
+    entries = [{"comm": "demo", "samples": pair[which], "period": 1000 * pair[which], "code": {"symbol": name, "module": "/opt/demo"}}
+               for name, pair in PAIRS.items() if pair[which]]
+    total = sum(entry["samples"] for entry in entries)
+    return [start(), record("profile", 0, event="cpu-clock", value=1000 * total, enabled_ns=1, running_ns=1, entries=entries,
+                            samples={"expected": total, "aggregated": total, "lost": {}}), *([end()] if last is None else [last])]
+
+
+def test_the_bounds_and_the_chance_of_amounts_are_those_of_two_poisson_counts(opened):
+    found = {row[-1]: row for row in rows(opened(of_pairs(0), of_pairs(1)), "functions")}
+    for name, (first, second) in PAIRS.items():
+        grey, *_, change, bound, p, _ = found[name]
+        z = (second - first) / math.sqrt(first + second)
+        assert near(p, two_sided(z)) and (grey == "same") == (two_sided(z) > .05), (name, p, two_sided(z))
+        if first:
+            assert change == f"{100 * (second - first) / first:+.1f} %".replace("+0.0", "0.0"), name
+            assert float(bound) == pytest.approx(196 * math.sqrt(first + second) / first, abs=.051)
+
+
+def test_the_chance_of_shares_is_that_of_two_proportions(opened):
+    """Neither stream is a whole run, so shares are compared. The bounds are to the farther ends of Wilson's intervals: the
+    chance is up to a third larger than the z-test's, and not smaller."""
+    stopped = record("end", None, reason="duration")
+    found = {row[-1]: row for row in rows(opened(of_pairs(0, stopped), of_pairs(1, stopped)), "functions")}
+    totals = [sum(pair[which] for pair in PAIRS.values()) for which in (0, 1)]
+    for name, pair in PAIRS.items():
+        if min(pair) < 10:
+            continue
+        shares = [pair[which] / totals[which] for which in (0, 1)]
+        pooled = sum(pair) / sum(totals)
+        z = (shares[1] - shares[0]) / math.sqrt(pooled * (1 - pooled) * sum(1 / total for total in totals))
+        grey, *_, points, _, p, _ = found[name]
+        assert points == f"{100 * (shares[1] - shares[0]):+.1f}".replace("+0.0", "0.0"), name
+        exact = two_sided(z)
+        assert exact - .005 < float(p) < 1.3 * exact + .01 and (grey == "same") == (float(p) > .05), (name, p, exact)
 
 
 def places(second, **counts):
