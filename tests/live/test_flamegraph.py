@@ -298,7 +298,7 @@ def test_intervals_add_up(opened):
 
 
 def test_samples_that_were_lost_are_told(opened):
-    assert "7 more were lost" in opened().text("summary")
+    assert "7 more samples were lost" in opened().text("summary")
 
 
 def test_names_of_any_kind_stay_names(opened):

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/refusal.h"
 
-/* Unicode 15, general categories Cc, Cf, Zl, Zp. */
+/* Unicode 15, general categories Cc, Cf, Zl, Zp, in ascending order. */
 static const struct range {
 	unsigned int first, last;
 } hidden[] = {
@@ -22,10 +22,11 @@ static const struct range {
 
 static bool is_hidden(unsigned int character)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++)
-		if (character >= hidden[i].first && character <= hidden[i].last)
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(hidden) && character > hidden[i].last)
+		i++;
+	return i < ARRAY_SIZE(hidden) && character >= hidden[i].first;
 }
 
 /* Number of bytes of the UTF-8 character at `at`; 0: it is invalid. RFC 3629. */
@@ -63,6 +64,11 @@ static size_t copy_visible(char *to, size_t size, const char *from, bool lines)
 	size_t used = 0;
 
 	while (*from) {
+		/* Most names are ASCII only. */
+		if (*from >= ' ' && *from <= '~' && used + 1 < size) {
+			to[used++] = *from++;
+			continue;
+		}
 		unsigned int character;
 		size_t length = character_at(from, &character), width = length;
 		const char *text = from;
