@@ -8,6 +8,13 @@
 
 #include "base/memory.h"
 
+/* An item has a few words: to call memcpy() for it takes longer than to copy them. */
+static void copy_item(char *to, const char *from, size_t size)
+{
+	for (size_t at = 0; at < size; at += sizeof(__u64))
+		memcpy(to + at, from + at, sizeof(__u64));
+}
+
 static __u64 key_of(const char *list, size_t i, size_t size)
 {
 	return *(const __u64 *)(list + i * size);
@@ -23,38 +30,57 @@ static size_t ordered(const char *list, size_t nr, size_t size)
 	return i < nr ? i : nr;
 }
 
-/* Sorts by one byte of the keys, from one list into the other. Returns false, and does nothing, if that byte
- * is the same in all. */
-static bool distribute(char *to, const char *from, size_t nr, size_t size, int shift)
+#define DIGITS 8 /* of a key, each a byte */
+
+static __u8 digit_of(__u64 key, int digit)
 {
-	size_t places[256] = {0}, at = 0;
+	return key >> 8 * digit;
+}
 
+/* How many keys have which value of each digit. */
+struct counts {
+	size_t of[DIGITS][256];
+};
+
+static void count_digits(struct counts *counts, const char *list, size_t nr, size_t size)
+{
+	memset(counts, 0, sizeof(*counts));
 	for (size_t i = 0; i < nr; i++)
-		places[key_of(from, i, size) >> shift & 255]++;
-	if (places[key_of(from, 0, size) >> shift & 255] == nr)
-		return false;
-	for (int byte = 0; byte < 256; byte++) {
-		size_t count = places[byte];
+		for (int digit = 0; digit < DIGITS; digit++)
+			counts->of[digit][digit_of(key_of(list, i, size), digit)]++;
+}
 
-		places[byte] = at;
+/* Sorts by one digit of the keys, from one list into the other. `places`: how many have which value of it. */
+static void distribute(char *to, const char *from, size_t nr, size_t size, int digit, size_t places[256])
+{
+	size_t at = 0;
+
+	for (int value = 0; value < 256; value++) {
+		size_t count = places[value];
+
+		places[value] = at;
 		at += count;
 	}
 	for (size_t i = 0; i < nr; i++)
-		memcpy(to + places[key_of(from, i, size) >> shift & 255]++ * size, from + i * size, size);
-	return true;
+		copy_item(to + places[digit_of(key_of(from, i, size), digit)]++ * size, from + i * size,
+			  size);
 }
 
 static void sort_by_key(char *list, size_t nr, size_t size)
 {
 	char *from = list, *to = xmalloc(nr * size);
+	struct counts counts;
 
-	for (int shift = 0; shift < 64; shift += 8)
-		if (distribute(to, from, nr, size, shift)) {
-			char *done = to;
+	count_digits(&counts, list, nr, size);
+	for (int digit = 0; digit < DIGITS; digit++) {
+		char *done = to;
 
-			to = from;
-			from = done;
-		}
+		if (counts.of[digit][digit_of(key_of(list, 0, size), digit)] == nr)
+			continue;
+		distribute(to, from, nr, size, digit, counts.of[digit]);
+		to = from;
+		from = done;
+	}
 	if (from != list)
 		memcpy(list, from, nr * size);
 	free(from != list ? from : to);
