@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What nhmtap mem and nhmtap offcore refuse before anything is opened, on machines that exist only as files."""
 import itertools
+import json
 
 import pytest
 from hosts import EVENT_SOURCE, NEHALEM, OTHER_PMU, WITHOUT_PMU, cpuinfo
@@ -74,6 +75,13 @@ def test_what_only_counts_beside_another_event_is_not_sampled_alone(nhmtap, host
     machine = [OTHER_PMU, {f"{EVENTS}/mem-loads-aux": "event=0x03,umask=0x82"}]
     error = refusal(nhmtap, 1, "mem", host(*machine), "-e", "cpu/mem-loads-aux/", "--", "true")
     assert "takes no samples itself" in error["why"]
+
+
+def test_explain_gives_a_companion_no_period_as_profile_does(nhmtap, host):
+    """It counts, and enables its group: the samples are the other event's (in mem's attr as strace sees it, too)."""
+    machine = [OTHER_PMU, {f"{EVENTS}/mem-loads-aux": "event=0x03,umask=0x82"}]
+    told = nhmtap("explain", host(*machine), "-c", "1000", "-e", "{cpu/mem-loads-aux/,cpu/event=0xcd,umask=0x1,ldlat=30/pp}").out.splitlines()
+    assert [json.loads(line)["event"]["attr"].get("sample_period", 0) for line in told] == [0, 1000]
 
 
 @pytest.mark.parametrize("key", ["tlb", "ip,lock"])

@@ -41,15 +41,11 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 			return -1;
 	}
 	plan_common(plan, host);
-	for (size_t i = 0; i < plan->events.nr; i++) {
-		struct event *event = &plan->events.list[i];
-
-		/* Precise events are always sampled. */
-		if ((sampling || event->attr.precise_ip) && plan_samples_of(event, options, host, refusal))
+	if (plan_samples(plan, sampling, options, host, refusal))
+		return -1;
+	for (size_t i = 0; options->filter && i < plan->events.nr; i++)
+		if (branch_filter_set(&plan->events.list[i], options->filter, host->events, refusal))
 			return -1;
-		if (options->filter && branch_filter_set(event, options->filter, host->events, refusal))
-			return -1;
-	}
 	sides_settle(&plan->events, host);
 	modelled_settle(&plan->events, host);
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);

@@ -55,9 +55,10 @@ int plan_counting(struct plan *plan, const struct options *options, struct host 
 int plan_sampling(struct plan *plan, const char *events, const struct options *options, struct host *host,
 		  struct refusal *refusal);
 
-/* The same for one event, without a target. */
-int plan_samples_of(struct event *event, const struct options *options, const struct host *host,
-		    struct refusal *refusal);
+/* The period and stacks of the events, but for companions: of all, or only of those that are precise, which
+ * are always sampled. */
+int plan_samples(struct plan *plan, bool all, const struct options *options, const struct host *host,
+		 struct refusal *refusal);
 
 /* Refuses --count together with --freq. */
 int plan_one_pace(const struct options *options, struct refusal *refusal);

@@ -182,14 +182,27 @@ static int refuse_leader_samples(const struct event *event, struct refusal *refu
 	return instead(refusal, "leave out S, or count the other events with nhmtap stat");
 }
 
-int plan_samples_of(struct event *event, const struct options *options, const struct host *host,
-		    struct refusal *refusal)
+static int plan_samples_of(struct event *event, const struct options *options, const struct host *host,
+			   struct refusal *refusal)
 {
 	if (event->leader_samples)
 		return refuse_leader_samples(event, refusal);
 	if (plan_pace(event, options, host, refusal))
 		return -1;
 	return options->call_graph ? plan_stacks(event, options, host, refusal) : 0;
+}
+
+int plan_samples(struct plan *plan, bool all, const struct options *options, const struct host *host,
+		 struct refusal *refusal)
+{
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		struct event *event = &plan->events.list[i];
+
+		if (!event->companion && (all || event->attr.precise_ip) &&
+		    plan_samples_of(event, options, host, refusal))
+			return -1;
+	}
+	return 0;
 }
 
 /* Precise cycles, if the machine has them; otherwise what works, at worst a clock, which every machine
@@ -256,9 +269,5 @@ int plan_sampling(struct plan *plan, const char *events, const struct options *o
 	    plan_events(plan, events, NULL, host, refusal) || check_companions(&plan->events, refusal))
 		return -1;
 	plan_common(plan, host);
-	for (size_t i = 0; i < plan->events.nr; i++)
-		if (!plan->events.list[i].companion &&
-		    plan_samples_of(&plan->events.list[i], options, host, refusal))
-			return -1;
-	return 0;
+	return plan_samples(plan, true, options, host, refusal);
 }
