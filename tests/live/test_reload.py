@@ -708,6 +708,12 @@ def test_a_socket_is_not_taken_for_a_fifo_without_a_reader(nhmtap, tmp_path, com
         server.bind(str(tmp_path / "socket"))
         result = nhmtap(*command, "-o", f"flat={tmp_path / 'socket'}", "--", "touch", tmp_path / "ran")
     assert result.status == 1 and f"option --output '{tmp_path / 'socket'}': it is a socket. Next: write unix: before" in result.err
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"activities": [{"name": "a", "command": command[0], "event": "page-faults", "all_cpus": True}],
+                                  "outputs": [{"path": str(tmp_path / "socket")}]}))
+    for check in ([], ["--check"]):
+        refused = nhmtap("run", *check, config)
+        assert refused.status == 1 and f"/outputs/0/path: option --output '{tmp_path / 'socket'}': it is a socket." in refused.err
     result = nhmtap(*command, "-o", "flat=/dev/tty", "--", "touch", tmp_path / "ran", start_new_session=True)
     assert result.status == 1 and "option --output '/dev/tty': there is no such device, or no terminal" in result.err
     assert not (tmp_path / "ran").exists()

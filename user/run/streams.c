@@ -257,16 +257,20 @@ static int open_stream(const struct run *run, const struct request *request, siz
 	return 0;
 }
 
-/* Refuses a page that would take the place of a FIFO, a device or /dev/stdout, as opening it does. */
-static int check_page(const struct stream *stream, struct refusal *refusal)
+/* Refuses what is no place for an output, as opening it does: a socket, and for a page, which would take its
+ * place, also a FIFO, a device or /dev/stdout. */
+static int check_kind(const struct stream *stream, struct refusal *refusal)
 {
 	const char *path = stream->place.path;
 	struct stat stat;
 
-	if (!stream_has_documents(stream) || !is_of_files(path) || documents_is_pattern(path) ||
-	    stat_output(path, &stat) || (S_ISREG(stat.st_mode) && !documents_leads_into_proc(path)))
+	if (!is_of_files(path) || documents_is_pattern(path) || stat_output(path, &stat))
 		return 0;
-	return sink_refuse_path(refusal, path, ENOTSUP);
+	if (!stream_has_documents(stream))
+		return S_ISSOCK(stat.st_mode) ? sink_refuse_path(refusal, path, EPROTOTYPE) : 0;
+	return S_ISREG(stat.st_mode) && !documents_leads_into_proc(path)
+		       ? 0
+		       : sink_refuse_path(refusal, path, ENOTSUP);
 }
 
 /* With --check, records go to stdout, whatever the outputs are. Their formats decide what can be planned. */
@@ -287,7 +291,7 @@ static int foresee_streams(struct run *run, struct refusal *refusal)
 
 		if (!check_place(request, i, refusal) &&
 		    !stream_foresee(stream, &request->outputs[i], refusal)) {
-			if (!check_page(stream, refusal)) {
+			if (!check_kind(stream, refusal)) {
 				session->nr_streams++;
 				continue;
 			}
