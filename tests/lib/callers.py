@@ -186,6 +186,7 @@ APART = {"lent": {
                  "every_object_refuses_an_unknown_member[frames]", "every_object_refuses_an_unknown_member[profile]",
                  "every_required_member_is_missed[frames]", "every_required_member_is_missed[profile]",
                  "a_wrong_value_is_refused[profile-entries-wrong11]", "only_a_later_part_may_leave_out_what_the_first_has")),
+             "test_stream.py::test_it_is_an_activity_like_the_others",
              "test_terminal.py::test_live_shows_one_interval", "test_terminal.py::test_live_fits_the_screen",
              "test_verbose.py::test_a_table_says_that_the_processes_have_ended",
              "test_verbose.py::test_a_table_says_why_there_is_no_count"],

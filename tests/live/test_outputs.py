@@ -609,3 +609,21 @@ def test_a_run_and_its_check_refuse_a_page_in_place_of_what_is_no_file_alike(nhm
     run, check = (nhmtap("run", *words, "config", "--", "true", cwd=tmp_path) for words in ([], ["--check"]))
     assert run.status == check.status == 1 and run.err == check.err
     assert "CONFIG, /outputs/0/path: option --output 'place': only a file can be replaced as a whole, and this is none" in run.err
+
+
+@pytest.mark.parametrize("ending", ["", ".zst"])
+def test_a_run_that_writes_nothing_leaves_nothing_of_the_one_before(nhmtap, tmp_path, ending):
+    """Stacks of no samples are no lines. A run that is refused leaves the file as it was."""
+    path = tmp_path / f"x.folded{ending}"
+
+    def text():
+        with open(path, encoding="utf-8") as file:
+            return unpacked(file)
+    run = ["profile", "-e", "page-faults:u", "-g", "--format", "folded", "-o", path]
+    assert nhmtap(*run, "-c", "1", "--", "true").status == 0
+    before = text()
+    assert before.startswith("true;")
+    assert nhmtap(*run, "-c", "1", "--", tmp_path / "none").status == 127
+    assert text() == before
+    assert nhmtap(*run, "-c", "1000000", "--", "true").status == 0
+    assert text() == ""

@@ -265,6 +265,33 @@ def test_an_output_goes_on_over_every_kind_of_hup_at_its_own_place(nhmtap, tmp_p
     assert os.listdir(empty) == []
 
 
+def unpacked(path):
+    command = ["zstd", "-dcq"] if path.suffix == ".zst" else ["cat"]
+    return subprocess.run([*command, path], stdout=subprocess.PIPE, check=True).stdout
+
+
+ROTATED = {"json": of_records, "flat": lambda text: sum(r["value"] for r in lines(text) if r["activity"] == "counts" and "value" in r),
+           "table": of_table, "otlp": of_otlp, "folded": of_folded}
+
+
+@pytest.mark.parametrize("ending", ["", ".zst"])
+@pytest.mark.parametrize("form", [*ROTATED, "clickhouse"])
+def test_what_files_have_that_are_renamed_before_hup_adds_up(nhmtap, tmp_path, puppet, form, ending):
+    """Each file is whole by itself, as what reads it later takes it."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    path = folder / f"x{ending}"
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{"format": form, "path": str(path)}]) as session:
+        for number in range(3):
+            puppet.do(f"faults={100 + number}")
+            session.do("snapshot")
+            path.rename(folder / f"{number}{ending}")
+            session.hup()
+        assert session.end(path=session.out).status == 0
+    files = [unpacked(folder / f"{name}{ending}") for name in (0, 1, 2, "x")]
+    assert [of_native(file) if form == "clickhouse" else ROTATED[form](file.decode()) for file in files] == [100, 101, 102, 0]
+
+
 def test_a_configmaps_way_of_replacing_a_file_is_followed(nhmtap, tmp_path, puppet):
     """The kubelet replaces a link to a folder; the file that is read is a link through that."""
     page = tmp_path / "x.prom"

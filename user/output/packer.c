@@ -38,6 +38,7 @@ struct packer {
 	} next;
 	bool last;  /* nothing more is written into the pipe */
 	bool bytes; /* no lines */
+	bool begun; /* see packer_begin() */
 	/* read by the other thread: */
 	int error;   /* errno of a failure after which nothing is written; 0 */
 	int stopped; /* errno of one that may pass, while it lasts; 0 */
@@ -91,6 +92,32 @@ static bool may_pass(int error)
 	return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
+/* Returns 0, or an errno. */
+static int begin_packed(struct packer *packer)
+{
+	if (!packer->append && ftruncate(packer->file, 0) && errno != EINVAL)
+		return errno;
+	packer->append = true;
+	return 0;
+}
+
+/* Writes an empty frame into a file that has nothing: without one, it is no compressed file. Returns 0, or an
+ * errno. */
+static int pack_nothing(struct packer *packer)
+{
+	int err = begin_packed(packer);
+	struct stat stat;
+	size_t size;
+	char *frame;
+
+	if (err || fstat(packer->file, &stat) || stat.st_size || !S_ISREG(stat.st_mode))
+		return err;
+	frame = zstd_frame("", 0, &size);
+	err = write_frame(packer, frame, size);
+	free(frame);
+	return err;
+}
+
 /* Writes the whole records as a frame. While the disk is full, it is tried again, unless another file takes
  * the place of this one, or the end has come. What could not be written is kept. */
 static int pack_frame(struct packer *packer)
@@ -99,13 +126,13 @@ static int pack_frame(struct packer *packer)
 	bool bytes = __atomic_load_n(&packer->bytes, __ATOMIC_ACQUIRE);
 	size_t lines = last ? last + 1 - packer->text : 0, whole = bytes ? packer->used : lines, size;
 	char *frame;
-	int err = 0;
+	int err;
 
 	if (!whole)
 		return 0;
-	if (!packer->append && ftruncate(packer->file, 0) && errno != EINVAL)
-		return errno;
-	packer->append = true;
+	err = begin_packed(packer);
+	if (err)
+		return err;
 	frame = zstd_frame(packer->text, whole, &size);
 	while ((err = write_frame(packer, frame, size)) && may_pass(err) && !packer->ending &&
 	       !has_next(packer)) {
@@ -188,6 +215,8 @@ static void *work(void *argument)
 	set_error(packer, err);
 	while (!packer->ending) /* packer_file() is asked for until then */
 		wait_for(packer, -1);
+	if (!err && __atomic_load_n(&packer->begun, __ATOMIC_ACQUIRE))
+		set_error(packer, err = pack_nothing(packer));
 	if (close(packer->file) && !err)
 		set_error(packer, errno);
 	if (has_next(packer)) {
@@ -247,6 +276,11 @@ int packer_start(struct packer **result, int file, bool append)
 void packer_take_bytes(struct packer *packer)
 {
 	__atomic_store_n(&packer->bytes, true, __ATOMIC_RELEASE);
+}
+
+void packer_begin(struct packer *packer)
+{
+	__atomic_store_n(&packer->begun, true, __ATOMIC_RELEASE);
 }
 
 int packer_file(const struct packer *packer)

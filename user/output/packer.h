@@ -30,6 +30,10 @@ int packer_file(const struct packer *packer);
  */
 int packer_turn(struct packer *packer, int file, int former);
 
+/* If nothing was written at the end, the old contents go nevertheless, unless they are kept, and an empty
+ * file gets an empty frame. */
+void packer_begin(struct packer *packer);
+
 /* The errno of writing the file while it can't be written, but may be later: no room; else 0. */
 int packer_stopped(const struct packer *packer);
 

@@ -986,6 +986,17 @@ void sink_give_up(struct sink *sink)
 	failed(sink, sink->stopped);
 }
 
+/* A run that has written nothing, such as stacks of no samples, leaves nothing of the one before it either.
+ */
+static void begin_at_last(struct sink *sink)
+{
+	if (sink->needless || sink->error || sink->fd < 0 || sink->documents || sink->unopened)
+		return;
+	if (sink->packer)
+		packer_begin(sink->packer);
+	begin_file(sink);
+}
+
 int sink_close(struct sink *sink)
 {
 	int packed;
@@ -1010,6 +1021,7 @@ int sink_close(struct sink *sink)
 		sink->push = NULL;
 		sink->fd = -1;
 	}
+	begin_at_last(sink);
 	scribe_end(sink->scribe);
 	sink->scribe = NULL;
 	/* Some file systems report only at close(2) that the disk is full. */
