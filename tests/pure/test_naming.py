@@ -267,6 +267,17 @@ def test_debug_information_that_is_cut_while_it_is_read_takes_only_its_own_lines
     assert whole["frames"][-1]["line"] and ask(*other) == whole
 
 
+def test_lines_of_many_units_are_right_in_memory_for_few(engine, tmp_path):
+    """Those that DWARF was made of. A unit's line table has 18,000 bytes, and 3,000 rows, for which 100 bytes each are counted."""
+    nr, each = 60_000, 3_000
+    path, chance = tmp_path / "program", random.Random(7)
+    manysymbols.write(path, nr, bytes(24), b"\0", debug=manysymbols.dwarf(nr, b"function_%d", each, 1))
+    ask = engine("-l", *MEMORY).file
+    for number in chance.sample(range(nr), 100):
+        name = ask(path, manysymbols.slot(number) - manysymbols.BASE + 4)
+        assert frames_of(name) == [(f"function_{number}", f"/built/unit_{number // each}.c", manysymbols.line(number))]
+
+
 WITHIN = {
     "c": """
         #include <stdio.h>
