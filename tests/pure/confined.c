@@ -48,6 +48,12 @@ int main(void)
 	tell("code", memory == MAP_FAILED ? -1 : 0);
 	memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 0, 0);
 	tell("file_in_memory", memory == MAP_FAILED ? -1 : 0);
+	memory = mmap(NULL, 4096, PROT_READ, MAP_SHARED, 0, 0);
+	tell("shared_file", memory == MAP_FAILED ? -1 : 0);
+	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, 0, 0);
+	tell("file_to_write", memory == MAP_FAILED ? -1 : 0);
+	memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, 0, 0);
+	tell("file_to_code", memory == MAP_FAILED ? -1 : 0);
 	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	tell("memory", memory == MAP_FAILED ? -1 : 0);
 	tell("memory_to_code", mprotect(memory, 4096, PROT_READ | PROT_EXEC));

@@ -13,8 +13,8 @@ from naming import Names, offset_of, run, symbols
 EPERM = 1
 REFUSED = ["open", "open2", "execve", "fork", "clone", "clone3", "socket", "ptrace", "kill", "read_of_others", "prctl",
            "signal_of_a_file", "owner_of_a_file", "flags_of_a_file", "network", "room", "unlink", "bpf",
-           "perf_event_open", "io_uring", "code", "file_in_memory", "memory_to_code",
-           "huge_memory"]
+           "perf_event_open", "io_uring", "code", "shared_file", "file_to_write", "file_to_code",
+           "memory_to_code", "huge_memory"]
 
 
 def test_it_may_take_memory_and_read_what_it_was_given_and_nothing_else(tmp_path):
@@ -22,7 +22,7 @@ def test_it_may_take_memory_and_read_what_it_was_given_and_nothing_else(tmp_path
     with open("/bin/true", "rb") as file:
         done = subprocess.run([tmp_path / "confined"], stdin=file, capture_output=True, text=True, check=True)
     found = {name: int(errno) for name, errno in map(str.split, done.stdout.splitlines())}
-    assert found == {name: EPERM for name in REFUSED} | {"memory": 0, "read": 0}
+    assert found == {name: EPERM for name in REFUSED} | {"memory": 0, "file_in_memory": 0, "read": 0}
 
 
 def status(pid):
