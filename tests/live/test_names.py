@@ -1129,6 +1129,16 @@ def test_a_library_goes_by_its_own_file_if_another_has_its_place_before_its_note
     assert 300 <= code(result)["first", str(tmp_path / "first.so")] < 310
 
 
+def test_lines_of_many_units_do_not_cost_the_file_its_names(nhmtap, tmp_path):
+    """The units that are sampled take more memory together than names may have."""
+    nr, each, path = 200_000, 5000, tmp_path / "program"
+    called = random.Random(45).sample(range(nr), 100)
+    large_program(path, nr, called, 0, manysymbols.dwarf(nr, LONG_NAME, each, 0))
+    result = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", "1", "--by", "line", "--memory", "40M", "--", path)
+    lines = {(entry["code"].get("symbol"), entry["code"].get("line")) for record in result.of("profile") for entry in record["entries"]}
+    assert {((LONG_NAME % number).decode(), manysymbols.line(number)) for number in called} <= lines
+
+
 FUNCTIONS_OF_A_UNIT = 1000
 
 
