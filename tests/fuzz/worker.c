@@ -196,7 +196,7 @@ static void ask_names(struct named_source *source, bool map)
 		.lines = true, .memory = 1 << 20, .debug_dir = "/nonexistent"};
 
 	if (map)
-		source_load_map(source, -1, 1 << 20, true);
+		source_load_map(source, -1, 1 << 20, true, false);
 	else if (source_open(source, &place))
 		source_load(source, &place, &settings, settings.memory);
 	for (int i = 0; i < 4; i++)
