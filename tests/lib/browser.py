@@ -2,6 +2,7 @@
 """Drives a headless Chromium over the loopback interface."""
 import contextlib
 
+import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
@@ -20,3 +21,9 @@ def chromium(log):
         yield driver
     finally:
         driver.quit()
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with chromium(tmp_path_factory.mktemp("browser") / "log") as started:
+        yield started

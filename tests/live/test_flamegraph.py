@@ -3,15 +3,16 @@
 import json
 import os
 import random
+import re
 import subprocess
 
 import pytest
-from browser import chromium
 from records import NHMTAP, program, validator
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
+pytest_plugins = "browser"
 pytestmark = pytest.mark.xdist_group("browser")
 
 HOSTILE = "</script><script>document.title='broken'</script><!--\"'&;\\"
@@ -90,12 +91,6 @@ class Page:
 
     def text(self, id_):
         return self.driver.find_element(By.ID, id_).text
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("browser") / "log") as started:
-        yield started
 
 
 @pytest.fixture
@@ -453,6 +448,23 @@ def test_too_few_samples_show_no_difference(compared):
     assert hue_of(flame, "parse") == hue_of(flame, "render") == "grey"
 
 
+# Samples of functions before and now; the first ones are within the bounds of 95 %.
+PAIRS = {"f0": (400, 404), "f1": (100, 127), "f2": (3, 0), "f3": (100, 130), "f4": (1000, 1090), "f5": (12, 3), "f6": (0, 4)}
+
+
+def test_what_is_grey_is_within_the_bounds_that_report_and_show_have(compared, tmp_path):
+    """Two counts n and m of samples differ by more than 1.96 √(n + m) in one of 20 cases."""
+    frames = [{"id": i, "symbol": name, "module": "/opt/server", "offset": hex(i)} for i, name in enumerate(PAIRS)]
+    runs = [whole("server", [])[:1] + records(entries=[([i], pair[which]) for i, pair in enumerate(PAIRS.values()) if pair[which]], frames=frames) +
+            whole("server", [])[-1:] for which in (0, 1)]
+    flame = compared(*runs)
+    differ = {name for name, (n, m) in PAIRS.items() if abs(n - m) > 1.96 * (n + m) ** .5}
+    assert differ == {"f3", "f4", "f5", "f6"}
+    assert {name for name in PAIRS if hue_of(flame, name) != "grey"} == differ
+    shown = subprocess.run([NHMTAP, "show", "--diff", tmp_path / "before.jsonl", tmp_path / "now.jsonl"], capture_output=True, text=True, check=True).stdout
+    assert {line.split()[-1] for line in shown.splitlines() if re.search(r" f\d$", line) and "~" not in line} == differ
+
+
 def test_functions_that_changed_are_listed_by_how_much(compared):
     flame = compared(records(entries=BEFORE), records(entries=NOW))
     flame.driver.find_element(By.CSS_SELECTOR, "#list summary").click()
@@ -467,7 +479,7 @@ def test_what_had_no_name_yet_is_not_compared_and_makes_no_difference(compared):
     late = [{"id": 8, "module": "/opt/server", "offset": "0x10"}, {"id": 9, "module": "/opt/server", "offset": "0x20"},
             {"id": 10, "symbol": "memcpy", "module": "/usr/lib/libc.so"}, {"id": 11, "module": "/opt/server", "offset": "0x30"}]
     before = [([1, 0], 1000), ([8, 0], 300), ([10, 9, 0], 100), ([2, 0], 1000), ([10, 2, 0], 1000), ([7, 0], 1000)]
-    now = [([1, 0], 1400), ([2, 0], 1600), ([10, 2, 0], 1000), ([11, 0], 50)]
+    now = [([1, 0], 1350), ([2, 0], 1600), ([10, 2, 0], 1050), ([11, 0], 50)]
     flame = compared(whole("server", [])[:1] + records(entries=before, frames=FRAMES + late) + whole("server", [])[-1:],
                      whole("server", [])[:1] + records(entries=now, frames=FRAMES + late) + whole("server", [])[-1:])
     assert {name: hue_of(flame, name) for name in ("parse", "render", "main", "libx.so+0x1234")} == {

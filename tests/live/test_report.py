@@ -10,11 +10,11 @@ import subprocess
 import sys
 
 import pytest
-from browser import chromium
 from records import NHMTAP
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+pytest_plugins = "browser"
 pytestmark = pytest.mark.xdist_group("browser")
 
 HOSTILE = "</script><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">\u202egnp'\"&"
@@ -87,12 +87,6 @@ def page(folder, *streams):
     done = subprocess.run([NHMTAP, "report", "-o", folder / "page.html", *paths], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     return folder / "page.html"
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("browser") / "log") as started:
-        yield started
 
 
 @pytest.fixture
@@ -350,6 +344,28 @@ def test_addresses_without_a_name_are_told_of_each_stream(opened):
 def test_a_comparison_leaves_out_what_neither_stream_has_samples_of(opened):
     driver = opened([start(), *stacks(0, early=90), end()], [start(), *stacks(0, early=100), end()])
     assert [row[-1] for row in rows(driver, "functions")] == ["early"]  # main only calls it
+
+
+def test_frames_have_the_colours_of_the_page_that_flamegraph_makes(opened, tmp_path):
+    """The kernel's are blue, the program's are yellow to red, and what is no code is grey."""
+    frames = [{"id": 0, "symbol": "main", "module": "/opt/demo"}, {"id": 1, "symbol": "work", "module": "/opt/demo"},
+              {"id": 2, "symbol": "vfs_write", "module": "[kernel]", "address": "0xffffffff81001234"}]
+    stream = [start(), record("frames", 0, event="cpu-clock", frames=frames),
+              record("profile", 0, event="cpu-clock", value=3, enabled_ns=1, running_ns=1, samples={"expected": 3, "aggregated": 3, "lost": {}},
+                     entries=[{"stack": [2, 1, 0], "comm": "demo", "samples": 2, "period": 2},
+                              {"stack": [1, 0], "comm": "demo", "samples": 1, "period": 1}]), end()]
+    colours = """return Object.fromEntries([...document.querySelectorAll(".frame")].map(
+        frame => [frame.getAttribute("aria-label").split(",")[0], getComputedStyle(frame).backgroundColor]))"""
+    driver = opened(stream)
+    assert "vfs_write, kernel, 66.7 %" in [frame.get_attribute("aria-label") for frame in driver.find_elements(By.CLASS_NAME, "frame")]
+    found = driver.execute_script(colours)
+    for name, hue in {"vfs_write": "blue", "main": "red", "work": "red", "demo": "grey", "all": "grey"}.items():
+        red, _, blue = components = [int(part) for part in re.findall(r"\d+", found[name])]
+        assert hue == ("grey" if max(components) - min(components) < 20 else "red" if red > blue else "blue"), name
+    done = subprocess.run([NHMTAP, "flamegraph", "-o", tmp_path / "flame.html", tmp_path / "a.jsonl"], check=False)
+    assert done.returncode == 0
+    driver.get(f"file://{tmp_path}/flame.html")
+    assert driver.execute_script(colours) == found
 
 
 def test_the_page_begins_with_an_event_that_has_stacks_and_leaves_out_empty_columns(opened):

@@ -14,7 +14,6 @@ import threading
 import pytest
 import speedscope as documents
 import yaml
-from browser import chromium
 from puppet import command
 from records import NHMTAP, Result, program
 from selenium.webdriver.common.by import By
@@ -26,13 +25,8 @@ IMAGE = HERE / "../../user/packaging/image"
 EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
 CALLS = [os.path.abspath(program("calls")), "graph=300", "deep=20,50", "plain=30"]
 
+pytest_plugins = "browser"
 pytestmark = pytest.mark.xdist_group("readers")
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("browser") / "log") as started:
-        yield started
 
 
 def node(script, given):

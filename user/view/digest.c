@@ -29,7 +29,7 @@
 #define CAUSES_MOST   16
 #define STARTS_MOST   8
 #define NODES_MOST    (1u << 16) /* of an event, until the smallest are forgotten */
-#define NODE_BYTES    24	 /* of a node in the page, without its parts of the time */
+#define NODE_BYTES    25	 /* of a node in the page, without its parts of the time */
 #define PART_BYTES    10
 #define FILES_MOST    (1u << 16) /* with code, of which the names of functions are known apart */
 
@@ -69,10 +69,14 @@ struct digest_node_key {
 };
 #define NO_NODE (~0U)
 
+/* Whose code a node is, as digits of the page. */
+enum side { NO_CODE, USER_CODE, KERNEL_CODE };
+
 struct digest_node {
 	struct stood_for self; /* of samples that end here */
 	double all;	       /* with all that is below */
 	bool dropped;	       /* it is a part of its parent, for lack of room */
+	enum side side;
 	struct digest_line line;
 };
 
@@ -479,6 +483,7 @@ static __u32 node_of_call(struct digest *digest, struct digest_event *event, __u
 
 	if (!is_noted(digest, call, text))
 		note_code(digest, call, text);
+	event->nodes[node].side = calls_of_kernel(call->frame) ? KERNEL_CODE : USER_CODE;
 	return node;
 }
 
@@ -1083,12 +1088,15 @@ static void drop_small(const struct digest *digest, struct digest_event *event, 
 	event->least = fmax(event->least, least);
 }
 
-/* Nodes as columns: the parent by its place among those that are kept, the name, and what is its own, by
- * time. `size` is what a sample stands for on average, from which bounds follow. */
+/* Nodes as columns: the parent by its place among those that are kept, the name, what is its own, by time,
+ * and a digit for whose code it is. `size` is what a sample stands for on average, from which bounds follow.
+ */
 static json_t *sampled_value(const struct digest *digest, struct digest_event *event, size_t bytes)
 {
 	json_t *parents = json_array(), *names = json_array(), *sizes = json_array(), *lines = json_array();
 	size_t *places = xmalloc((event->keys.nr + 1) * sizeof(*places)), kept = 0;
+	char *sides = xmalloc(event->keys.nr + 1);
+	json_t *value;
 
 	sum_up(event);
 	drop_small(digest, event, bytes);
@@ -1098,6 +1106,7 @@ static json_t *sampled_value(const struct digest *digest, struct digest_event *e
 
 		if (node->dropped)
 			continue;
+		sides[kept] = '0' + node->side;
 		places[i] = kept++;
 		json_array_append_new(parents, json_integer(i ? (json_int_t)places[parent] : -1));
 		json_array_append_new(names, json_integer(node_key(event, i)->name));
@@ -1105,14 +1114,17 @@ static json_t *sampled_value(const struct digest *digest, struct digest_event *e
 				      rounded(node->self.sum ? node->self.square / node->self.sum : 0));
 		json_array_append_new(lines, parts_value(&node->line));
 	}
+	sides[kept] = '\0';
 	free(places);
-	return json_pack("{so so sb so sb so so so so sO so so so so so so}", "name",
-			 title_value(digest, event->measured), "unit", shown_value(event->unit), "stacks",
-			 event->stacks, "throttled", rounded(event->throttled), "at_least", event->at_least,
-			 "expected", rounded(event->expected), "aggregated", rounded(event->aggregated),
-			 "enabled", rounded(event->enabled), "running", rounded(event->running), "lost",
-			 event->lost, "least", rounded(event->least), "total", rounded(event->nodes[0].all),
-			 "parents", parents, "names", names, "sizes", sizes, "lines", lines);
+	value = json_pack("{so so sb so sb so so so so sO so so so so so so ss}", "name",
+			  title_value(digest, event->measured), "unit", shown_value(event->unit), "stacks",
+			  event->stacks, "throttled", rounded(event->throttled), "at_least", event->at_least,
+			  "expected", rounded(event->expected), "aggregated", rounded(event->aggregated),
+			  "enabled", rounded(event->enabled), "running", rounded(event->running), "lost",
+			  event->lost, "least", rounded(event->least), "total", rounded(event->nodes[0].all),
+			  "parents", parents, "names", names, "sizes", sizes, "lines", lines, "sides", sides);
+	free(sides);
+	return value;
 }
 
 static json_t *events_value(const struct digest *digest, size_t bytes)
