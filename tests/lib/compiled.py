@@ -17,7 +17,7 @@ USER = os.path.join(ROOT, "user")
 BUILD = os.environ["NHMTAP_BUILD"]
 NUMBERS = itertools.count()
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", '-DNHMTAP_VERSION="0"', '-DLIBSECCOMP_SONAME="libseccomp.so.2"',
+FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", '-DNHMTAP_VERSION="0"', '-DSCHEMA_VERSION="0"', '-DLIBSECCOMP_SONAME="libseccomp.so.2"',
          *(f"-I{folder}" for folder in (USER, os.path.join(ROOT, "bpf"), os.path.join(ROOT, "events"), os.path.join(BUILD, "gen")))]
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]
 LIBRARIES = ["-Wl,--as-needed", *(f"-l{name}" for name in ("bpf", "jansson", "dw", "elf", "lzma", "z", "iberty", "m"))]
