@@ -392,6 +392,11 @@ def drawn(page):
     return json.loads(re.search(r'(\{"title":.*\})\s*</script>', page, re.S)[1].replace("\\u003c", "<"))
 
 
+def report_of(text):
+    """The data of a page of one stream."""
+    return json.loads(re.search(r'type="application/json">(.*?)</script>', run("report", text).stdout, re.S)[1])["streams"][0]
+
+
 @pytest.mark.parametrize("second", ["profile", "stream"])
 def test_what_two_activities_have_measured_is_not_added_up(second):
     """A profile and a profile or a stream of one event, and two counts of another. A single sample stands for `every`."""
@@ -403,7 +408,7 @@ def test_what_two_activities_have_measured_is_not_added_up(second):
     assert "cpu-clock, activity a: 40 samples" in done and "cpu-clock, activity b: 8 samples" in done
     assert [line.split() for line in done.splitlines() if "faults" in line] == [
         ["5", "faults,", "activity", "a"], ["7", "faults,", "activity", "b"]]
-    report = json.loads(re.search(r'type="application/json">(.*?)</script>', run("report", text).stdout, re.S)[1])["streams"][0]
+    report = report_of(text)
     assert {event["name"]: event["total"] for event in report["events"]} == {"cpu-clock, activity a": 400, "cpu-clock, activity b": 80}
     assert {figure["name"]: figure["value"] for figure in report["figures"]} == {"faults, activity a": 5, "faults, activity b": 7}
 
@@ -639,6 +644,33 @@ def test_the_latencies_of_single_loads_are_those_of_mem():
     assert re.search(r"^loads \(mem\): 4 samples", done.stdout, re.M), done.stdout
     assert re.search(r"^ *3 +75.0% .*\b44\b.*\b48\b.*l3_hit", done.stdout, re.M), done.stdout
     assert re.search(r"^ *1 +25.0% .*\b300\b.*local_dram", done.stdout, re.M), done.stdout
+
+
+def sums_of_loads(**sources):
+    """An interval of loads by source, each of which has a sample's latency for all: SOURCE=(samples, cycles)."""
+    found = [{"source": source, "samples": n, "period": n, "latency_sum_period": n * cycles, "latency_max": cycles,
+              "latency_histogram_period": {str(1 << cycles.bit_length() - 1): n}} for source, (n, cycles) in sources.items()]
+    return {**profile(*found), "type": "mem", "event": "loads", "sources": found}
+
+
+def test_samples_that_a_record_has_summed_up_count_once(tmp_path):
+    """mem --stream writes each sample, and the sums of all."""
+    samples = [single("main", event="loads", source="l3_hit", latency=40, period=1)] * 3
+    start, *rest = stream(*samples, sums_of_loads(l3_hit=(3, 40)))
+    text = text_of({**start, "command": "mem"}, *rest)
+    assert re.search(r"^loads \(mem\): 3 samples", show(text).stdout, re.M)
+    assert [(row[0], row[-1]) for row in rows(text)] == [("3", "l3_hit")]
+    event, = report_of(text)["events"]
+    assert (event["total"], event["aggregated"]) == (3, 3)
+
+
+def test_loads_without_entries_are_shown_by_their_sources():
+    """As after jq -c 'del(.entries)'."""
+    kept = sums_of_loads(l3_hit=(30, 40), local_dram=(10, 200))
+    for less in ({**kept, "entries": []}, {name: value for name, value in kept.items() if name != "entries"}):
+        text = text_of(*stream(less))
+        assert re.search(r"^loads \(mem\): 40 samples", show(text).stdout, re.M)
+        assert [(row[0], row[1], row[3], row[-1]) for row in rows(text)] == [("30", "75.0%", "40", "l3_hit"), ("10", "25.0%", "200", "local_dram")]
 
 
 @pytest.mark.parametrize("latency, period, every", [(2 ** 62, 2 ** 62, 2 ** 62), (1, -5, -7), (-1, 0, 0)])

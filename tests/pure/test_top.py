@@ -209,6 +209,17 @@ def loads(seconds, **sources):
             "samples": {"expected": 30, "aggregated": 27, "lost": {"table_full": 3}}, "entries": found}
 
 
+def test_loads_that_have_sources_but_no_entries_are_counted_and_those_of_single_samples_once(stored):
+    less = {**loads(1, L3=(20, 5), DRAM=(10, 8)), "sources": loads(1, L3=(20, 5), DRAM=(10, 8))["entries"], "entries": []}
+    samples = [{"type": "sample", "event": "loads", "sample_time": at(1), "comm": "demo", "source": "L3", "latency": 32, "period": 1}] * 7
+    start, *rest = stream(*samples, less)
+    with Terminal(NHMTAP, "top", stored(text=text_of({**start, "command": "mem"}, *rest)), columns=110, rows=30) as seen:
+        seen.type("e3")
+        screen = seen.until(lambda screen: shows("data sources", "100%")(screen) and rows(screen))
+        assert "loads (mem): 30 samples" in screen
+        assert [(row[0], row[-1]) for row in rows(screen)[:2]] == [("20", "L3"), ("10", "DRAM")]
+
+
 def offcore(seconds):
     return {"type": "offcore", "start_time": at(seconds), "duration_ns": 1, "cells": [
         {"request": request, "response": response, "scaled": 10 * i + j, "bound": {"low": 0, "high": 99}}

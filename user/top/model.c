@@ -10,6 +10,7 @@
 #include "output/member.h"
 #include "top/tape.h"
 #include "top/views.h"
+#include "view/singles.h"
 
 #define FILTER_MOST   200
 #define MESSAGES_MOST 200
@@ -30,6 +31,7 @@ static const struct {
 struct top_model {
 	bool replay, utf8;
 	struct tape tape;
+	struct summed_up summed;
 	size_t position; /* records before it are shown */
 	bool frozen;	 /* the position does not move by itself */
 	bool has_content, chosen_by_user;
@@ -90,6 +92,7 @@ void top_release(struct top_model *top)
 	begin_anew(top);
 	annotator_release(top->annotator);
 	tape_release(&top->tape);
+	summed_up_release(&top->summed);
 	lines_release(&top->lines);
 	lines_release(&top->messages);
 	lines_release(&top->screen);
@@ -106,7 +109,7 @@ void top_take(struct top_model *top, const char *line, size_t size)
 	json_t *record = json_loadb(line, size, 0, NULL);
 	enum top_view view = record ? view_of(string(record, "type")) : VIEWS;
 
-	if (record && *string(record, "type"))
+	if (record && *string(record, "type") && !is_summed_up(&top->summed, record))
 		tape_add(&top->tape, line, size, record);
 	if (view < VIEWS && !top->chosen_by_user && (!top->has_content || (int)view < top->view)) {
 		top->view = view;

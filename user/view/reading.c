@@ -21,6 +21,7 @@ struct place_in_stream {
 	char run_id[40]; /* of the record that was read last */
 	json_int_t seq;
 	long open; /* number of runs and activities without an end */
+	struct summed_up summed;
 };
 
 static int refuse_line(const struct stored_reading *reading, const struct place_in_stream *at,
@@ -94,10 +95,12 @@ static int take_line(struct stored_reading *reading, struct place_in_stream *at,
 	if (!strcmp(string(record, "type"), "error"))
 		snprintf(reading->end.error, sizeof(reading->end.error), "%.150s: %.240s",
 			 string(record, "asked"), string(record, "why"));
-	if (!err && !strcmp(string(record, "type"), "sample"))
-		single_take(record, reading->take, reading->of);
-	else if (!err)
-		reading->take(reading->of, record);
+	if (!err && !is_summed_up(&at->summed, record)) {
+		if (!strcmp(string(record, "type"), "sample"))
+			single_take(record, reading->take, reading->of);
+		else
+			reading->take(reading->of, record);
+	}
 	json_decref(record);
 	return err;
 }
@@ -150,6 +153,7 @@ int read_stored(struct stored_reading *reading, const char *file, struct refusal
 	reading->end = (struct stored_end){false};
 	err = take_lines(reading, &at, piped.fd, refusal);
 	reading->end.open = at.open > 0;
+	summed_up_release(&at.summed);
 	failed = file ? piped_close(&piped) : 0;
 	return !err && failed ? refuse_rest(&at, failed, refusal) : err;
 }

@@ -228,9 +228,20 @@ static void add_keys_of_single(const struct share_tables *shares, struct share_t
 		add_key(table, code, strlen(code));
 }
 
-static void choose_keys(const struct share_tables *shares, struct share_table *table, const json_t *record)
+/* What the samples of a record are of: without entries, which someone may have left out to have less, the
+ * sources of all loads. */
+static const json_t *entries_of(const json_t *record)
 {
 	const json_t *entries = json_object_get(record, "entries");
+	bool other = json_array_size(entries) || json_object_get(record, "rest") ||
+		     json_object_get(record, "parts");
+
+	return other ? entries : json_object_get(record, "sources") ?: entries;
+}
+
+static void choose_keys(const struct share_tables *shares, struct share_table *table, const json_t *record)
+{
+	const json_t *entries = entries_of(record);
 
 	if (table->known_keys || !json_array_size(entries))
 		return;
@@ -239,6 +250,8 @@ static void choose_keys(const struct share_tables *shares, struct share_table *t
 		add_asked_keys(table, shares->wanted.by);
 	else if (json_object_get(record, "sample_time"))
 		add_keys_of_single(shares, table, json_array_get(entries, 0));
+	else if (entries != json_object_get(record, "entries"))
+		add_key(table, "source", strlen("source"));
 	else
 		add_own_keys(shares, table, entries);
 	for (size_t i = 0; i < table->nr_keys; i++)
@@ -548,7 +561,7 @@ static void take_samples(void *context, const json_t *record)
 
 	if (integer(record, "part") <= 1)
 		take_account(shares, table_of(shares, record, calls_kind(record)), record);
-	json_array_foreach(json_object_get(record, "entries"), i, entry)
+	json_array_foreach(entries_of(record), i, entry)
 		take_entry_of_record(shares, record, entry);
 }
 

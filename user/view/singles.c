@@ -3,8 +3,28 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "output/member.h"
+
+bool is_summed_up(struct summed_up *summed, const json_t *record)
+{
+	const char *type = string(record, "type"), *activity = string(record, "activity");
+
+	if (!strcmp(type, "start")) {
+		if (!summed->activities)
+			summed->activities = json_object();
+		json_object_set_new(summed->activities, activity,
+				    json_boolean(!strcmp(string(record, "command"), "mem")));
+	}
+	return !strcmp(type, "sample") && json_is_true(json_object_get(summed->activities, activity));
+}
+
+void summed_up_release(struct summed_up *summed)
+{
+	json_decref(summed->activities);
+	summed->activities = NULL;
+}
 
 /* The stack of the sample has its frames; those of records have numbers of frames. */
 static void take_frames(const json_t *sample, json_t *entry, void (*take)(void *of, const json_t *record),

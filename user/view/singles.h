@@ -2,7 +2,17 @@
 /* Single samples of nhmtap stream as the records of sums that views are made from. */
 #pragma once
 
+#include <stdbool.h>
 #include <jansson.h>
+
+/* Activities whose samples are in records of sums as well, as those of mem --stream are. Starts as {0}. */
+struct summed_up {
+	json_t *activities; /* {name: whether it is one}; NULL: none has started */
+};
+
+/* Takes in start records. Returns whether the record is a sample that other records have summed up. */
+bool is_summed_up(struct summed_up *summed, const json_t *record);
+void summed_up_release(struct summed_up *summed);
 
 /*
  * Hands over what a record of type sample stands for: a record of type profile, or mem if it has a latency,
