@@ -320,6 +320,17 @@ def test_an_answer_without_an_end_is_broken_off_and_its_request_is_not_sent_agai
             assert session.end().status == 0
 
 
+def test_a_head_without_an_end_or_a_status_is_told(nhmtap, tmp_path, puppet):
+    def provisional(one):
+        while True:
+            one.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+
+    with Raw(provisional) as server, counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": server.url}) as session:
+        snapshots(session, puppet, 10)
+        until(lambda: "the head of its answer is longer than the 64 KiB" in session.said())
+        assert session.end().status == 3
+
+
 def varint(number):
     number &= (1 << 64) - 1
     return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
@@ -329,6 +340,31 @@ def in_protobuf(points, message):
     """ExportMetricsServiceResponse of opentelemetry-proto."""
     part = b"\x08" + varint(points) + b"\x12" + varint(len(message)) + message.encode()
     return {"Content-Type": "application/x-protobuf"}, b"\x0a" + varint(len(part)) + part
+
+
+SLOW = {"half of the head": b"", "no body": b"\r\n", "half of JSON": b'\r\n{"partialSuccess":',
+        "half of protobuf": b"\r\n" + in_protobuf(7, "old")[1][:4]}
+
+
+@pytest.mark.parametrize("which", SLOW)
+def test_an_answer_whose_rest_does_not_come_holds_neither_the_next_request_nor_the_end_up(nhmtap, tmp_path, puppet, which):
+    """Twenty times the time that nhmtap gives it is a failure."""
+    broken_off = threading.Semaphore(0)
+
+    def say_half(one):
+        one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n" + SLOW[which])
+        one.settimeout(20)
+        assert one.recv(1) == b""
+        broken_off.release()
+
+    with Raw(say_half) as server, counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": server.url}) as session:
+        for _ in range(2):
+            snapshots(session, puppet, 10)
+            assert server.asked.acquire(timeout=60) and broken_off.acquire(timeout=20)
+        result = session.end()
+    told = {(w["rejected"], w["why"]) for w in result.of("warning", cause="rejected")}
+    assert told == {(7, "the server does not say why") if "protobuf" in which else (0, "its answer breaks off before its end")}
+    assert result.status == (3 if "protobuf" in which else 0)  # it has rejected a part of the last interval, too
 
 
 def in_json(points, message):

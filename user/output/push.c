@@ -69,6 +69,10 @@ DEFINE_LATE(libcurl, LIBCURL_SONAME, "libcurl3-gnutls", FUNCTIONS, libcurl_versi
 #define CONNECT_MS     5000L
 #define ANSWER_MS      20000L
 
+/* How long the rest of an answer may take whose status is known. The request is over by then: a server that
+ * sends a byte now and then would hold up all others, and the end of the run. */
+#define REST_S 1
+
 /* The longest pause that a server may ask for (Retry-After). A longer one is a mistake, or would lose more
  * than trying in vain costs. */
 #define ASKED_MOST_S 300
@@ -87,8 +91,11 @@ struct push {
 	CURL *easy;
 	struct curl_slist *headers;
 	curl_mime *mime;
-	int epoll, timer; /* curl's sockets and the timer are in the epoll set */
+	int epoll, timer, rest; /* curl's sockets, its timer and that of the rest are in the epoll set */
 	bool busy;
+	bool decided; /* the answer's status is known */
+	bool late;    /* the time for the rest of the answer is over */
+	bool broken;  /* the answer has ended before its end */
 	unsigned long long tries;
 	struct buffer {
 		char *bytes;
@@ -265,6 +272,14 @@ static int on_timer(CURLM *multi, long ms, void *context)
 	return 0;
 }
 
+/* Gives the rest of the answer its time. It has no limit where `on` is false. */
+static void limit_rest(struct push *push, bool on)
+{
+	const struct itimerspec after = {.it_value.tv_sec = on ? REST_S : 0};
+
+	timerfd_settime(push->rest, 0, &after, NULL);
+}
+
 /* Sockets are opened close-on-exec, so that COMMAND does not inherit them. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -307,7 +322,11 @@ static bool asks_for_ages(const char *line, size_t size)
 static size_t on_head(char *bytes, size_t size, size_t nr, void *context)
 {
 	struct push *push = context;
+	long status = 0;
 
+	curl_easy_getinfo(push->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status >= 200 && !push->decided)
+		limit_rest(push, push->decided = true);
 	push->ages = push->ages || asks_for_ages(bytes, size * nr);
 	push->head += size * nr;
 	return push->head > ANSWER_MOST ? 0 : size * nr;
@@ -432,6 +451,8 @@ static void close_push(struct push *push)
 	curl_multi_cleanup(push->multi);
 	if (push->timer >= 0)
 		close(push->timer);
+	if (push->rest >= 0)
+		close(push->rest);
 	if (push->epoll >= 0)
 		close(push->epoll);
 	free(push);
@@ -445,10 +466,24 @@ static int check_push(const char *url, struct document_kind kind, struct refusal
 	return late_need(&libcurl, PUSH_OPTION, url, refusal) || !is_url(url, refusal) ? -1 : 0;
 }
 
+/* Makes a timer that is in the epoll set. Returns it, or -1 with errno. */
+static int add_timer(int epoll)
+{
+	int timer = epoll < 0 ? -1 : timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = timer};
+	int err;
+
+	if (timer < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, timer, &event))
+		return timer;
+	err = errno;
+	close(timer);
+	errno = err;
+	return -1;
+}
+
 static struct push *open_push(const char *url, struct document_kind kind, const struct push_access *access,
 			      struct refusal *refusal)
 {
-	struct epoll_event event = {.events = EPOLLIN};
 	struct push *push;
 
 	if (check_push(url, kind, refusal))
@@ -459,7 +494,8 @@ static struct push *open_push(const char *url, struct document_kind kind, const 
 			      .form = form_of(url),
 			      .unverified = access->unverified,
 			      .epoll = -1,
-			      .timer = -1};
+			      .timer = -1,
+			      .rest = -1};
 	if (credentials_read(&push->credentials, access, url, of_otlp(push), refusal)) {
 		close_push(push);
 		return NULL;
@@ -468,10 +504,9 @@ static struct push *open_push(const char *url, struct document_kind kind, const 
 	push->multi = curl_multi_init();
 	push->easy = curl_easy_init();
 	push->epoll = epoll_create1(EPOLL_CLOEXEC);
-	push->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	event.data.fd = push->timer;
-	if (!push->multi || !push->easy || push->epoll < 0 || push->timer < 0 ||
-	    epoll_ctl(push->epoll, EPOLL_CTL_ADD, push->timer, &event)) {
+	push->timer = add_timer(push->epoll);
+	push->rest = push->timer < 0 ? -1 : add_timer(push->epoll);
+	if (!push->multi || !push->easy || push->rest < 0) {
 		refuse(refusal, STATUS_REFUSED, PUSH_OPTION " '%.300s'", url);
 		because(refusal, "waiting for the server's answers is refused: %s", strerror(errno));
 		close_push(push);
@@ -506,7 +541,7 @@ static void begin_request(struct push *push, const struct document *document)
 {
 	curl_easy_reset(push->easy);
 	push->answered = push->head = 0;
-	push->ages = false;
+	push->ages = push->decided = push->late = false;
 	push->error[0] = '\0';
 	set_options(push);
 	set_access(push);
@@ -607,10 +642,14 @@ static const char *doubt_certificate(const struct push *push, CURLcode code, con
 		     : "the server ended the connection; it may want a certificate (--tls-cert-file): ";
 }
 
+#define LONG_HEAD "the head of its answer is longer than the 64 KiB that are read of it"
+
 /* Says why there is no answer, or which one. */
 static void explain_failure(struct push *push, CURLcode code, long status)
 {
-	const char *said = push->error[0] ? push->error : curl_easy_strerror(code);
+	const char *said = push->head > ANSWER_MOST ? LONG_HEAD
+			   : push->error[0]	    ? push->error
+						    : curl_easy_strerror(code);
 	long error = 0;
 
 	if (status >= 200) {
@@ -737,7 +776,8 @@ static bool is_object(const struct push *push)
 	return at < push->answered && push->answer[at] == '{';
 }
 
-#define LONG_ANSWER "its answer is longer than the 64 KiB that are read of it"
+#define LONG_ANSWER  "its answer is longer than the 64 KiB that are read of it"
+#define SHORT_ANSWER "its answer breaks off before its end"
 
 /* Returns false if the answer is no JSON. */
 static bool read_json(struct push *push, const struct document *document)
@@ -761,7 +801,7 @@ static bool read_json(struct push *push, const struct document *document)
 /* What is left of a message in protobuf's encoding. */
 struct wire {
 	const char *at, *end;
-	bool cut; /* more followed than was kept */
+	bool cut; /* more followed, or should have */
 };
 
 /* Reads a field: an integer, the piece that is a text or a message, or a number of fixed size, which the
@@ -790,8 +830,8 @@ static bool read_field(struct wire *wire, __u64 *key, __u64 *number, struct wire
  * ExportProfilesServiceResponse has rejected_profiles = 1 instead. */
 static void read_protobuf(struct push *push, const struct document *document)
 {
-	struct wire whole = {push->answer, push->answer + push->answered, is_cut(push)}, part = {0},
-		    text = {0}, piece;
+	struct wire whole = {push->answer, push->answer + push->answered, is_cut(push) || push->broken},
+		    part = {0}, text = {0}, piece;
 	__u64 key, number, points = 0;
 
 	while (read_field(&whole, &key, &number, &piece))
@@ -808,15 +848,19 @@ static void read_protobuf(struct push *push, const struct document *document)
 
 static void read_answer(struct push *push, const struct document *document)
 {
+	unsigned long long told = push->rejected.answers;
+	bool is_json = false;
 	char *type = NULL;
 
 	if (!of_otlp(push))
 		return;
 	curl_easy_getinfo(push->easy, CURLINFO_CONTENT_TYPE, &type);
-	if (type && strcasestr(type, "protobuf"))
+	if (!type || !strcasestr(type, "protobuf"))
+		is_json = read_json(push, document);
+	if (!is_json && (!type || strcasestr(type, "protobuf")))
 		read_protobuf(push, document);
-	else if (!read_json(push, document) && !type)
-		read_protobuf(push, document);
+	if (push->broken && !is_json && push->rejected.answers == told)
+		note_rejected(push, document, 0, SHORT_ANSWER, strlen(SHORT_ANSWER));
 }
 
 #define REFUSALS_NS 1000000000ULL
@@ -881,6 +925,8 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 	if (status == TOO_LARGE && halve_first(push, documents))
 		return;
 	if (status <= 299) {
+		push->broken = code == CURLE_OPERATION_TIMEDOUT || code == CURLE_PARTIAL_FILE ||
+			       code == CURLE_RECV_ERROR;
 		read_answer(push, documents->first);
 		documents_taken(documents);
 	} else {
@@ -904,21 +950,25 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 	}
 }
 
+static void end_request(struct push *push, struct documents *documents, CURLcode code)
+{
+	curl_multi_remove_handle(push->multi, push->easy);
+	limit_rest(push, false);
+	push->busy = false;
+	take_outcome(push, documents, code);
+	forget_request(push);
+}
+
 static void take_outcomes(struct push *push, struct documents *documents)
 {
 	CURLMsg *message;
 	int left;
 
-	while ((message = curl_multi_info_read(push->multi, &left))) {
-		CURLcode code = message->data.result;
-
-		if (message->msg != CURLMSG_DONE)
-			continue;
-		curl_multi_remove_handle(push->multi, push->easy);
-		push->busy = false;
-		take_outcome(push, documents, code);
-		forget_request(push);
-	}
+	while ((message = curl_multi_info_read(push->multi, &left)))
+		if (message->msg == CURLMSG_DONE)
+			end_request(push, documents, message->data.result);
+	if (push->busy && push->late)
+		end_request(push, documents, CURLE_OPERATION_TIMEDOUT);
 }
 
 /* Lets curl handle the ready sockets and the timer. Returns whether there were any. */
@@ -931,9 +981,10 @@ static bool act(struct push *push)
 		__u64 times;
 		int fd = events[i].data.fd, what = 0;
 
-		if (fd == push->timer) {
+		if (fd == push->timer || fd == push->rest) {
 			if (read(fd, &times, sizeof(times)) < 0)
 				continue;
+			push->late = push->late || fd == push->rest;
 			curl_multi_socket_action(push->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 			continue;
 		}
