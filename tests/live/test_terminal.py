@@ -31,6 +31,37 @@ def test_a_run_whose_records_go_elsewhere_says_how_far_it_is(tmp_path):
         assert seen.terminate() == "", "the line is gone"
 
 
+def test_the_line_gives_way_to_what_the_command_writes_and_leaves_nothing_in_it(tmp_path):
+    """Several lines at once, also where the screen scrolls, and the begin of a line."""
+    os.mkfifo(tmp_path / "go")
+    script = f"seq 9; read x < {tmp_path}/go; printf 'a\\nb\\nc'; read x < {tmp_path}/go; echo; echo last >&2"
+    with Terminal(NHMTAP, "stat", "-o", tmp_path / "out", "--", "sh", "-c", script, rows=6) as seen:
+        for said in ("7 8 9", "a b c"):
+            seen.until(lambda screen, said=said: re.search(f" {said} nhmtap: .* written$", " ".join(screen.split())))
+            with open_fifo(tmp_path / "go", "w") as go:
+                go.write("\n")
+        assert seen.end().split() == [*map(str, range(1, 10)), "a", "b", "c", "last"]
+
+
+def test_a_command_with_a_screen_of_its_own_sees_no_line(tmp_path):
+    """An editor or a pager reads each key."""
+    with Terminal(NHMTAP, "stat", "-o", tmp_path / "out", "--", "sh", "-c", "stty -icanon; sleep 1.5") as seen:
+        while not seen.ended():
+            assert seen.screen() == ""
+
+
+def test_a_run_that_is_stopped_leaves_the_whole_screen_to_the_shell(tmp_path):
+    with Terminal("PS1='> ' bash --norc --noprofile -i", rows=6, PATH=f"{os.path.dirname(os.path.abspath(NHMTAP))}:{os.environ['PATH']}") as seen:
+        seen.type(f"nhmtap stat -o {tmp_path}/out -- sleep 1000\n")
+        seen.until(lambda screen: screen.endswith(" written"))
+        seen.tmux("send-keys", "C-z")
+        seen.until(lambda screen: "Stopped" in screen and "written" not in screen)
+        seen.type("seq 20\n")
+        seen.until(lambda screen: screen.split() == ["16", "17", "18", "19", "20", ">"])
+        seen.type("fg\n")
+        seen.until(lambda screen: screen.endswith(" written"))
+
+
 def test_counting_has_no_samples_to_tell_of(tmp_path):
     with Terminal(NHMTAP, "stat", "-a", "-I", "100", "-o", tmp_path / "out") as seen:
         seen.until(lambda screen: re.search(r"^nhmtap: \d+\.\d s, [\d.]+ (bytes|KiB) written$", screen, re.M))

@@ -17,6 +17,19 @@
  * shown. */
 bool progress_begin(bool quiet);
 
+/*
+ * For a run whose command may write to the terminal, too. The line is then on the last row, above which the
+ * rest of the screen scrolls, and gives way to what others write: it is back once they have been silent for
+ * PROGRESS_NS. Returns a descriptor that can be read when somebody has written, for progress_give_way(); it
+ * is closed by progress_end(). -1: nobody can tell, or the terminal has no such rows, and no line will be
+ * shown.
+ */
+int progress_share(void);
+void progress_give_way(void);
+
+/* Leaves the terminal as it was, from a signal's handler, too. */
+void progress_abandon(void);
+
 /* Whether it is time for an update. For commands that read without waiting. */
 bool progress_due(void);
 

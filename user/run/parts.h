@@ -29,9 +29,10 @@ struct run {
 	size_t nr;
 	int signal_fd;
 	struct source *signals, *control, *grace, *progress;
-	const struct apart *watcher; /* the request's, which a reload replaces */
-	struct apart contexts;	     /* reads what measured processes publish; no pid: there is none */
-	pid_t *followed;	     /* processes that it looks at, ended by 0; none: all */
+	struct source *others_written; /* to the terminal that has the line of progress */
+	const struct apart *watcher;   /* the request's, which a reload replaces */
+	struct apart contexts;	       /* reads what measured processes publish; no pid: there is none */
+	pid_t *followed;	       /* processes that it looks at, ended by 0; none: all */
 	struct source *context_source;
 	struct source *watched;		     /* CONFIG, which a process watches; NULL: it isn't watched */
 	struct source *heartbeat, *watchdog; /* NULL: not requested */

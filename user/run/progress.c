@@ -2,6 +2,8 @@
 /* The contents of the line of progress on stderr: see output/progress.h. */
 #include "run/parts.h"
 
+#include <poll.h>
+
 #include "base/clock.h"
 #include "output/progress.h"
 #include "output/rows.h"
@@ -44,17 +46,32 @@ static void on_progress(void *context)
 		      row_grouped(sum.lost, lost, sizeof(lost)), size);
 }
 
+static void on_others_written(void *context, short events)
+{
+	(void)context;
+	(void)events;
+	progress_give_way();
+}
+
 void begin_progress(struct run *run)
 {
 	struct session *session = &run->session;
+	int written;
 
-	if (!seen(session) && progress_begin(run->request->quiet))
-		run->progress =
-			loop_every(session->loop, clock_ns(CLOCK_MONOTONIC), PROGRESS_NS, on_progress, run);
+	if (seen(session) || !progress_begin(run->request->quiet))
+		return;
+	if (has_command(session)) {
+		written = progress_share();
+		if (written < 0)
+			return;
+		run->others_written = loop_watch(session->loop, written, POLLIN, on_others_written, run);
+	}
+	run->progress = loop_every(session->loop, clock_ns(CLOCK_MONOTONIC), PROGRESS_NS, on_progress, run);
 }
 
 void end_progress(struct run *run)
 {
 	loop_remove(run->session.loop, &run->progress);
+	loop_remove(run->session.loop, &run->others_written);
 	progress_end();
 }

@@ -16,12 +16,14 @@
 #include "base/visible.h"
 #include "collection/msr_counters.h"
 #include "host/privileges.h"
+#include "output/progress.h"
 #include "run/watch.h"
 
 static void quit(int number)
 {
 	/* Allowed in a signal handler, since it only makes system calls: put_back(). */
 	msr_counters_put_back(); /* NOLINT(bugprone-signal-handler) */
+	progress_abandon();	 /* NOLINT(bugprone-signal-handler) */
 	_exit(STATUS_SIGNAL + number);
 }
 
