@@ -24,7 +24,7 @@ static __always_inline __u64 hash_word(__u64 hash, __u64 word)
  * stores have written has to wait until both have reached the cache. */
 static __always_inline void set_word(__u32 *members, __u64 word)
 {
-	__builtin_memcpy(members, &word, sizeof(word));
+	__builtin_memcpy(__builtin_assume_aligned(members, sizeof(word)), &word, sizeof(word));
 }
 
 #define KEY_WORDS_MOST 16

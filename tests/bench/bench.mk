@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The programs that only the measurements need.
-measuring := $(addprefix $(O)/programs/bench/,around bursts cost pingpong places empty.bpf.o hash.bpf.o stacks.bpf.o unread.bpf.o waits work)
+measuring := $(addprefix $(O)/programs/bench/,around bursts cost pingpong places empty.bpf.o hash.bpf.o stacks.bpf.o unread.bpf.o edges.bpf.o unhashed.bpf.o waits work)
 
 bench: $(measuring) $(O)/programs/bench/plan $(O)/programs/bench/naming
 

@@ -12,14 +12,14 @@ import sys
 PRICES = {
     "a sample by pid and ip, against an empty BPF program":
         {"a sample by pid and ip / in an empty program": 1.4},
-    "the program of such a sample, with little in the cache, against one with a per-CPU hash map":
-        {"a sample in the program of profile by pid and ip / of a per-CPU hash map, each beyond an empty one": 0.5},
+    "the program of such a sample, against one with a per-CPU hash map":
+        {"a sample in the program of profile by pid and ip / of a per-CPU hash map, each beyond an empty one": 0.9},
     "a sample, against one of `perf record` with all of its cost":
         {"a sample / in perf record": 0.5},
     "bytes written for the same profile, against `perf record`":
         {"bytes written / by perf record": 0.01},
-    "a branch of a stack of 16 branches":
-        {"a branch of a stack of 16": 25},
+    "a branch of a stack of 16, against one in a per-CPU hash map":
+        {"a branch of a stack of 16 / in a per-CPU hash map": 1.2},
     "a sample as a line of JSON, its function named, against `perf record` and `perf data convert`":
         {"a streamed sample / in perf record and perf data convert": 0.6},
     "nhmtap's own part of that, against only writing as many bytes":

@@ -29,11 +29,18 @@ int own_rights(const std::string &path) {
   return may;
 }
 
-int own_names(const std::string &path, std::vector<std::string> &names) {
+// Some file systems leave the type to lstat().
+mode_t type_of(DIR *folder, const dirent *e) {
+  struct stat is;
+  if (e->d_type != DT_UNKNOWN) return DTTOIF(e->d_type);
+  return fstatat(dirfd(folder), e->d_name, &is, AT_SYMLINK_NOFOLLOW) ? S_IFREG : is.st_mode & S_IFMT;
+}
+
+int own_list(const std::string &path, std::vector<nhm_host::Listed> &found) {
   DIR *d = opendir(path.c_str());
   if (!d) return -1;
   while (const dirent *e = readdir(d))
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) names.push_back(e->d_name);
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) found.push_back({ e->d_name, type_of(d, e) });
   closedir(d);
   return 0;
 }
@@ -180,7 +187,7 @@ Mount *mount_of(const std::string &path) {
 
 // ---- the process that asks foreign servers
 
-enum Asked { STATUS, RIGHTS, NAMES, TARGET, ATTRIBUTES, NEXT_DATA, READ };
+enum Asked { STATUS, RIGHTS, LIST, TARGET, ATTRIBUTES, NEXT_DATA, READ };
 enum { PATIENCE_MS = 5000 };
 
 struct Question { Asked asked; int follow; off_t from; size_t length; size_t path; };
@@ -228,13 +235,28 @@ std::vector<std::string> apart(const std::string &all) {
   return parts;
 }
 
+// A part is the type, then the name.
+int packed_list(const std::string &path, std::vector<std::string> &parts) {
+  std::vector<nhm_host::Listed> found;
+  const int result = own_list(path, found);
+  for (const auto &listed : found) parts.push_back(std::string((const char *)&listed.type, sizeof listed.type) + listed.name);
+  return result;
+}
+
+nhm_host::Listed unpacked(const std::string &part) {
+  nhm_host::Listed listed;
+  memcpy(&listed.type, part.data(), sizeof listed.type);
+  listed.name = part.substr(sizeof listed.type);
+  return listed;
+}
+
 Answer answer_to(const Question &q, const std::string &path, std::string &bytes) {
   Answer a = {};
   std::vector<std::string> parts;
   errno = 0;
   if (q.asked == STATUS) a.result = own_status(path, a.is);
   else if (q.asked == RIGHTS) a.result = own_rights(path);
-  else if (q.asked == NAMES) a.result = own_names(path, parts);
+  else if (q.asked == LIST) a.result = packed_list(path, parts);
   else if (q.asked == TARGET) bytes = own_target(path);
   else if (q.asked == NEXT_DATA) a.result = own_next_data(path, q.follow, q.from, q.length);
   else if (q.asked == READ) {
@@ -333,11 +355,11 @@ int nhm_host::rights(const std::string &path) {
   return is_foreign(path) ? std::max<int>(result_of(path, { RIGHTS }, none), 0) : own_rights(path);
 }
 
-int nhm_host::names(const std::string &path, std::vector<std::string> &names) {
-  if (!is_foreign(path)) return own_names(path, names);
+int nhm_host::list(const std::string &path, std::vector<Listed> &found) {
+  if (!is_foreign(path)) return own_list(path, found);
   std::string bytes;
-  const int result = result_of(path, { NAMES }, bytes);
-  names = apart(bytes);
+  const int result = result_of(path, { LIST }, bytes);
+  for (const std::string &part : apart(bytes)) found.push_back(unpacked(part));
   return result;
 }
 

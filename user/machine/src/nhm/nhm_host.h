@@ -20,8 +20,10 @@ int status(const std::string &path, struct stat &is);
 // What access(), by the effective user, allows: R_OK | W_OK | X_OK.
 int rights(const std::string &path);
 
-// The names in a folder without "." and ".."; -1 and errno if it cannot be listed.
-int names(const std::string &path, std::vector<std::string> &names);
+// What a folder lists without "." and ".."; -1 and errno if it cannot be listed. `type`: the bits S_IFMT of a mode, as they
+// stand in the folder: of a file that is mounted on another one, it may be the other's.
+struct Listed { std::string name; mode_t type; };
+int list(const std::string &path, std::vector<Listed> &found);
 
 // A symbolic link's target; empty if there is none.
 std::string target(const std::string &path);

@@ -9,12 +9,13 @@
 //   stdin   what nhm_tree_stdin() names
 //
 // Addresses are never taken back, because the guest keeps what it has read:
-//   - a folder's entries get pages for their inodes when the folder is read: one page, or for a
-//     regular file also one for each 16 GiB of it. lstat at this moment says what they are.
-//   - a folder's own content gets pages when its inode is read, since the inode has its size.
+//   - a folder's entries get pages for their inodes when the folder is read: one page, and for a
+//     regular file one more, for its index.
+//   - lstat says what an entry is when its inode is read. A folder's own content gets pages then, since the inode has
+//     its size, and so does the rest of the index of a file of more than 16 GiB: a page for each 16 GiB.
 //   - a file's data get pages when the guest asks where they are, in chunks, one after the other in
 //     the order in which it asks. So its inode is the
-//     last thing in its first page, and the index of its chunks, which follows an inode, begins with
+//     last thing in its first page, and what follows an inode, its attributes and the index of its chunks, begins with
 //     the next page. Files that are only looked at cost no more than these. A chunk without data has no pages.
 //   - of a large folder, many inodes share a page. Their files are of one chunk, which gets its
 //     pages together with the inode.
@@ -72,14 +73,14 @@ enum { HOST_NODE, STDIN_NODE, LOST_NODE };
 struct Node {
   Bit32u parent;
   std::string name;                  // or the whole path, of the nodes without a parent
-  struct stat is;                    // by lstat
+  struct stat is;                    // by lstat; before the inode is read only its type, by the folder
   Page inode, data;                  // data: of what is no regular file
   Bit64u pages;
   Bit32u slot, index, chunk_bits;    // place in the inode's page; pages of the index
   bool told;
   std::string content;               // of a folder or a symbolic link
   std::string attributes;            // as they follow an inode
-  std::vector<std::string> names;    // of a folder whose entries are not known yet
+  std::vector<nhm_host::Listed> listed;   // of a folder whose entries have no inodes yet
   std::vector<std::string> leading;  // those that lead to a known path, in order
 };
 
@@ -171,20 +172,23 @@ Page allot_by_path(Bit32u n, const std::string &path, Kind kind, Bit64u pages) {
 
 Bit64u number_of(const Node &node) { return (Bit64u(node.inode) * PAGE + node.slot) / SLOT; }
 
-// So that an index of so many pages has an entry for each chunk.
-Bit32u bits_for(Bit64u pages, Bit64u index) {
+// So that an index has an entry for each chunk.
+Bit32u bits_for(Bit64u pages, Bit64u entries) {
   Bit32u bits = 0;
   const Bit64u one = std::min<Bit64u>(pages, 1u << CHUNK_BITS);
-  while (Bit64u(1) << bits < one || (bits < MAX_CHUNK_BITS && pages > (index * ENTRIES) << bits)) bits++;
+  while (Bit64u(1) << bits < one || (bits < MAX_CHUNK_BITS && pages > entries << bits)) bits++;
   return bits;
 }
+
+// Those that the pages of its index have room for. Its attributes come first.
+Bit64u entries_of(const Node &node) { return node.index * Bit64u(ENTRIES) - node.attributes.size() / 4; }
 
 Bit64u chunks_of(const Node &node) {
   const Bit64u chunk = Bit64u(1) << node.chunk_bits;
   return node.pages / chunk + (node.pages % chunk != 0);
 }
 
-// Attributes as they follow an inode, padded so that an inode with them ends where its page does.
+// Attributes as they follow an inode.
 std::string packed(const nhm_host::Attributes &attributes) {
   std::string out(12, 0);
   for (const auto &a : attributes) {
@@ -198,7 +202,6 @@ std::string packed(const nhm_host::Attributes &attributes) {
     entry.resize((entry.size() + 3) / 4 * 4);
     if (out.size() + entry.size() <= PAGE / 2) out += entry;
   }
-  out.resize((out.size() + SLOT - 1) / SLOT * SLOT);
   return attributes.empty() ? "" : out;
 }
 
@@ -211,25 +214,29 @@ Bit32u push(Bit32u parent, const std::string &name, const struct stat &is) {
   return nodes.size() - 1;
 }
 
+// A regular file may be mounted on any of what is neither a folder nor a link.
 void place(Bit32u n) {
   Node &node = nodes[n];
-  const std::string path = path_of(n);
-  if (S_ISREG(node.is.st_mode)) {
-    node.attributes = packed(nhm_host::attributes(path));
-    node.slot = PAGE - INODE - node.attributes.size();
-    node.pages = pages_of(node.is.st_size);
-    node.index = std::min<Bit64u>(node.pages / (Bit64u(ENTRIES) << CHUNK_BITS) + 1, ENTRIES);
-    node.chunk_bits = bits_for(node.pages, node.index);
+  if (!S_ISDIR(node.is.st_mode) && !S_ISLNK(node.is.st_mode)) {
+    node.slot = PAGE - INODE;
+    node.index = 1;
   }
-  node.inode = allot_by_path(n, path, OF_INODE, 1 + node.index);
+  node.inode = allot_by_path(n, path_of(n), OF_INODE, 1 + node.index);
   if (!node.inode || !node.index) return;
   extents[node.inode].pages = 1;
   extents[node.inode + 1] = { n, OF_INDEX, node.index, 0 };
 }
 
+struct stat of_type(mode_t type) {
+  struct stat is = {};
+  is.st_mode = type;
+  is.st_nlink = 1;
+  return is;
+}
+
 // A node without pages for its inode is that of all files that are lost.
-Bit32u add(Bit32u parent, const std::string &name, const struct stat &is) {
-  const Bit32u n = push(parent, name, is);
+Bit32u add(Bit32u parent, const nhm_host::Listed &listed) {
+  const Bit32u n = push(parent, listed.name, of_type(listed.type));
   place(n);
   if (nodes[n].inode) return n;
   nodes.pop_back();
@@ -298,9 +305,11 @@ bool is_hidden(Bit32u n) {
   return std::find(std::begin(own), std::end(own), path) != std::end(own) || nhm_host::is_kernels(path);
 }
 
+std::string start_of(const std::string &folder) { return folder == "/" ? folder : folder + "/"; }
+
 // The names in a folder that lead to a known path.
 std::vector<std::string> known_names(const std::string &folder) {
-  const std::string start = folder == "/" ? folder : folder + "/";
+  const std::string start = start_of(folder);
   std::vector<std::string> names;
   for (auto p = known.lower_bound(start); p != known.end() && !p->compare(0, start.size(), start); ++p) {
     const std::string name = p->substr(start.size(), p->find('/', start.size()) - start.size());
@@ -321,11 +330,22 @@ bool is_shared(const std::string &path) {
   return false;
 }
 
+// What has gone meanwhile is a file that nobody may open.
+struct stat status_of(const std::string &path) {
+  struct stat is = {};
+  return nhm_host::status(path, is) ? of_type(S_IFREG) : is;
+}
+
 // What others make and remove meanwhile is not seen. It would change what a look-up takes the kernel, and where all
 // that is read later gets its place.
-void leave_known(const std::vector<std::string> &leading, std::vector<std::string> &names) {
-  const auto leads = [&](const std::string &name) { return std::binary_search(leading.begin(), leading.end(), name); };
-  names.erase(std::remove_if(names.begin(), names.end(), std::not_fn(leads)), names.end());
+void leave_known(const std::vector<std::string> &leading, std::vector<nhm_host::Listed> &found) {
+  const auto leads = [&](const nhm_host::Listed &one) { return std::binary_search(leading.begin(), leading.end(), one.name); };
+  found.erase(std::remove_if(found.begin(), found.end(), std::not_fn(leads)), found.end());
+}
+
+// What leads to a known path, from a folder that the user may not list.
+void look_at_known(const std::string &start, const std::vector<std::string> &leading, std::vector<nhm_host::Listed> &found) {
+  for (const std::string &name : leading) found.push_back({ name, status_of(start + name).st_mode & S_IFMT });
 }
 
 // The size of a folder follows from its names alone.
@@ -333,38 +353,28 @@ void read_names(Bit32u n) {
   Node &node = nodes[n];
   std::vector<Entry> entries = { { ".", 0, 0 }, { "..", 0, 0 } };
   const std::string path = path_of(n);
-  std::vector<std::string> names;
+  std::vector<nhm_host::Listed> found;
   node.leading = known_names(path);
   std::sort(node.leading.begin(), node.leading.end());
-  if (!is_hidden(n) && nhm_host::names(path, names) && errno == EACCES) names = node.leading;
-  if (is_shared(path)) leave_known(node.leading, names);
-  std::sort(names.begin(), names.end());
-  for (const std::string &name : names)
-    if (!is_machines(name)) {
-      node.names.push_back(name);
-      entries.push_back({ name, 0, 0 });
+  if (!is_hidden(n) && nhm_host::list(path, found) && errno == EACCES) look_at_known(start_of(path), node.leading, found);
+  if (is_shared(path)) leave_known(node.leading, found);
+  std::sort(found.begin(), found.end(), [](const auto &a, const auto &b) { return a.name < b.name; });
+  for (const auto &one : found)
+    if (!is_machines(one.name)) {
+      node.listed.push_back(one);
+      entries.push_back({ one.name, 0, 0 });
     }
   node.content = folder_of(entries, node.leading);
 }
 
-// What has gone meanwhile is a file that nobody may open.
-struct stat status_of(const std::string &path) {
-  struct stat is = {};
-  if (!nhm_host::status(path, is)) return is;
-  is = {};
-  is.st_mode = S_IFREG;
-  is.st_nlink = 1;
-  return is;
-}
-
 // Many inodes in a page.
-void add_packed(Bit32u n, const std::string &start) {
-  const Bit32u first = nodes.size(), count = nodes[n].names.size();
+void add_packed(Bit32u n) {
+  const Bit32u first = nodes.size(), count = nodes[n].listed.size();
   const Page at = allot_by_path(first, path_of(n), OF_PACKED, (count + PACKED - 1) / PACKED);
   if (!at) return tell_full(n);
   for (Bit32u k = 0; k < count; k++) {
-    const std::string name = nodes[n].names[k];
-    Node &child = nodes[push(n, name, status_of(start + name))];
+    const nhm_host::Listed listed = nodes[n].listed[k];
+    Node &child = nodes[push(n, listed.name, of_type(listed.type))];
     child.inode = at + k / PACKED;
     child.slot = k % PACKED * INODE;
   }
@@ -373,18 +383,16 @@ void add_packed(Bit32u n, const std::string &start) {
 void read_folder(Bit32u n) {
   Node &node = nodes[n];                 // a deque's elements stay where they are
   std::vector<Entry> entries = { { ".", number_of(node), 2 }, { "..", number_of(nodes[node.parent]), 2 } };
-  const std::string path = path_of(n), start = path == "/" ? path : path + "/";
   const Bit32u first = nodes.size();
-  const bool is_large = node.names.size() >= PACKED_FROM;
-  if (is_large) add_packed(n, start);
-  for (size_t k = 0; k < node.names.size(); k++) {
-    const std::string &name = node.names[k];
+  const bool is_large = node.listed.size() >= PACKED_FROM;
+  if (is_large) add_packed(n);
+  for (size_t k = 0; k < node.listed.size(); k++) {
     Bit32u child = first + k < nodes.size() ? first + k : Bit32u(LOST_NODE);
-    if (!is_large) child = add(n, name, status_of(start + name));
-    entries.push_back({ name, number_of(nodes[child]), type_of(nodes[child].is.st_mode) });
+    if (!is_large) child = add(n, node.listed[k]);
+    entries.push_back({ node.listed[k].name, number_of(nodes[child]), type_of(nodes[child].is.st_mode) });
   }
   node.content = folder_of(entries, node.leading);
-  std::vector<std::string>().swap(node.names);
+  std::vector<nhm_host::Listed>().swap(node.listed);
   std::vector<std::string>().swap(node.leading);
   tell_silent();
 }
@@ -419,11 +427,29 @@ void put_inode(Bit8u *i, int layout, mode_t mode, Bit64u bytes, Bit32u where, co
   put<Bit32u>(i + 44, is.st_nlink);
 }
 
-// Behind an inode. A word of it counts as one, the first three as one.
-void put_attributes(Bit8u *i, const std::string &attributes) {
-  if (attributes.empty()) return;
-  put<Bit16u>(i + 2, 1 + (attributes.size() - 12) / 4);
-  memcpy(i + INODE, attributes.data(), attributes.size());
+// A large file's index takes what is free behind its first page. With fewer pages than that, its chunks are larger.
+void extend_index(Bit32u n) {
+  Node &node = nodes[n];
+  const Bit64u wanted = std::min<Bit64u>(node.pages / (Bit64u(ENTRIES) << CHUNK_BITS) + 1, ENTRIES);
+  const Page first = node.inode + 1;
+  const auto next = extents.upper_bound(first);
+  const Page end = std::min(size, next == extents.end() ? size : next->first);
+  node.index = std::max<Bit64u>(1, std::min<Bit64u>(wanted, end - first));
+  extents[first].pages = node.index;
+  used_by_path += node.index - 1;
+}
+
+// A word of its attributes counts as one, the first three as one.
+void put_regular(Bit32u n, Bit8u *i, mode_t mode) {
+  Node &node = nodes[n];
+  if (n != STDIN_NODE) {
+    node.pages = pages_of(node.is.st_size);
+    node.attributes = packed(nhm_host::attributes(path_of(n)));
+    extend_index(n);
+    node.chunk_bits = bits_for(node.pages, entries_of(node));
+  }
+  put_inode(i, CHUNK_BASED, mode, node.is.st_size, node.chunk_bits, node.is);
+  if (!node.attributes.empty()) put<Bit16u>(i + 2, 1 + (node.attributes.size() - 12) / 4);
 }
 
 void read_content(Bit32u n) {
@@ -443,20 +469,26 @@ void put_special(Bit32u n, Bit8u *i, mode_t mode) {
             S_ISCHR(mode) || S_ISBLK(mode) ? device_of(node.is) : node.data, node.is);
 }
 
-void make_inode(Bit32u n) {
+// A folder or a link that has become a regular file has no room for an index.
+void look_at(Bit32u n) {
   Node &node = nodes[n];
   if (n == HOST_NODE && lstat("/", &node.is)) BX_PANIC(("no root folder: %s", strerror(errno)));
-  const std::string path = path_of(n);
+  if (n <= LOST_NODE) return;
+  node.is = status_of(path_of(n));
+  if (!S_ISREG(node.is.st_mode) || node.index || !node.is.st_size) return;
+  tell(n, "changed on the host after the machine had looked at it; the machine sees an empty file");
+  node.is = of_type(S_IFREG);
+}
+
+void make_inode(Bit32u n) {
+  Node &node = nodes[n];
+  look_at(n);
   Bit8u *i = at_page(node.inode) + node.slot;
-  mode_t mode = n == STDIN_NODE ? node.is.st_mode : mode_of(node.is, path);
-  if (S_ISREG(mode)) {
-    put_inode(i, CHUNK_BASED, mode, node.is.st_size, node.chunk_bits, node.is);
-    put_attributes(i, node.attributes);
-    return;
-  }
+  mode_t mode = n == STDIN_NODE ? node.is.st_mode : mode_of(node.is, path_of(n));
+  if (S_ISREG(mode) && node.index) return put_regular(n, i, mode);
   read_content(n);
   // A short symbolic link follows its inode.
-  if (!S_ISLNK(mode) || node.content.size() > PAGE - INODE) return put_special(n, i, mode);
+  if (!S_ISLNK(mode) || node.content.size() > PAGE - INODE - node.slot) return put_special(n, i, mode);
   put_inode(i, FLAT_INLINE, mode, node.content.size(), 0, node.is);
   memcpy(i + INODE, node.content.data(), node.content.size());
 }
@@ -514,13 +546,16 @@ void make_index(Bit32u n, Page page) {
   Node &node = nodes[n];
   const std::string path = path_of(n);
   const Bit64u chunk = Bit64u(1) << node.chunk_bits, all = chunks_of(node);
-  const Bit64u first = Bit64u(page - node.inode - 1) * ENTRIES;
+  const Bit64u words = node.attributes.size() / 4, word = Bit64u(page - node.inode - 1) * ENTRIES;
+  const Bit64u first = word ? word - words : 0, end = word + ENTRIES - words;
+  Bit8u *to = at_page(page);
+  if (!word) to = std::copy(node.attributes.begin(), node.attributes.end(), to);
   off_t next = 0;
-  for (Bit64u k = first; k < std::min(first + ENTRIES, all); k++) {
+  for (Bit64u k = first; k < std::min(end, all); k++) {
     const off_t from = off_t(k * chunk) * PAGE;
     if (next >= 0 && next <= from) next = nhm_host::next_data(path, n == STDIN_NODE, from, node.is.st_size);
     if (next < 0) tell_unreadable(n);
-    put<Bit32u>(at_page(page) + (k - first) * 4, place_of_chunk(n, k * chunk, std::min(chunk, node.pages - k * chunk), next));
+    put<Bit32u>(to + (k - first) * 4, place_of_chunk(n, k * chunk, std::min(chunk, node.pages - k * chunk), next));
   }
   tell_silent();
 }
@@ -547,6 +582,7 @@ void make_packed(const Extent &extent, Page first, Page page) {
   const Bit32u from = extent.node + (page - first) * PACKED;
   for (Bit32u n = from; n < from + PACKED && n < nodes.size() && nodes[n].inode == page; n++) {
     Bit8u *i = at_page(page) + nodes[n].slot;
+    nodes[n].is = status_of(path_of(n));
     const mode_t mode = mode_of(nodes[n].is, path_of(n));
     if (S_ISREG(mode)) {
       put_packed_file(n, i, mode);
@@ -635,7 +671,7 @@ void nhm_tree_stdin(const char *path) {
   Node &node = nodes[STDIN_NODE];
   node.is.st_mode |= 0444;
   node.pages = pages_of(node.is.st_size);
-  node.chunk_bits = bits_for(node.pages, node.index);
+  node.chunk_bits = bits_for(node.pages, entries_of(node));
 }
 
 // A path that the command is likely to use.
