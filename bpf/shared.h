@@ -218,7 +218,8 @@ struct stored_stack {
 };
 
 /* Bits that no user address has. GUESSED: the frame was found by a frame pointer because there was no table.
- * INTERRUPTED: a signal interrupted the code at this address, so it is not a return address. */
+ * INTERRUPTED: a signal interrupted the code at this address, or its handler returns there, so it is not the
+ * address behind a call. */
 #define FRAME_GUESSED	     (1ULL << 62)
 #define FRAME_INTERRUPTED    (1ULL << 61)
 #define FRAME_ADDRESS(frame) ((__s64)(frame) < 0 ? (frame) : (frame) & ~(FRAME_GUESSED | FRAME_INTERRUPTED))

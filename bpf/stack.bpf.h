@@ -113,6 +113,9 @@ __noinline int walk_frame(struct stacks *stacks, __u64 word, struct unwind_walk 
 		return STACK_CUT;
 	stacks->words[word] = walk->ip | walk->mark;
 	end = unwind_step(walk);
+	/* Nothing called the code that ends a signal's handler: the kernel made it the handler's caller. */
+	if (walk->mark == FRAME_INTERRUPTED)
+		stacks->words[word] |= FRAME_INTERRUPTED;
 	if (likely(!(end & STUCK)))
 		return end;
 	return unwind_guess_frameless(walk) ? unwind_guess(walk, end & ~STUCK) : 0;

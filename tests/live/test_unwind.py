@@ -206,6 +206,40 @@ def test_it_goes_on_beyond_a_signal_in_what_that_interrupted(nhmtap, program):
     assert any("kill" in f.get("symbol", "") and "return" not in f for f in frames)
 
 
+HANDLED = """
+#include <signal.h>
+#include <sys/mman.h>
+#define PAGES 300
+
+static volatile char *pages;
+
+void on_signal(int number)
+{
+	for (int i = 0; i < PAGES; i++)
+		pages[i * 4096] = number;
+}
+
+int main(void)
+{
+	pages = mmap(0, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise((void *)pages, PAGES * 4096, MADV_NOHUGEPAGE);
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+}
+"""
+
+
+def test_the_code_that_a_signals_handler_returns_to_is_named_though_nothing_called_it(nhmtap, tmp_path):
+    """Its first instruction is what the handler returns to, and before it is another function, or nothing. A static program
+    has its symbol: sysdeps/unix/sysv/linux/x86_64/libc_sigaction.c of glibc."""
+    path = tmp_path / "handled"
+    subprocess.run(["gcc", "-O1", "-static", "-o", path, "-x", "c", "-"], input=HANDLED, text=True, check=True)
+    result = nhmtap.into(tmp_path / "out", "profile", *EVERY_FAULT, "--", path)
+    found = {names: samples for names, samples in named(result).items() if "on_signal" in names}
+    assert 299 <= sum(found.values()) <= 302
+    assert all(names[names.index("on_signal") - 1] == "__restore_rt" for names in found)
+
+
 def test_it_goes_on_beyond_the_dynamic_linker_that_binds_a_function(nhmtap, tmp_path):
     """A resolver function (IFUNC) runs there at the first call. rbx leads to the linker's frame."""
     library, source = tmp_path / "libbound.c", tmp_path / "bound.c"
