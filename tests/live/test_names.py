@@ -1045,6 +1045,11 @@ int main(int argc, char **argv)
 		void (*work)(int, int) = dlsym(library, i ? "second" : "first");
 
 		at[i] = work;
+		if (!i && argc > 5) {
+			puts("there");
+			fflush(stdout);
+			getchar();
+		}
 		nanosleep(&(struct timespec){0, 400000000}, NULL);
 		work(atoi(argv[3 + i]), 0);
 		nanosleep(&(struct timespec){0, i ? 100000000 : 400000000}, NULL);
@@ -1087,6 +1092,90 @@ def test_libraries_at_the_same_address_one_after_the_other_have_their_own_sample
     assert 300 <= samples["first"] < 310 and 500 <= samples["second"] < 510
 
 
+def test_a_library_that_was_there_before_the_run_has_its_own_samples_too(nhmtap, tmp_path):
+    main = built(tmp_path / "main", REUSED, "-ldl")
+    with subprocess.Popen([main, *plugins(tmp_path), "300", "500", "wait"], text=True, bufsize=1, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "there\n"
+        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
+        process.stdin.write("\n")
+        assert process.stdout.readline() == "1\n"
+        result = nhmtap.interrupt(run)
+    found = code(result)
+    assert 300 <= found["first", str(tmp_path / "first.so")] < 310 and 500 <= found["second", str(tmp_path / "second.so")] < 510
+
+
+BETWEEN = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	static const unsigned char code[] = {0xc6, 0x07, 0x01, 0xc3}; /* movb $1, (%rdi); ret */
+	struct timespec pause = {0, 400000000};
+	void *library = dlopen(argv[1], RTLD_NOW);
+	char *page = (char *)((unsigned long)dlsym(library, "first") & -4096UL), *pages, path[64];
+	void (*second)(int, int);
+	FILE *map;
+
+	dlclose(library);
+	page = mmap(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	memcpy(page, code, sizeof(code));
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "w");
+	fprintf(map, "%lx 4 made\\n", (unsigned long)page);
+	fclose(map);
+	pages = mmap(0, 300 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(pages, 300 * 4096, MADV_NOHUGEPAGE);
+	for (int i = 0; i < 300; i++)
+		((void (*)(char *))page)(pages + i * 4096);
+	nanosleep(&pause, NULL);
+	munmap(page, 4096);
+	second = dlsym(dlopen(argv[2], RTLD_NOW), "second");
+	nanosleep(&pause, NULL);
+	second(500, 0);
+	nanosleep(&pause, NULL);
+	nanosleep(&pause, NULL);
+	printf("%d\\n", page == (char *)((unsigned long)second & -4096UL));
+}
+"""
+
+
+def test_code_made_at_run_time_and_a_library_at_the_same_address_have_their_own_samples(nhmtap, tmp_path):
+    """The library is there for longer."""
+    result = nhmtap.into(tmp_path / "out", "profile", *FAULTS, "--by", "symbol", "--",
+                         built(tmp_path / "main", BETWEEN, "-ldl"), *plugins(tmp_path))
+    os.unlink(f"/tmp/perf-{result.one('end')['command']['pid']}.map")
+    assert result.said == "1\n"
+    found = code(result)
+    assert 300 <= found["made", "[anon]"] < 310 and 500 <= found["second", str(tmp_path / "second.so")] < 510
+
+
+WITH_DATA = """
+char NAME_of[600 * 4096] = {1};
+
+void NAME(int nr, int unused)
+{
+	for (int i = 0; i < nr; i++)
+		((volatile char *)NAME_of)[i * 4096] = 1;
+}
+"""
+
+
+@pytest.mark.parametrize("by", ["variable", "variable,symbol"])
+def test_data_of_libraries_at_the_same_address_one_after_the_other_have_their_own_samples(nhmtap, tmp_path, by):
+    """The first page of each may have been written to by the dynamic linker."""
+    libraries = [built(tmp_path / f"{name}.so", WITH_DATA.replace("NAME", name), "-shared", "-fPIC") for name in ("first", "second")]
+    result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, "--by", by, "--", built(tmp_path / "main", REUSED, "-ldl"), *libraries, 300, 500)
+    assert result.said == "1\n"
+    samples = {entry["variable"]: entry["samples"] for entry in result.entries("mem") if "variable" in entry}
+    assert 299 <= samples["first_of"] <= 300 and 499 <= samples["second_of"] <= 500
+
+
 OVERTAKEN = """
 #include <dlfcn.h>
 #include <stdio.h>
@@ -1127,6 +1216,28 @@ def test_a_library_goes_by_its_own_file_if_another_has_its_place_before_its_note
         result = nhmtap.interrupt(run)
         process.stdin.write("\n")
     assert 300 <= code(result)["first", str(tmp_path / "first.so")] < 310
+
+
+def test_data_whose_library_is_not_certain_go_by_the_one_that_was_there_longer_and_are_told(nhmtap, tmp_path):
+    libraries = [built(tmp_path / f"{name}.so", WITH_DATA.replace("NAME", name), "-shared", "-fPIC") for name in ("first", "second")]
+    table = tmp_path / "table"
+    with subprocess.Popen([built(tmp_path / "main", OVERTAKEN, "-ldl"), *libraries], text=True, bufsize=1, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "there\n"
+        run = nhmtap.attach("mem", *FAULTS, "--by", "variable", "-o", "json=-", "-o", f"table={table}", "-p", process.pid)
+        run.send_signal(signal.SIGSTOP)
+        process.stdin.write("\n")
+        assert process.stdout.readline() == "1\n"
+        run.send_signal(signal.SIGCONT)
+        result = nhmtap.interrupt(run)
+        process.stdin.write("\n")
+    samples = {entry.get("variable"): entry["samples"] for entry in result.entries("mem")}
+    data = result.one("end")["names"]["data"]
+    assert 299 <= samples["first_of"] <= 300 and "second_of" not in samples
+    assert data["ambiguous"] >= samples["first_of"]
+    total = data["named"] + sum(data["unnamed"].values())
+    assert (f"# {data['ambiguous']:,} of {total:,} data addresses had several files there, one after the other: each goes by "
+            "the one that was there longest") in table.read_text()
 
 
 def test_lines_of_many_units_do_not_cost_the_file_its_names(nhmtap, tmp_path):

@@ -592,22 +592,26 @@ static __u64 *look_for_datum(struct codes *codes, const struct datum *datum, con
 }
 
 /* The mapping that the datum is in. A stack grows without notes, down to the next mapping. */
-static const struct mapped_file *region_of(struct codes *codes, const struct datum *datum)
+static struct spot region_of(struct codes *codes, const struct datum *datum)
 {
 	struct spot spot = mappings_find(codes->data, datum->pid, datum->comm, datum->address, codes->since);
 	struct beside beside[2];
 
 	if (spot.file)
-		return spot.file;
-	mappings_beside(codes->data, datum->pid, datum->comm, datum->address, codes->since, beside);
-	return beside[1].file && !strcmp(beside[1].file->path, "[stack]") ? beside[1].file : NULL;
+		return spot;
+	mappings_beside(codes->data, datum->pid, datum->comm, datum->address, codes->since, MAPPINGS_FOREVER,
+			beside);
+	return (struct spot){
+		.file = beside[1].file && !strcmp(beside[1].file->path, "[stack]") ? beside[1].file : NULL,
+		.until = MAPPINGS_FOREVER};
 }
 
-static __u64 *describe_datum(struct codes *codes, const struct datum *datum, struct code *code)
+static __u64 *describe_datum(struct codes *codes, const struct datum *datum, struct code *code,
+			     bool *ambiguous)
 {
 	struct data_account *account = &codes->account->data;
-	const struct mapped_file *region;
 	struct beside beside[2];
+	struct spot region;
 	__u64 *cause = NULL;
 
 	if (!datum->address)
@@ -617,17 +621,20 @@ static __u64 *describe_datum(struct codes *codes, const struct datum *datum, str
 		return &account->kernel;
 	}
 	region = region_of(codes, datum); /* first, because it looks for processes that are not known yet */
+	*ambiguous = region.ambiguous;
 	mappings_find(codes->mappings, datum->pid, datum->comm, datum->address, codes->since);
-	mappings_beside(codes->mappings, datum->pid, datum->comm, datum->address, codes->since, beside);
+	/* The code of the file that the datum is of may have gone, too. */
+	mappings_beside(codes->mappings, datum->pid, datum->comm, datum->address, codes->since, region.until,
+			beside);
 	for (size_t i = 0; i < 2 && !cause; i++)
 		cause = look_for_datum(codes, datum, &beside[i], code);
 	if (cause)
 		return cause;
-	code->module = region ? keep_text(codes, region->path) : NULL;
-	if (!region)
+	code->module = region.file ? keep_text(codes, region.file->path) : NULL;
+	if (!region.file)
 		return &account->no_mapping;
 	for (size_t i = 0; i < 2; i++)
-		if (beside[i].file && !strcmp(beside[i].file->path, region->path))
+		if (beside[i].file && !strcmp(beside[i].file->path, region.file->path))
 			return &account->no_file;
 	return &account->no_variable;
 }
@@ -685,11 +692,12 @@ bool codes_datum(struct codes *codes, const struct datum *asked, __u64 count, bo
 {
 	struct datum datum = *asked;
 	struct code code = {0};
+	bool ambiguous = false;
 	__u64 *cause;
 
 	codes->account->data.asked = true;
 	datum.comm = datum.comm && datum.comm[0] ? datum.comm : NULL;
-	cause = describe_datum(codes, &datum, &code);
+	cause = describe_datum(codes, &datum, &code, &ambiguous);
 	if (waits && cause == &codes->account->data.no_time)
 		return false;
 	if (datum.detail & CODE_TYPE) {
@@ -700,6 +708,7 @@ bool codes_datum(struct codes *codes, const struct datum *asked, __u64 count, bo
 		count_type(&codes->account->data, &code, count);
 	}
 	*cause += count;
+	codes->account->data.ambiguous += ambiguous ? count : 0;
 	if (!code.module)
 		code.module = keep_text(codes, "[unknown]");
 	/* Equal types of different files are one entry. */

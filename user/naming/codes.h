@@ -69,6 +69,7 @@ struct data_account {
 	__u64 no_symbol;   /* the file has no symbol there */
 	__u64 no_file;	   /* the file can't be read, or the memory for names has no room for its symbols */
 	__u64 no_time;	   /* the time for names of this interval was used up */
+	__u64 ambiguous;   /* named or not: the process had two files' data there in this interval */
 	bool types_asked;
 	__u64 typed, untyped[UNTYPED_WORDS_MOST]; /* by the number of the word */
 };

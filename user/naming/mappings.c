@@ -20,8 +20,6 @@
 #include "naming/foreign.h"
 #include "naming/jitdump.h"
 
-#define FOREVER (~0ULL)
-
 /* A mapping with code, and the time for which a process has it. */
 struct mapping {
 	__u64 begin, end; /* the first address, and the one after the last */
@@ -86,7 +84,7 @@ struct life {
 
 struct process {
 	pid_t pid;
-	__u64 exited;	   /* time of the exit of its first thread; FOREVER: still running */
+	__u64 exited;	   /* time of the exit of its first thread; MAPPINGS_FOREVER: still running */
 	__u64 looked;	   /* when its maps were last read because an address was not found */
 	bool threaded;	   /* it may have more than one thread */
 	struct life *life; /* the current one; list of lives, newest first */
@@ -362,12 +360,12 @@ static struct life *begin_life(struct mappings *mappings, struct process *proces
 		process->life->until = since;
 	*life = (struct life){.space = space,
 			      .since = since,
-			      .until = FOREVER,
+			      .until = MAPPINGS_FOREVER,
 			      .root = before ? root_get(before->root) : NULL,
 			      .owner = before ? before->owner : (uid_t)-1,
 			      .before = process->life};
 	process->life = life;
-	process->exited = FOREVER;
+	process->exited = MAPPINGS_FOREVER;
 	process->threaded = false; /* an exec ends all other threads */
 	return life;
 }
@@ -394,7 +392,7 @@ static struct process *find_or_make(struct mappings *mappings, pid_t pid)
 	if (process)
 		return process;
 	process = xcalloc(1, sizeof(*process));
-	*process = (struct process){.pid = pid, .exited = FOREVER};
+	*process = (struct process){.pid = pid, .exited = MAPPINGS_FOREVER};
 	map_put(&mappings->processes, pid, process);
 	return process;
 }
@@ -443,7 +441,7 @@ void mappings_look_who_is_gone(struct mappings *mappings)
 	struct process *process;
 
 	for (size_t at = 0; (process = map_next(&mappings->processes, &at));)
-		if (process->exited == FOREVER && is_there_no_more(process))
+		if (process->exited == MAPPINGS_FOREVER && is_there_no_more(process))
 			process->exited = now;
 }
 
@@ -490,7 +488,7 @@ void mappings_release(struct mappings *mappings)
 	if (!mappings)
 		return;
 	for (size_t at = 0; (process = map_next(&mappings->processes, &at));) {
-		forget_lives(mappings, process, FOREVER);
+		forget_lives(mappings, process, MAPPINGS_FOREVER);
 		free(process);
 	}
 	map_release(&mappings->processes);
@@ -548,7 +546,7 @@ static void add_part(struct mappings *mappings, struct space *space, const struc
 	part.begin = begin;
 	part.end = end;
 	part.since = since;
-	part.until = FOREVER;
+	part.until = MAPPINGS_FOREVER;
 	mapped_file_again(part.file);
 	space_add(mappings, space, &part);
 }
@@ -562,7 +560,7 @@ static void replace(struct mappings *mappings, struct space *space, const struct
 	while (i < space->nr && current_mapping(space, i)->begin < new->end) {
 		struct mapping old = *current_mapping(space, i);
 
-		mappings->replaced |= old.file != new->file &&old.since &&old.file->kind == FILE_REGULAR;
+		mappings->replaced |= old.file != new->file;
 		space_end(mappings, space, i, new->since);
 		add_part(mappings, space, &old, old.begin, new->begin, new->since);
 		add_part(mappings, space, &old, new->end, old.end, new->since);
@@ -578,7 +576,7 @@ static void add_mapping(struct mappings *mappings, struct process *process, stru
 				  .end = sighting->end,
 				  .offset = offset,
 				  .since = time,
-				  .until = FOREVER};
+				  .until = MAPPINGS_FOREVER};
 	struct space *space;
 
 	if (sighting->begin >= sighting->end || !has_room(mappings))
@@ -755,7 +753,7 @@ void mappings_look_at_executed(struct mappings *mappings, bool look)
 	for (size_t i = 0; i < mappings->nr_executed && look; i++) {
 		const struct process *process = find_process(mappings, mappings->executed[i]);
 
-		if (process && process->life && process->exited == FOREVER)
+		if (process && process->life && process->exited == MAPPINGS_FOREVER)
 			look_at_owner(mappings, process);
 	}
 	mappings->nr_executed = 0;
@@ -937,14 +935,30 @@ struct found_mapping {
 	__u64 address, interval, now;
 	enum likelihood likeliest;
 	__u64 longest;
+	bool data;
 	struct spot spot;
 };
+
+/* Whether it matters which of both mappings was there. A program's own data are mapped over what it has
+ * mapped of the same file before, and over memory. */
+static bool is_other(const struct found_mapping *found, const struct spot *spot)
+{
+	const struct spot *known = &found->spot;
+
+	if (!known->file)
+		return false;
+	if (found->data)
+		return known->file != spot->file && known->file->kind == FILE_REGULAR &&
+		       spot->file->kind == FILE_REGULAR;
+	return known->file != spot->file || known->offset != spot->offset;
+}
 
 static void consider_mapping(struct found_mapping *found, const struct life *life,
 			     const struct mapping *mapping)
 {
 	struct spot spot = {.file = mapping->file,
-			    .offset = found->address - mapping->begin + mapping->offset};
+			    .offset = found->address - mapping->begin + mapping->offset,
+			    .until = mapping->until < life->until ? mapping->until : life->until};
 	enum likelihood likely;
 	__u64 time;
 
@@ -959,9 +973,7 @@ static void consider_mapping(struct found_mapping *found, const struct life *lif
 		found->longest = 0;
 	}
 	found->likeliest = likely;
-	spot.ambiguous =
-		found->spot.ambiguous ||
-		(found->spot.file && (found->spot.file != spot.file || found->spot.offset != spot.offset));
+	spot.ambiguous = found->spot.ambiguous || is_other(found, &spot);
 	if (time > found->longest)
 		found->spot = spot;
 	else
@@ -971,8 +983,8 @@ static void consider_mapping(struct found_mapping *found, const struct life *lif
 
 /* Finds what was mapped at the address: in the lives of the greatest likelihood, the mapping that existed
  * longest. Returns false if there is none. */
-static bool search_lives(const struct process *process, const char *comm, __u64 address, __u64 interval,
-			 struct spot *place)
+static bool search_lives(const struct mappings *mappings, const struct process *process, const char *comm,
+			 __u64 address, __u64 interval, struct spot *place)
 {
 	const struct life *last = process->life;
 	/* How long a mapping has been there says something only beside another one. */
@@ -980,8 +992,9 @@ static bool search_lives(const struct process *process, const char *comm, __u64 
 	struct found_mapping found = {.comm = comm,
 				      .address = address,
 				      .interval = interval,
-				      .now = choice ? clock_ns(CLOCK_MONOTONIC) : FOREVER,
-				      .likeliest = UNLIKELY};
+				      .now = choice ? clock_ns(CLOCK_MONOTONIC) : MAPPINGS_FOREVER,
+				      .likeliest = UNLIKELY,
+				      .data = mappings->data};
 
 	for (const struct life *life = process->life; life; life = life->before) {
 		const struct space *space = life->space;
@@ -1001,14 +1014,14 @@ struct spot mappings_find(struct mappings *mappings, pid_t pid, const char *comm
 	struct process *process = find_process(mappings, pid);
 	struct spot place = {0};
 
-	if (process && search_lives(process, comm, address, since, &place))
+	if (process && search_lives(mappings, process, comm, address, since, &place))
 		return place;
 	if (process && process->looked >= since)
 		return place;
 	mappings_look(mappings, pid);
 	process = find_or_make(mappings, pid);
 	process->looked = clock_ns(CLOCK_MONOTONIC);
-	search_lives(process, comm, address, since, &place);
+	search_lives(mappings, process, comm, address, since, &place);
 	return place;
 }
 
@@ -1027,27 +1040,59 @@ void mappings_each(struct mappings *mappings, pid_t pid,
 	}
 }
 
-/* The life of the greatest likelihood; of several, the newest. NULL: there is none since then. */
-static const struct life *likeliest(const struct process *process, const char *comm, __u64 since)
+/* The life that there was just before `until`; MAPPINGS_FOREVER: the one of the greatest likelihood, of
+ * several the newest. NULL: there is none. */
+static const struct life *life_before(const struct process *process, const char *comm, __u64 since,
+				      __u64 until)
 {
 	const struct life *best = NULL;
 
-	for (const struct life *life = process->life; life && life->until > since; life = life->before)
-		if (!best || likelihood(life, comm) > likelihood(best, comm))
+	for (const struct life *life = process->life; life && life->until > since; life = life->before) {
+		if (until != MAPPINGS_FOREVER && life->since < until)
+			return life;
+		if (until == MAPPINGS_FOREVER && (!best || likelihood(life, comm) > likelihood(best, comm)))
 			best = life;
+	}
 	return best;
 }
 
+static bool was_there(const struct mapping *mapping, __u64 moment)
+{
+	return mapping->since <= moment && moment < mapping->until;
+}
+
+/* Of the mappings that ended after the address, or not after it, the nearest one at this moment. */
+static const struct mapping *nearest(const struct space *space, __u64 address, bool after, __u64 moment)
+{
+	size_t i = first_after(space, address);
+	const struct mapping *found = NULL;
+
+	while (after && !found && i < space->nr) {
+		found = was_there(current_mapping(space, i), moment) ? current_mapping(space, i) : NULL;
+		i++;
+	}
+	while (!after && !found && i > 0) {
+		i--;
+		found = was_there(current_mapping(space, i), moment) ? current_mapping(space, i) : NULL;
+	}
+	for (size_t n = 0; n < space->nr_ended; n++) {
+		const struct mapping *ended = &space->ended[n];
+
+		if ((ended->end > address) == after && was_there(ended, moment) &&
+		    (!found || (after ? ended->begin < found->begin : ended->begin > found->begin)))
+			found = ended;
+	}
+	return found;
+}
+
 void mappings_beside(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since,
-		     struct beside beside[2])
+		     __u64 until, struct beside beside[2])
 {
 	const struct process *process = find_process(mappings, pid);
-	const struct life *life = process ? likeliest(process, comm, since) : NULL;
-	size_t i = life ? first_after(life->space, address) : 0;
+	const struct life *life = process ? life_before(process, comm, since, until) : NULL;
 
 	for (size_t n = 0; n < 2; n++) {
-		bool there = life && i + n > 0 && i + n <= life->space->nr;
-		const struct mapping *mapping = there ? current_mapping(life->space, i + n - 1) : NULL;
+		const struct mapping *mapping = life ? nearest(life->space, address, n, until - 1) : NULL;
 
 		beside[n] = mapping ? (struct beside){mapping->file, mapping->begin, mapping->offset}
 				    : (struct beside){0};
@@ -1058,7 +1103,7 @@ bool mappings_has_ended(struct mappings *mappings, pid_t pid)
 {
 	const struct process *process = find_process(mappings, pid);
 
-	return !process || process->exited != FOREVER;
+	return !process || process->exited != MAPPINGS_FOREVER;
 }
 
 const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
@@ -1110,7 +1155,8 @@ const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 address, un
 	look_for_jit(mappings, process);
 	life = life_of_code(process, address);
 	ancestor = life->ancestor;
-	*writer = (struct map_writer){life->owner, process->life->began_at, process->exited != FOREVER};
+	*writer = (struct map_writer){life->owner, process->life->began_at,
+				      process->exited != MAPPINGS_FOREVER};
 	if (!generation) /* an exec does not change the number */
 		return jit_path(process->life->own_pid, life->root, text, size);
 	while (ancestor && --generation)

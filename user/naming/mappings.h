@@ -70,12 +70,15 @@ void mappings_look_who_is_gone(struct mappings *mappings);
  * reader's interval. Pointers to files that were returned before may become invalid. */
 void mappings_forget(struct mappings *mappings, __u64 since);
 
+#define MAPPINGS_FOREVER (~0ULL) /* the end of what is still there */
+
 /* The place of an address. */
 struct spot {
 	struct mapped_file *file; /* NULL: not known; valid until the next mappings_forget() */
 	__u64 offset;		  /* in the file */
 	bool ambiguous; /* the process had another mapping there as well in this interval; this one existed
 			   longer */
+	__u64 until;	/* CLOCK_MONOTONIC, ns: when this one ended; MAPPINGS_FOREVER: it has not */
 };
 
 /*
@@ -94,9 +97,10 @@ struct beside {
 };
 
 /* Finds the last mapping that ends before the address, and the first that ends after it, which may contain
- * it, in the life of the process that mappings_find() would prefer. */
+ * it, as they were just before `until`; MAPPINGS_FOREVER: as they are, in the life of the process that
+ * mappings_find() would prefer. */
 void mappings_beside(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since,
-		     struct beside beside[2]);
+		     __u64 until, struct beside beside[2]);
 
 /* Whether the process is unknown, or its first thread has ended. */
 bool mappings_has_ended(struct mappings *mappings, pid_t pid);

@@ -378,7 +378,8 @@ void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *
 	}
 }
 
-json_int_t names_total(const json_t *names)
+/* The number of addresses that `names` of an end record, or its `data`, accounts for. */
+static json_int_t names_total(const json_t *names)
 {
 	json_int_t total = integer(names, "named");
 	const char *cause;
@@ -426,6 +427,27 @@ static void take_line(void (*take)(void *to, const char *line), void *to, char *
 	free(line);
 }
 
+/* Of stacks, each frame counts once, however many samples it has, so few may be much. */
+void names_ambiguous(const json_t *names, void (*take)(void *to, const char *line), void *to)
+{
+	const json_t *of[] = {names, json_object_get(names, "data")};
+
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		json_int_t nr = integer(of[i], "ambiguous");
+		char number[40], all[40];
+
+		if (nr)
+			take_line(
+				take, to,
+				xasprintf(
+					"%s of %s %s addresses had several files there, one after the other: "
+					"each goes by the one that was there longest",
+					row_grouped(nr, number, sizeof(number)),
+					row_grouped(names_total(of[i]), all, sizeof(all)),
+					i ? "data" : "code"));
+	}
+}
+
 void names_doubts(const json_t *names, const char *lack, void (*take)(void *to, const char *line), void *to)
 {
 	const json_t *unnamed = json_object_get(names, "unnamed");
@@ -446,11 +468,7 @@ void names_doubts(const json_t *names, const char *lack, void (*take)(void *to, 
 			  xasprintf("%s of %s code addresses %s: %.*s",
 				    row_grouped(nr, number, sizeof(number)), all, lack, why_bytes(why), why));
 	}
-	/* Of stacks, each frame counts once, however many samples it has, so few may be much. */
-	if (integer(names, "ambiguous"))
-		take_line(take, to,
-			  xasprintf("%s of %s " NAMES_AMBIGUOUS,
-				    row_grouped(integer(names, "ambiguous"), number, sizeof(number)), all));
+	names_ambiguous(names, take, to);
 	if (*string(names, "kernel_why"))
 		take_line(take, to,
 			  xasprintf("the kernel's code has no function names: %.*s",

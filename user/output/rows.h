@@ -68,18 +68,13 @@ void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *
 		    const struct whole *whole);
 void row_stack(struct text *text, const struct calls *calls, const json_t *entry);
 
-/* The number of code addresses that `names` of an end record accounts for. */
-json_int_t names_total(const json_t *names);
-
 /* Hands over a line, without its end, for each reason that left at least one in a hundred addresses of an
  * `end` record's `names` without a name, and for what is in doubt. `lack` is said of them: "have no function
  * name". */
 void names_doubts(const json_t *names, const char *lack, void (*take)(void *to, const char *line), void *to);
 
-/* Behind "N of M ": what `ambiguous` in it means. */
-#define NAMES_AMBIGUOUS                                                                                      \
-	"code addresses had several files there, one after the other: each goes by the one that was there "  \
-	"longest"
+/* Hands over a line, without its end, for each `ambiguous` in it that is not 0. */
+void names_ambiguous(const json_t *names, void (*take)(void *to, const char *line), void *to);
 
 /* What `lines_why` in it says, in words that the caller frees, or NULL. */
 char *lines_lacking(const json_t *names);

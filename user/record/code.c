@@ -74,11 +74,12 @@ static json_t *untyped_value(const struct data_account *account)
 static json_t *data_account_value(const struct data_account *account)
 {
 	json_t *value = json_pack(
-		"{s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "named", (json_int_t)account->named,
+		"{s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:I}", "named", (json_int_t)account->named,
 		"unnamed", "no_address", (json_int_t)account->no_address, "kernel",
 		(json_int_t)account->kernel, "no_variable", (json_int_t)account->no_variable, "no_mapping",
 		(json_int_t)account->no_mapping, "no_symbol", (json_int_t)account->no_symbol, "no_file",
-		(json_int_t)account->no_file, "no_time", (json_int_t)account->no_time);
+		(json_int_t)account->no_file, "no_time", (json_int_t)account->no_time, "ambiguous",
+		(json_int_t)account->ambiguous);
 
 	if (account->types_asked) {
 		json_object_set_new(value, "typed", json_integer(account->typed));

@@ -150,11 +150,16 @@ static json_t *end_base(const char *reason, const struct timespec *began)
 			 (json_int_t)(timespec_is_set(began) ? timespec_ns(&now) - timespec_ns(began) : 0));
 }
 
+static void say_line(void *to, const char *line)
+{
+	(void)to;
+	say("nhmtap: %s", line);
+}
+
 /* Says on stderr what formats without an end can't: that names may be those of others, and what they lack. */
 static void say_of_names(const struct activity *activity, const json_t *names)
 {
-	json_int_t ambiguous = integer(names, "ambiguous"), total = names_total(names);
-	char number[40], all[40], *lacking;
+	char *lacking;
 
 	if (session_shows_end(activity->session, activity->name))
 		return;
@@ -162,9 +167,7 @@ static void say_of_names(const struct activity *activity, const json_t *names)
 	if (lacking)
 		say("nhmtap: %s", lacking);
 	free(lacking);
-	if (ambiguous)
-		say("nhmtap: %s of %s " NAMES_AMBIGUOUS, row_grouped(ambiguous, number, sizeof(number)),
-		    row_grouped(total, all, sizeof(all)));
+	names_ambiguous(names, say_line, NULL);
 }
 
 static void put_activity_end(struct activity *activity, json_t *end)
