@@ -210,3 +210,16 @@ def test_names_whose_characters_are_wide_or_take_no_room_fit_and_leave_the_colum
         behind = {columns_of(line[:line.index("same")]) for line in table.splitlines() if "same" in line and "comm" not in line}
         assert len(behind) <= 1, table
     assert said.count("same") >= 14 and "漢字" in said
+
+
+UNCOUNTED = [BEGIN, interval("offcore", cells=[
+    {"request": request, "response": response, "status": "not_counted", "why": "it never got a counter, because others hold all of those that it can use"}
+    for request in ("DEMAND_DATA_RD", "DEMAND_IFETCH") for response in ("LOCAL_CACHE", "ANY_LLC_MISS")])]
+
+
+@pytest.mark.parametrize("columns, why", [(45, "# too narrow for why"), (60, "it never"), (200, "all of those that it can use")])
+def test_names_of_rows_come_before_the_reasons_why_they_have_no_number(tmp_path, columns, why):
+    (tmp_path / "uncounted").write_text("".join(json.dumps(one | {"seq": i}) + "\n" for i, one in enumerate(UNCOUNTED)))
+    said = on_terminal(["show", tmp_path / "uncounted"], columns, "C.UTF-8")
+    assert re.findall(r"DEMAND_DATA_RD → ANY_LLC_MISS|DEMAND_IFETCH → LOCAL_CACHE", said) == ["DEMAND_DATA_RD → ANY_LLC_MISS", "DEMAND_IFETCH → LOCAL_CACHE"]
+    assert why in said and too_wide(said, columns) == []

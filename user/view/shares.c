@@ -963,7 +963,7 @@ static void add_columns(const struct printed_table *printed, struct sheet *sheet
 			sheet_column(sheet, "mean", true);
 			sheet_column(sheet, "max", true);
 			if (printed->shares->wanted.spread)
-				sheet_column(sheet, "1, 2, 4, … cycles", false);
+				sheet_column(sheet, "2^n cycles", false);
 		}
 		if (printed->table->predicted)
 			sheet_column(sheet, "mispredicted", true);

@@ -70,10 +70,19 @@ static int cell_width(const struct sheet *sheet, size_t column)
 	return width;
 }
 
-/* Makes the widest columns of text narrower until all fit, as long as they stay readable. Returns whether all
- * fit then. */
+/* The reasons on rows are in the last column, without a heading. 0: there are none. */
+static size_t reason_column(const struct sheet *sheet)
+{
+	size_t last = sheet->nr_columns - 1;
+
+	return last && !sheet->columns[last].number && !*sheet->columns[last].heading ? last : 0;
+}
+
+/* Makes reasons, and then the widest columns of text, narrower until all fit, as long as they stay readable.
+ * Returns whether all fit then. */
 static bool make_fit(const struct sheet *sheet, int *widths, int most)
 {
+	size_t reasons = reason_column(sheet);
 	int sum = -GAP;
 
 	for (size_t i = 0; i < sheet->nr_columns; i++) {
@@ -84,6 +93,10 @@ static bool make_fit(const struct sheet *sheet, int *widths, int most)
 	for (; most && sum > most; sum--) {
 		size_t widest = SHEET_COLUMNS;
 
+		if (reasons && widths[reasons] > SHORTEST_TEXT) {
+			widths[reasons]--;
+			continue;
+		}
 		for (size_t i = 0; i < sheet->nr_columns; i++)
 			if (!sheet->columns[i].number && widths[i] > SHORTEST_TEXT &&
 			    (widest == SHEET_COLUMNS || widths[i] > widths[widest]))
@@ -118,23 +131,34 @@ static bool is_empty(const struct sheet *sheet, size_t column)
 	return column && sheet->nr && *sheet->columns[column].heading;
 }
 
-/* Whether all fits as it is. */
-static bool fits_width(const struct sheet *sheet, int most)
+/* Whether all fits as it is, but for reasons that are shortened. */
+static bool fits_width(const struct sheet *sheet, const bool *left_out, int most)
 {
+	size_t reasons = reason_column(sheet);
 	int sum = -GAP;
 
-	for (size_t i = 0; i < sheet->nr_columns; i++)
-		sum += GAP + cell_width(sheet, i);
+	for (size_t i = 0; i < sheet->nr_columns; i++) {
+		int own = cell_width(sheet, i);
+
+		if (reasons && i == reasons && own > SHORTEST_TEXT)
+			own = SHORTEST_TEXT;
+		sum += left_out[i] ? 0 : GAP + own;
+	}
 	return !most || sum <= most;
 }
 
-/* Leaves out columns until the others fit: first those that are empty, before any text is shortened. */
+/* Leaves out columns until the others fit: first those that are empty and reasons, before names are
+ * shortened.
+ */
 static void choose_widths(const struct sheet *sheet, int *widths, int most)
 {
-	bool left_out[SHEET_COLUMNS] = {0};
+	bool left_out[SHEET_COLUMNS] = {0}, narrow = !fits_width(sheet, left_out, most);
+	size_t reasons = reason_column(sheet);
 
-	for (size_t i = 0; i < sheet->nr_columns && !fits_width(sheet, most); i++)
-		left_out[i] = is_empty(sheet, i);
+	for (size_t i = 0; i < sheet->nr_columns; i++)
+		left_out[i] = narrow && is_empty(sheet, i);
+	if (reasons && !fits_width(sheet, left_out, most))
+		left_out[reasons] = true;
 
 	for (;;) {
 		size_t least;
@@ -154,11 +178,12 @@ static void choose_widths(const struct sheet *sheet, int *widths, int most)
 static void print_left_out(const struct sheet *sheet, struct text *text, const int *widths)
 {
 	const char *between = "# too narrow for ";
+	size_t reasons = reason_column(sheet);
 
 	for (size_t i = 0; i < sheet->nr_columns; i++) {
-		if (widths[i] != LEFT_OUT || is_empty(sheet, i))
+		if (widths[i] != LEFT_OUT || is_empty(sheet, i) || !cell_width(sheet, i))
 			continue;
-		text_add(text, "%s%s", between, sheet->columns[i].heading);
+		text_add(text, "%s%s", between, reasons && i == reasons ? "why" : sheet->columns[i].heading);
 		between = ", ";
 	}
 	if (*between == ',')
