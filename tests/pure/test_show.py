@@ -646,6 +646,12 @@ def test_the_latencies_of_single_loads_are_those_of_mem():
     assert re.search(r"^ *1 +25.0% .*\b300\b.*local_dram", done.stdout, re.M), done.stdout
 
 
+@pytest.mark.parametrize("options", [(), ("--by", "symbol"), ("--by", "code")])
+def test_functions_are_sorted_by_their_names_whatever_column_has_them(options):
+    text = text_of(*stream(profile(*entries(b=50, c=20, a=30))))
+    assert [row[-1][0] for row in rows(text, *options, "--sort", "symbol")] == ["a", "b", "c"]
+
+
 def sums_of_loads(**sources):
     """An interval of loads by source, each of which has a sample's latency for all: SOURCE=(samples, cycles)."""
     found = [{"source": source, "samples": n, "period": n, "latency_sum_period": n * cycles, "latency_max": cycles,

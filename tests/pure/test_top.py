@@ -65,9 +65,11 @@ def test_functions_are_in_the_order_of_their_samples_and_of_what_s_asks_for(stor
         screen = seen.until(shows("large", "middle", "small"))
         assert [row[0] for row in rows(screen)] == ["30", "20", "10"]
         assert names(screen) == ["large", "middle", "small"]
-        for _ in range(4):  # total, samples, symbol, comm
+        seen.type("ss")  # total, samples
+        seen.until(shows("by samples"))
+        for order, sorted_ in (("symbol", ["large", "middle", "small"]), ("comm", ["large", "small", "middle"])):
             seen.type("s")
-        seen.until(lambda screen: shows("by comm")(screen) and names(screen) == ["large", "small", "middle"])
+            seen.until(lambda screen, order=order, sorted_=sorted_: shows(f"by {order}")(screen) and names(screen) == sorted_)
         seen.type("q")
         seen.end()
 

@@ -810,6 +810,10 @@ static size_t sorted_key(const struct printed_table *printed)
 
 	while (i < printed->table->nr_keys && (!sort || strcmp(our_name(sort), printed->table->keys[i])))
 		i++;
+	/* A cell of code begins with the symbol. */
+	if (i == printed->table->nr_keys && sort && !strcmp(our_name(sort), "symbol"))
+		for (i = 0; i < printed->table->nr_keys && strcmp(printed->table->keys[i], "code");)
+			i++;
 	return i;
 }
 
