@@ -402,6 +402,15 @@ def without_a_type(points, message):
     return {}, in_protobuf(points, message)[1]
 
 
+def of_bytes(points, message):
+    """What Go's net/http finds out by itself (DetectContentType) where the server does not say it."""
+    return {"Content-Type": "application/octet-stream"}, in_protobuf(points, message)[1]
+
+
+def of_text(points, message):
+    return {"Content-Type": "text/plain; charset=utf-8"}, in_json(points, message)[1]
+
+
 def json_without_a_type(points, message):
     return {}, in_json(points, message)[1]
 
@@ -420,7 +429,7 @@ def with_a_mark(points, message):
 
 
 @pytest.mark.parametrize("form", [in_protobuf, in_json, in_json_with_a_number, in_json_with_a_fraction_of_zero, packed,
-                                  packed_protobuf, of_another_case, without_a_type, json_without_a_type,
+                                  packed_protobuf, of_another_case, without_a_type, json_without_a_type, of_bytes, of_text,
                                   with_fields_of_a_later_version, with_a_mark])
 def test_what_a_server_rejects_of_a_request_is_counted_and_told(nhmtap, tmp_path, puppet, form):
     page = tmp_path / "page"

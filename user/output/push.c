@@ -857,7 +857,7 @@ static void read_answer(struct push *push, const struct document *document)
 	curl_easy_getinfo(push->easy, CURLINFO_CONTENT_TYPE, &type);
 	if (!type || !strcasestr(type, "protobuf"))
 		is_json = read_json(push, document);
-	if (!is_json && (!type || strcasestr(type, "protobuf")))
+	if (!is_json && (!type || !strcasestr(type, "json")))
 		read_protobuf(push, document);
 	if (push->broken && !is_json && push->rejected.answers == told)
 		note_rejected(push, document, 0, SHORT_ANSWER, strlen(SHORT_ANSWER));
