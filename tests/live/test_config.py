@@ -84,6 +84,10 @@ SHAPE = {
     "an unknown member of an output": ({**good(), "outputs": [{}, {"pth": "x"}]}, "/outputs/1/pth",
                                        "there is no such member", "did you mean path"),
     "a path that is none": ({**good(), "outputs": [{"path": 3}]}, "/outputs/0/path", "it takes a text", ""),
+    "an unknown format": ({**good(), "outputs": [{"format": "jsn"}]}, "/outputs/0/format",
+                          "there is no such format", "formats: "),
+    "no memory": ({**good(), "limits": {"memory": "0M"}}, "/limits/memory", "it takes a size as a text from 1M on", ""),
+    "no share of a CPU": ({**good(), "limits": {"cpu_share": "0.0%"}}, "/limits/cpu_share", "it takes a share of one CPU", ""),
     "no activity for an output": ({**good(), "outputs": [{"activities": []}]}, "/outputs/0/activities",
                                   "it takes a list of names", ""),
     "an attribute that is no text": ({**good(), "resource": {"service.name": 3}}, "/resource/service.name",
@@ -106,8 +110,6 @@ MEANING = {
                        "give each a name of its own"),
     "no target": ({"activities": [{"name": "a", "command": "stat"}]}, "/activities/0",
                   "it has no target, and no COMMAND was given", TARGET),
-    "an unknown format": ({**good(), "outputs": [{"format": "jsn"}]}, "/outputs/0/format",
-                          "there is no such format", "formats: "),
     "a format that no activity writes": ({**good(), "outputs": [{"format": "folded"}]}, "/outputs/0/format",
                                          "it is for profile, mem, branch, and no activity of this output is one of them", "choose another"),
     "a format that an activity of another output writes": (
@@ -383,6 +385,21 @@ def test_what_the_program_takes_the_schema_takes(nhmtap, tmp_path, config):
     assert done.status == 0, done.err
     assert accepts(config)
     assert done.records[-1]["reason"] == "checked"
+
+
+@pytest.mark.parametrize("number", ["1000.0", "1e3", "1E+03"])
+def test_a_whole_number_may_be_written_with_an_exponent_or_a_fraction_of_zero(nhmtap, tmp_path, number):
+    """JSON Schema 2020-12, 4.2.3: integers are numbers with a zero fractional part."""
+    text = json.dumps({**good(interval_ms=0), "outputs": [{"path": "x", "queue_bytes": 8192}]})
+    config = write(tmp_path / "c", text.replace('"interval_ms": 0', f'"interval_ms": {number}').replace("8192", "8.192e3"))
+    assert accepts(json.loads(config.read_text()))
+    printed = json.loads(nhmtap("run", "--print-config", config).out)
+    assert printed["activities"][0]["interval_ms"] == 1000 and printed["outputs"][0]["queue_bytes"] == 8192
+
+
+def test_a_variable_may_be_a_format(nhmtap, tmp_path):
+    config = {**good(), "outputs": [{"path": "x", "format": "${FORM}"}]}
+    assert accepts(config) and check(nhmtap, write(tmp_path / "c", config), env={**os.environ, "FORM": "flat"}).status == 0
 
 
 @pytest.mark.parametrize("member", ["count", "freq", "top", "interval_ms", "interval_count", "delay_ms", "duration_s"])

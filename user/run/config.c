@@ -19,6 +19,7 @@
 #include "base/nearest.h"
 #include "option/command.h"
 #include "output/member.h"
+#include "output/output.h"
 #include "run/uses.h"
 #include "session/limits.h"
 #include "session/share_control.h"
@@ -27,6 +28,9 @@
 #define DEFAULT_INTERVAL_MS 10000
 #define DEFAULT_FREQUENCY   99
 #define DEFAULT_TOP	    50
+
+/* Beyond this, whole numbers are not exact in JSON. */
+#define WHOLE_MOST 9007199254740992.0
 
 /* A text among an object's members; NULL: it has none of this name. */
 static const char *string_of(const json_t *object, const char *member)
@@ -183,9 +187,22 @@ static json_t *escaped_text(const json_t *value, const char *pointer, struct ref
 	return result;
 }
 
+/* A number with a fraction of zero is a whole one, by JSON Schema and by what fills in templates: Helm writes
+ * a million as 1e+06. */
+static json_t *whole_number(json_t *value)
+{
+	double number = json_number_value(value);
+
+	if (json_is_real(value) && number > -WHOLE_MOST && number < WHOLE_MOST &&
+	    number == (double)(json_int_t)number)
+		return json_integer((json_int_t)number);
+	return json_incref(value);
+}
+
 typedef json_t *(*text_fn)(const json_t *value, const char *pointer, struct refusal *refusal);
 
-/* Returns a new reference to the value with what `other` makes of each text; NULL with its refusal. */
+/* Returns a new reference to the value with what `other` makes of each text, and with whole numbers as such;
+ * NULL with its refusal. */
 static json_t *with_texts(json_t *value, text_fn other, const char *pointer, struct refusal *refusal)
 {
 	json_t *result, *element, *made;
@@ -206,7 +223,7 @@ static json_t *with_texts(json_t *value, text_fn other, const char *pointer, str
 		return result;
 	}
 	if (!json_is_array(value))
-		return json_incref(value);
+		return whole_number(value);
 	result = json_array();
 	json_array_foreach(value, i, element) {
 		snprintf(number, sizeof(number), "%zu", i);
@@ -729,10 +746,23 @@ json_t *config_escaped(const struct request *request)
 
 /* --- the schema ------------------------------------------------------------------------------- */
 
+/* Adds the names of the formats. A variable may stand for one. */
+static void add_formats(json_t *output)
+{
+	json_t *member = json_object_get(json_object_get(output, "properties"), "format"),
+	       *names = json_array();
+	const struct format *format;
+
+	for (size_t i = 0; (format = format_at(i)); i++)
+		json_array_append_new(names, json_string(format->name));
+	json_object_set_new(member, "anyOf", json_pack("[{s:o}, {s:s}]", "enum", names, "pattern", "[$][{]"));
+}
+
 void config_complete_schema(json_t *frame)
 {
 	json_t *definitions = json_object_get(frame, "$defs"),
-	       *activity = json_object_get(definitions, "activity");
+	       *activity = json_object_get(definitions, "activity"),
+	       *output = json_object_get(definitions, "output");
 	json_t *cases = json_array();
 	const struct command *command;
 
@@ -747,5 +777,6 @@ void config_complete_schema(json_t *frame)
 			cases, json_pack("{s:o, s:b}", "properties", properties, "additionalProperties", 0));
 	}
 	json_object_set_new(activity, "oneOf", cases);
-	json_object_set_new(json_object_get(definitions, "output"), "allOf", uses_schema());
+	json_object_set_new(output, "allOf", uses_schema());
+	add_formats(output);
 }
