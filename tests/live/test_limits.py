@@ -198,6 +198,21 @@ def test_a_run_of_everything_takes_64_mib_whatever_debug_information_programs_ha
 
 
 @pytest.mark.plain
+def test_a_stream_of_everything_takes_64_mib_whatever_debug_information_programs_have(nhmtap, detailed):
+    """By lines, which take more than stacks. What it writes is in no file, whose pages would count."""
+    with memory.measured(f"nhmtap-test-{os.getpid()}") as (folder, most):
+        result = nhmtap("stream", "-a", "-e", "page-faults:u", "-c", "1", "--fields", "line", "--format", "json", "--",
+                        "sh", "-c", f"echo $$ > {os.path.dirname(folder)}/cgroup.procs; " + "; ".join(detailed * 2),
+                        before=cgroups.inside(folder))
+        assert most() <= USUAL * MIB
+    names = result.one("end")["names"]
+    assert "memory for names" in names["lines_why"] and names["unnamed"]["no_room"] == names["unnamed"]["failed"] == 0
+    # Others may have made samples faster than they can be written.
+    named = {code["module"] for code in (record["code"] for record in result.of("sample")) if code.get("symbol") == "touch"}
+    assert named >= set(detailed) or result.one("end")["stream"]["ring_lost"]
+
+
+@pytest.mark.plain
 def test_in_a_small_cgroup_names_take_as_little_as_in_a_run_of_everything(nhmtap, tmp_path, detailed):
     with memory.measured(f"nhmtap-test-{os.getpid()}") as (folder, most):
         memory.allow(folder, USUAL * MIB)

@@ -75,7 +75,7 @@ static bool is_of_everything(const struct run *run)
 {
 	const struct activity *activity = run->nr == 1 ? &run->members[0]->activity : NULL;
 
-	return activity && activity->options && !activity->options->interval_ms && !activity->streams &&
+	return activity && activity->options && !activity->options->interval_ms &&
 	       !run->request->names_bytes && activity->plan.target.cpus_given;
 }
 
