@@ -77,6 +77,25 @@ def test_no_time_is_in_two_points_of_delta(nhmtap, tmp_path):
     assert all(before.time_unix_nano <= after.start_time_unix_nano for before, after in zip(points, points[1:]))
 
 
+def test_a_point_of_delta_has_its_own_activitys_interval_whatever_else_a_line_has(nhmtap, tmp_path, puppet):
+    out, pid = tmp_path / "otlp", str(puppet.pid)
+    activities = [faults(f"every{ms}", "stat", pid=pid, interval_ms=ms) for ms in (20, 30, 70)]
+    with Session(nhmtap, tmp_path, activities, outputs=[{}, {"format": "otlp", "path": str(out)}]) as session:
+        session.until(lambda records: sum(r["type"] == "count" and r["activity"] == "every70" for r in records) > 4)
+        session.hup()
+        result = session.end()
+    told = collections.defaultdict(list)
+    for line in out.read_text().splitlines():
+        data = otlp.read(line)
+        for labels, point in [*otlp.points(data, "nhmtap.events"), *otlp.points(data, "nhmtap.self_cpu")]:
+            told[labels.get("activity")].append((point.start_time_unix_nano, point.time_unix_nano))
+    assert all(before[1] <= after[0] for points in told.values() for before, after in zip(points, points[1:]))
+    for ms in (20, 30, 70):
+        counts = [r for r in result.of("count") if r["activity"] == f"every{ms}"]
+        assert len(counts) > 4 and [end - begin for begin, end in told[f"every{ms}"]] == [
+            pytest.approx(r["duration_ns"], abs=1e6) for r in counts]
+
+
 def test_cumulative_points_are_of_all_since_the_start(nhmtap, tmp_path, puppet):
     out = tmp_path / "otlp"
     with counting(nhmtap, tmp_path, puppet,

@@ -278,8 +278,19 @@ static struct meter_series *new_series(struct meters *meters, struct meter *mete
 {
 	json_object_set_new(meter->index, text_of(meters, labels), json_integer(meter->nr));
 	*xappend(meter->series, meter->nr) = (struct meter_series){
-		.labels = labels, .begun = meters->record ? moment(meters->record, "start_time") : 0};
+		.labels = labels, .begun = meters->since};
 	return &meter->series[meter->nr - 1];
+}
+
+/* The interval of a series becomes one that has the record's, too. */
+static void extend_interval(const struct meters *meters, struct meter_series *series)
+{
+	if (!meters->since)
+		return;
+	if (!series->from || meters->since < series->from)
+		series->from = meters->since;
+	if (meters->until > series->until)
+		series->until = meters->until;
 }
 
 /* Returns the series with these labels, whose reference is consumed. If the limit is reached, it returns the
@@ -312,6 +323,7 @@ static struct meter_series *series_of(struct meters *meters, struct meter *meter
 		series->bounded = bounded;
 	}
 	series->used = clock_seconds();
+	extend_interval(meters, series);
 	return series;
 }
 
@@ -359,14 +371,17 @@ void meters_begin_anew(struct meters *meters)
 				.bounded = family->series[i].bounded,
 				.used = family->series[i].used,
 				.begun = family->series[i].begun,
+				.told = family->series[i].told,
 			};
 }
 
 void meters_clear_gauges(struct meters *meters)
 {
 	for (struct meter *family = meters->families; family; family = family->next)
-		for (size_t i = 0; i < family->nr && family->kind == METER_GAUGE; i++)
+		for (size_t i = 0; i < family->nr && family->kind == METER_GAUGE; i++) {
 			family->series[i].set = false;
+			family->series[i].from = family->series[i].until = 0;
+		}
 }
 
 /* --- records ---------------------------------------------------------------------------------- */
@@ -704,9 +719,10 @@ bool meters_take(struct meters *meters, const char *activity, const struct calls
 {
 	bool has;
 
-	meters->record = record;
+	meters->since = moment(record, "start_time");
+	meters->until = meters->since + integer(record, "duration_ns");
 	has = take_record(meters, activity, calls, record);
-	meters->record = NULL;
+	meters->since = meters->until = 0;
 	return has;
 }
 

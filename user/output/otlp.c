@@ -27,7 +27,6 @@ struct otlp {
 	bool cumulative;    /* points are of all since the first record, otherwise since the previous line */
 	__u64 since, until; /* the interval of the gathered points, ns since 1970 */
 	__u64 began;	    /* the same as `since`; see began_ns of a stream */
-	__u64 told;	    /* of delta: the end of the last one that was written */
 	__u64 records;	    /* number of records that had any metrics */
 	struct otlp_contexts contexts;
 };
@@ -97,23 +96,44 @@ static json_t *histogram_point(json_t *point, const struct meter_series *series)
 	return point;
 }
 
-/* When the counting of a point began. A stream of cumulative points keeps its start (OpenTelemetry's data
- * model, "Resets and gaps"), whatever begins earlier meanwhile; one that was forgotten and begins again has
- * another one. */
-static __u64 start_of(const struct otlp *otlp, const struct meter *meter, struct meter_series *series)
+struct interval {
+	__u64 since, until;
+};
+
+/* A stream of cumulative points keeps its start (OpenTelemetry's data model, "Resets and gaps"), whatever
+ * begins earlier meanwhile; one that was forgotten and begins again has another one. */
+static struct interval whole_interval(const struct otlp *otlp, struct meter_series *series)
 {
-	if (!otlp->cumulative || meter->kind == METER_GAUGE)
-		return otlp->since;
 	if (!series->begun)
 		series->begun = otlp->since;
-	return series->begun;
+	return (struct interval){series->begun, otlp->until};
+}
+
+/* Points of delta follow one another: what a line has of other activities, with other intervals, is no part of
+ * theirs. Two clocks that are read in turns miss by some ns. What has no interval of its own has the time
+ * since it was last written. */
+static struct interval last_interval(const struct otlp *otlp, struct meter_series *series)
+{
+	struct interval last = {series->from, series->until};
+
+	if (!last.since) {
+		last.until = otlp->until > series->told ? otlp->until : series->told;
+		last.since = series->told ? series->told : otlp->since;
+	}
+	if (last.since < series->told && series->told - last.since < CLOCKS_APART_NS)
+		last.since = series->told;
+	series->told = last.until;
+	return last;
 }
 
 static json_t *point_of(const struct otlp *otlp, const struct meter *meter, struct meter_series *series)
 {
+	struct interval interval = otlp->cumulative && meter->kind != METER_GAUGE
+					   ? whole_interval(otlp, series)
+					   : last_interval(otlp, series);
 	json_t *point =
 		json_pack("{s:o, s:o, s:o}", "attributes", attributes_of(series->labels), "startTimeUnixNano",
-			  whole(start_of(otlp, meter, series)), "timeUnixNano", whole(otlp->until));
+			  whole(interval.since), "timeUnixNano", whole(interval.until));
 
 	if (meter->kind == METER_HISTOGRAM)
 		return histogram_point(point, series);
@@ -209,9 +229,6 @@ static int take(struct stream *stream, const json_t *record)
 		otlp->began = stream->began_ns;
 	if (since && until > otlp->until)
 		otlp->until = until;
-	/* Points of delta follow one another, which two clocks that are read in turns miss by some ns. */
-	if (otlp->since < otlp->told && otlp->told - otlp->since < CLOCKS_APART_NS)
-		otlp->since = otlp->told;
 	otlp->records += meters_take(otlp->meters, stream->activity, &stream->calls, record);
 	return 0;
 }
@@ -243,7 +260,6 @@ static int put_metrics(struct stream *stream)
 		return err;
 	}
 	meters_begin_anew(otlp->meters);
-	otlp->told = otlp->until;
 	otlp->since = otlp->until = otlp->began = 0;
 	return err;
 }
