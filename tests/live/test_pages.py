@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -252,3 +253,15 @@ def test_what_comes_when_it_is_ended_by_a_signal_is_written_too(nhmtap, tmp_path
     process.wait(timeout=60)
     path, = tmp_path.iterdir()
     assert sum(int(line.rpartition(" ")[2]) for line in path.read_text().splitlines()) == 10
+
+
+@pytest.mark.parametrize("form", ["openmetrics", "prometheus"])
+def test_words_of_a_unit_that_a_metrics_name_ends_with_are_there_once(nhmtap, tmp_path, form):
+    """A family's name has to end with its unit: OpenMetrics 1.0, "UNIT"."""
+    result = nhmtap("stat", "-M", "page_faults_per_second,cpus_utilized", "-o", f"{form}={tmp_path / 'page'}", "--", "true")
+    assert result.status == 0, result.err
+    page = (tmp_path / "page").read_text()
+    assert re.search("^nhmtap_page_faults_per_second_of_task_clock\\{", page, re.M)
+    assert re.search("^nhmtap_cpus_utilized_cpus\\{", page, re.M)
+    for name, unit in re.findall(r"^# UNIT (\S+) (\S+)$", page, re.M):
+        assert name.endswith(f"_{unit}")

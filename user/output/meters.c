@@ -40,6 +40,22 @@ static bool ends(const char *text, const char *with)
 	return length >= other && !strcmp(text + length - other, with);
 }
 
+/* How many bytes of a suffix, whole words, a name ends with already: page_faults_per_second has a part of
+ * _per_second_of_task_clock. */
+static size_t already_there(const char *name, const char *suffix)
+{
+	size_t found = 0;
+
+	for (size_t at = 1; suffix[at - 1]; at++) {
+		size_t length = strlen(name);
+
+		if ((suffix[at] == '_' || !suffix[at]) && length >= at &&
+		    !memcmp(name + length - at, suffix, at))
+			found = at;
+	}
+	return found;
+}
+
 #define PREFIX "nhmtap_"
 
 char *meter_full_name(const char *name, const char *unit)
@@ -50,8 +66,8 @@ char *meter_full_name(const char *name, const char *unit)
 	meter_add_words(&full, name);
 	text_add(&suffix, "_");
 	meter_add_words(&suffix, unit);
-	if (*unit && !ends(full.bytes, suffix.bytes))
-		text_add(&full, "%s", suffix.bytes);
+	if (*unit)
+		text_add(&full, "%s", suffix.bytes + already_there(full.bytes, suffix.bytes));
 	free(suffix.bytes);
 	return full.bytes;
 }
@@ -277,8 +293,7 @@ void meters_forget_event(struct meters *meters, const char *activity, const char
 static struct meter_series *new_series(struct meters *meters, struct meter *meter, json_t *labels)
 {
 	json_object_set_new(meter->index, text_of(meters, labels), json_integer(meter->nr));
-	*xappend(meter->series, meter->nr) = (struct meter_series){
-		.labels = labels, .begun = meters->since};
+	*xappend(meter->series, meter->nr) = (struct meter_series){.labels = labels, .begun = meters->since};
 	return &meter->series[meter->nr - 1];
 }
 

@@ -31,9 +31,9 @@ struct meter_series {
 	__u64 begun;	/* start of the first interval that it has a value of, ns since 1970; 0: not known */
 	/* The interval that its value is of, since it was last cleared, ns since 1970; 0: not known. */
 	__u64 from, until;
-	__u64 told; /* the end of the last interval that was written, where the output keeps it */
-	double number;	/* value of a gauge, or of a counter with fractions */
-	__u64 count;	/* value of a counter; number of values in a histogram */
+	__u64 told;    /* the end of the last interval that was written, where the output keeps it */
+	double number; /* value of a gauge, or of a counter with fractions */
+	__u64 count;   /* value of a counter; number of values in a histogram */
 	__u64 sum, buckets[METER_BUCKETS];
 	char since[TIME_TEXT]; /* start of the interval that a gauge has its value of */
 	__u64 part, whole;     /* sums for a gauge that is a share, in this interval */
@@ -64,11 +64,11 @@ struct meters {
 	struct meter *families, **end;
 	__u64 limit; /* most series with labels without a natural limit */
 	__u64 used;
-	time_t looked;	      /* when unused series were last searched for, seconds of CLOCK_MONOTONIC */
-	double spent;	      /* nhmtap's own CPU time in s when the counters began */
-	struct compact text;  /* buffer for the labels to look up */
-	__u64 since, until;   /* the interval of the record that is being taken in; 0: it has none */
-	bool entries;	      /* entries become series as well */
+	time_t looked;	     /* when unused series were last searched for, seconds of CLOCK_MONOTONIC */
+	double spent;	     /* nhmtap's own CPU time in s when the counters began */
+	struct compact text; /* buffer for the labels to look up */
+	__u64 since, until;  /* the interval of the record that is being taken in; 0: it has none */
+	bool entries;	     /* entries become series as well */
 };
 
 /* `series` is the limit of series for entries; with 0, entries do not become series. The caller calls

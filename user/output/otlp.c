@@ -109,8 +109,8 @@ static struct interval whole_interval(const struct otlp *otlp, struct meter_seri
 	return (struct interval){series->begun, otlp->until};
 }
 
-/* Points of delta follow one another: what a line has of other activities, with other intervals, is no part of
- * theirs. Two clocks that are read in turns miss by some ns. What has no interval of its own has the time
+/* Points of delta follow one another: what a line has of other activities, with other intervals, is no part
+ * of theirs. Two clocks that are read in turns miss by some ns. What has no interval of its own has the time
  * since it was last written. */
 static struct interval last_interval(const struct otlp *otlp, struct meter_series *series)
 {
