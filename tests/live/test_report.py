@@ -395,6 +395,22 @@ def test_light_and_dark_can_be_switched(opened):
     before = colour()
     driver.find_element(By.ID, "theme").click()
     assert colour() != before
+    schemes = [driver.execute_script("return getComputedStyle(document.documentElement).colorScheme")]
+    driver.find_element(By.ID, "theme").click()
+    schemes.append(driver.execute_script("return getComputedStyle(document.documentElement).colorScheme"))
+    assert sorted(schemes) == ["dark", "light"], "scrollbars and fields go with the page"
+
+
+def test_a_count_that_is_always_0_has_0_at_its_chart(opened):
+    driver = opened([start(), *(count(second, name, value) for second in range(3) for name, value in (("faults", 0), ("loads", 5))), end()])
+    assert [label.text for label in driver.find_elements(By.CSS_SELECTOR, "#counts svg text")] == ["0", "5"]
+
+
+def test_sources_of_loads_are_in_the_order_of_their_shares(opened):
+    few, many = ({**loads(0)["sources"][0], "source": name, "samples": n, "period": n} for name, n in (("few", 10), ("many", 30)))
+    driver = opened([start(), {**loads(0), "sources": [few, many]}, end()])
+    assert [row[-1] for row in rows(driver, "latency")] == ["many", "few"]
+    assert [figure.text.split(":")[0] for figure in driver.find_elements(By.CSS_SELECTOR, "#latency figcaption")] == ["many", "few"]
 
 
 def test_everything_that_is_used_has_a_name_and_headings_are_in_order(opened):
