@@ -324,12 +324,15 @@ static bool is_told(const struct row *row, const char *key)
 	return json_object_get(row->from, "stack") && (!strcmp(key, "symbol") || !strcmp(key, "module"));
 }
 
-static void add_keys(struct otlp_message *gathered, const struct row *row, Otlp__Sample *sample)
+/* Makes a sample of a row without a value. */
+static Otlp__Sample *new_sample(struct otlp_message *gathered, const struct row *row, int32_t stack)
 {
+	Otlp__Sample *sample = NEW(Sample, SAMPLE);
 	const char *key;
 	json_t *value;
 	char name[96];
 
+	sample->stack_index = stack;
 	json_object_foreach(row->keys, key, value) {
 		if (is_told(row, key))
 			continue;
@@ -337,6 +340,19 @@ static void add_keys(struct otlp_message *gathered, const struct row *row, Otlp_
 		APPEND(sample->attribute_indices, sample->n_attribute_indices,
 		       add_attribute(gathered, name, value));
 	}
+	return sample;
+}
+
+/* Makes another sample of the same stack and attributes. */
+static Otlp__Sample *like_sample(const Otlp__Sample *sample, json_int_t value)
+{
+	Otlp__Sample *like = NEW(Sample, SAMPLE);
+
+	like->stack_index = sample->stack_index;
+	for (size_t i = 0; i < sample->n_attribute_indices; i++)
+		APPEND(like->attribute_indices, like->n_attribute_indices, sample->attribute_indices[i]);
+	APPEND(like->values, like->n_values, value);
+	return like;
 }
 
 static struct of_resource *profiles_of(struct adding *adding, const json_t *context);
@@ -388,19 +404,18 @@ static int take_row(void *context, const struct row *row)
 	struct of_resource *to =
 		profiles_of(adding, otlp_context_of(&adding->gathered->contexts, integer(row->from, "pid"),
 						    adding->stream->began_ns));
+	Otlp__Sample *sample = NULL;
 
 	for (size_t i = 0; i < adding->nr_measures; i++) {
 		json_int_t value = integer(row->from, adding->measures[i].member);
-		Otlp__Sample *sample;
 
 		if (!value)
 			continue;
-		sample = NEW(Sample, SAMPLE);
-		sample->stack_index = stack;
-		add_keys(adding->gathered, row, sample);
-		APPEND(sample->values, sample->n_values, value);
-		put_sample(to, i, sample);
+		sample = sample ? sample : new_sample(adding->gathered, row, stack);
+		put_sample(to, i, like_sample(sample, value));
 	}
+	if (sample)
+		otlp__sample__free_unpacked(sample, NULL);
 	return 0;
 }
 
