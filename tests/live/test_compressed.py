@@ -8,6 +8,7 @@ import pytest
 from puppet import Puppet
 from records import NHMTAP, Result, parse, program
 from sessions import until
+from stalling import Mount
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
 N = 20000
@@ -129,6 +130,20 @@ def test_a_full_disk_is_told(nhmtap, tmp_path):
     (tmp_path / "full.zst").symlink_to("/dev/full")
     done = nhmtap("stat", "-e", "page-faults", "-o", tmp_path / "full.zst", "--", "true")
     assert done.status == 3 and "No space left" in done.err
+
+
+def test_a_file_that_fails_is_told_and_is_no_reader_that_has_gone(nhmtap, tmp_path):
+    """The kernel lets all calls fail on a file system whose server has ended."""
+    mount = Mount(tmp_path / "mount")
+    try:
+        out = mount.folder / "x.zst"
+        process = nhmtap.start("stat", "-e", "page-faults", "-a", "-I", "50", "-o", out)
+        until(lambda: out.exists() and out.stat().st_size)
+        mount.kill()
+        _, said = process.communicate(timeout=30)
+    finally:
+        mount.end()
+    assert process.returncode == 3 and f"writing to {out}: " in said and "the records end before the run does" in said
 
 
 def test_documents_are_not_compressed(nhmtap, tmp_path):

@@ -210,9 +210,9 @@ static void *work(void *argument)
 		if (!got && !ending && !err)
 			wait_for(packer, remaining_ms(packer));
 	}
+	set_error(packer, err); /* who finds that nobody reads the pipe asks why */
 	close(packer->in);
 	packer->in = -1;
-	set_error(packer, err);
 	while (!packer->ending) /* packer_file() is asked for until then */
 		wait_for(packer, -1);
 	if (!err && __atomic_load_n(&packer->begun, __ATOMIC_ACQUIRE))

@@ -695,6 +695,13 @@ static int flush_documents(struct sink *sink)
 	return 0;
 }
 
+int sink_why_unread(const struct sink *sink)
+{
+	int error = sink->packer ? packer_error(sink->packer) : 0;
+
+	return error ? error : EPIPE;
+}
+
 int sink_flush(struct sink *sink)
 {
 	struct queue *queue = &sink->queue;
@@ -727,9 +734,7 @@ int sink_flush(struct sink *sink)
 			sink_lose(sink, errno);
 			return 0;
 		} else if (errno != EINTR) {
-			return failed(sink, sink->packer && packer_error(sink->packer)
-						    ? packer_error(sink->packer)
-						    : errno);
+			return failed(sink, errno == EPIPE ? sink_why_unread(sink) : errno);
 		}
 	}
 	return 0;

@@ -210,6 +210,9 @@ void sink_keep_old(struct sink *sink);
 /* Writes what waits, and then this text, without allocating memory. Returns as sink_put(). */
 int sink_put_last(struct sink *sink, const char *text, size_t size);
 
+/* Why nobody reads what is written any more: EPIPE, or what has kept a file from being compressed into. */
+int sink_why_unread(const struct sink *sink);
+
 /* Writes what can be written without blocking (in a session), or everything, and closes the sink. Returns as
  * sink_put(). */
 int sink_close(struct sink *sink);

@@ -67,7 +67,7 @@ static void look_for_reader(struct stream *stream)
 	if (sink->address)
 		sink_lose(sink, error_of(sink->fd));
 	else if (!sink->error)
-		sink->error = EPIPE;
+		sink->error = sink_why_unread(sink);
 	note("the reader of %s has gone", sink->path ? sink->path : "stdout");
 }
 
