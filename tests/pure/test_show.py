@@ -652,6 +652,22 @@ def test_functions_are_sorted_by_their_names_whatever_column_has_them(options):
     assert [row[-1][0] for row in rows(text, *options, "--sort", "symbol")] == ["a", "b", "c"]
 
 
+def test_branches_are_sorted_by_those_that_were_mispredicted():
+    edges = [{"kind": "edge", "count": n, "mispredicted": missed, "period": 100 * n, "mispredicted_period": 100 * missed,
+              "from": code(name), "to": code(name)} for name, n, missed in (("often", 90, 2), ("badly", 10, 9), ("never", 50, 0))]
+    branches = {"type": "branch", "event": "taken", "start_time": "2026-01-31T23:59:59.000000000Z", "duration_ns": 1, "entries": edges}
+    text = text_of(*stream(branches))
+    assert [row[-1].split()[0] for row in rows(text, "--sort", "mispredicted")] == ["badly", "often", "never"]
+    assert [row[-1].split()[0] for row in rows(text)] == ["often", "never", "badly"]
+
+
+def test_what_groups_samples_is_refused_where_there_are_none():
+    counted = {"type": "count", "event": "faults", "status": "counted", "value": 5, "scaled": 5, "enabled_ns": 1, "running_ns": 1,
+               "start_time": "2026-01-31T23:59:59.000000000Z", "duration_ns": 1}
+    done = show(text_of(*stream(counted)), "--by", "comm")
+    assert done.returncode == 1 and "option --by comm: there are no samples in these records" in done.stderr
+
+
 def sums_of_loads(**sources):
     """An interval of loads by source, each of which has a sample's latency for all: SOURCE=(samples, cycles)."""
     found = [{"source": source, "samples": n, "period": n, "latency_sum_period": n * cycles, "latency_max": cycles,

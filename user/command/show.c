@@ -314,7 +314,8 @@ static const struct option_row rows[] = {
 	 .help = "keys to sum up by: those that the records have, or of their code symbol, module, line, "
 		 "place (default: all that the records have)"},
 	{0, "sort", "ORDER", OPTION_TEXT, OWN(struct show_options, sort), .words = show_orders,
-	 .help = "order of the rows: share, samples, total, mean, max, change, or a key (default: share; "
+	 .help = "order of the rows: share, samples, total, mean, max, mispredicted, change, or a key "
+		 "(default: share; "
 		 "with --diff change)"},
 	{0, "filter", "KEY=TEXT,…", OPTION_TEXTS, OWN(struct show_options, filter),
 	 .help = "show only rows that meet all conditions: KEY=TEXT, KEY!=TEXT, KEY~REGEX or KEY!~REGEX"},

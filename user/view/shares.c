@@ -661,7 +661,8 @@ static int check_function(const struct share_tables *shares, struct refusal *ref
 }
 
 /* Names that rows can be sorted by, besides their keys. */
-static const char *const orders[] = {"share", "samples", "self", "total", "mean", "max", "change", NULL};
+static const char *const orders[] = {"share", "samples", "self",	 "total", "mean",
+				     "max",   "change",	 "mispredicted", NULL};
 
 static int check_order(const struct share_tables *shares, struct refusal *refusal)
 {
@@ -679,8 +680,8 @@ static int check_order(const struct share_tables *shares, struct refusal *refusa
 	json_object_foreach(shares->keys, name, value)
 		alternatives_offer(&alternatives, name);
 	refuse(refusal, STATUS_USAGE, "option --sort %.100s", sort);
-	because(refusal,
-		"rows are sorted by share, samples, total, mean, max, change, or by one of their keys");
+	because(refusal, "rows are sorted by share, samples, total, mean, max, mispredicted, change, or by "
+			 "one of their keys");
 	return alternatives_end(&alternatives, refusal,
 				"--by groups rows by keys, as perf report's --sort does: --by "
 				"comm,module,symbol");
@@ -698,6 +699,11 @@ int shares_check(const struct share_tables *shares, struct refusal *refusal)
 					 : "callees");
 		because(refusal, "there are no stacks in these records");
 		return instead(refusal, "record them with nhmtap profile -g");
+	}
+	if (wanted->by && !shares->nr) {
+		refuse(refusal, STATUS_USAGE, "option --by %.100s", wanted->by);
+		because(refusal, "there are no samples in these records, which it groups");
+		return instead(refusal, "leave it out: --filter chooses counts by their events");
 	}
 	if (json_object_size(shares->keys) && check_keys(shares, refusal))
 		return -1;
@@ -833,6 +839,8 @@ static double rank_of_row(const struct printed_table *printed, size_t row)
 		return mean_of(of);
 	if (!strcmp(sort, "max"))
 		return of->longest;
+	if (!strcmp(sort, "mispredicted"))
+		return of->mispredicted;
 	return weight_of_row(printed, row, 0)->sum;
 }
 
