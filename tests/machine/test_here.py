@@ -667,7 +667,7 @@ def run_bounded(folder):
         for _ in range(80):
             f.write(b"x" * (1 << 20))
     script = """
-        id -u; cat mount/inside; ls -A kernel | wc -l
+        id -u; cat mount/inside; ls -A kernel | wc -l; cat fifo; stat -c %F null
         cat secret; stat -c %a secret
         stat -c %s huge; tail -c 5 huge; echo $?
         ls many | wc -l; cat many/9; echo still here"""
@@ -675,6 +675,7 @@ def run_bounded(folder):
     outside = f"""
         cd {folder}; mount -t tmpfs none mount; echo inside > mount/inside; mount -t proc none kernel
         mount -t tmpfs none many; (cd many; seq 9000 | xargs touch)
+        mkfifo fifo; echo over it > over; mount --bind over fifo; touch null; mount --bind /dev/null null
         exec setpriv --reuid 65534 --regid 65534 --clear-groups {machine} {shlex.quote(script)}"""
     env = dict(os.environ, TMPDIR=str(folder / "scratch"), HOME="/")
     command = ["unshare", "-m", "sh", "-c", outside]
@@ -691,6 +692,12 @@ def test_a_mount_is_seen_and_the_hosts_kernel_is_not(bounded):
     assert bounded[1].stdout.splitlines()[:3] == ["65534", "inside", "0"]
 
 
+@in_one_worker
+def test_a_file_that_is_mounted_over_one_of_another_kind_is_what_is_seen(bounded):
+    """The folder lists the other's kind."""
+    assert bounded[1].stdout.splitlines()[3:5] == ["over it", "character special file"]
+
+
 def test_both_sides_of_the_machine_know_the_same_file_systems():
     source = pathlib.Path(here.__file__).with_name("src") / "nhm/nhm_host.cc"
     names, = re.findall(r"const char \*const foreign\[\] = \{(.*?)\};", source.read_text(), re.S)
@@ -700,14 +707,14 @@ def test_both_sides_of_the_machine_know_the_same_file_systems():
 @in_one_worker
 def test_what_the_caller_may_not_read_the_guest_may_not_either(bounded):
     _, result = bounded
-    assert result.stdout.splitlines()[3] == "600"
+    assert result.stdout.splitlines()[5] == "600"
     assert "secret: Permission denied" in result.stderr
 
 
 @in_one_worker
 def test_a_file_beyond_the_range_is_named_and_cannot_be_read(bounded):
     folder, result = bounded
-    assert result.stdout.splitlines()[4:6] == [str(80 << 20), "1"]
+    assert result.stdout.splitlines()[6:8] == [str(80 << 20), "1"]
     assert "error reading 'huge': Input/output error" in result.stderr
     assert f"{folder}/huge: does not fit into what is left of the range" in result.stderr
 
@@ -715,7 +722,7 @@ def test_a_file_beyond_the_range_is_named_and_cannot_be_read(bounded):
 @in_one_worker
 def test_a_folder_beyond_the_range_is_named_and_the_machine_goes_on(bounded):
     folder, result = bounded
-    assert result.stdout.splitlines()[6:] == ["9000", "still here"]
+    assert result.stdout.splitlines()[8:] == ["9000", "still here"]
     assert f"{folder}/many: the range of addresses for the host's files (--tree-range 64) is used up" in result.stderr
     assert "many/9: Permission denied" in result.stderr
     assert (result.returncode, os.listdir(folder / "scratch")) == (0, [])
