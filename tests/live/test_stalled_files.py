@@ -2,6 +2,7 @@
 """A measured program whose file is on a file system that stops to answer (stalling_server.py): what waits for
 that can't be interrupted, so nothing that intervals, the end or SIGTERM need may wait for it."""
 import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -308,3 +309,34 @@ def test_a_map_of_a_compiler_on_such_a_file_system_is_read(nhmtap, compiled):
 def test_a_map_of_a_compiler_that_stalls_keeps_nothing_waiting(nhmtap, compiled, operation, moment):
     check(follow(nhmtap, compiled, operation, moment,
                  ["profile", "-p", compiled.program.pid, "-F", 199, "--by", "symbol", "-I", 100]))
+
+
+PTRACE_ATTACH, WALL = 16, 0x40000000  # linux/ptrace.h, linux/wait.h
+
+
+def reader_of(process):
+    """The process that reads measured files for nhmtap; None: there is none yet."""
+    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as children:
+        for child in children.read().split():
+            with open(f"/proc/{child}/cmdline", "rb") as line:
+                if line.read().startswith(b"nhmtap-worker"):
+                    return int(child)
+    return None
+
+
+def test_a_debugger_that_holds_the_reader_of_files_keeps_nothing_waiting(nhmtap, spinning):
+    """A stopped reader gives no answer. If it is killed, its parent can't wait for it before its debugger has."""
+    process = nhmtap.start("profile", "-a", "-F", 199, "--by", "symbol", "-I", 100, "--top", 5)
+    until(lambda: reader_of(process))
+    reader = reader_of(process)
+    assert not ctypes.CDLL(None).ptrace(PTRACE_ATTACH, reader, None, None)
+    lines = []
+    with subprocess.Popen([spinning], stdout=subprocess.PIPE) as program:
+        assert program.stdout.read(1)
+        while len([line for line in lines if '"type":"profile"' in line]) < 5:
+            lines.append(process.stdout.readline())
+            assert lines[-1], process.stderr.read()
+        result = terminate(process, lines)
+        program.kill()
+    os.waitpid(reader, WALL)
+    check(result)

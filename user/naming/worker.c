@@ -20,6 +20,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/readable.h"
+#include "host/processes.h"
 
 struct worker {
 	struct worker *next; /* list of all workers */
@@ -108,6 +110,8 @@ static __u64 time_ns(const struct timeval *time)
 	return time->tv_sec * 1000000000ULL + time->tv_usec * 1000ULL;
 }
 
+#define DEATH_NS 1000000000ULL
+
 static void stop(struct worker *worker)
 {
 	struct rusage usage = {0};
@@ -116,9 +120,10 @@ static void stop(struct worker *worker)
 		return;
 	close(worker->fd); /* this ends the worker too, unless it is busy */
 	syscall(SYS_pidfd_send_signal, worker->process, SIGKILL, NULL, 0);
-	for (int tries = 0; tries < 100; tries++) /* an endless EINTR must not hang us */
-		if (!syscall(SYS_waitid, P_PIDFD, worker->process, NULL, WEXITED, &usage) || errno != EINTR)
-			break;
+	/* A debugger that is attached to it is told of its end first, however long it takes to hear of that.
+	 * A session reaps any child later. */
+	readable_by(worker->process, clock_ns(CLOCK_MONOTONIC) + DEATH_NS);
+	syscall(SYS_waitid, P_PIDFD, worker->process, NULL, WEXITED | WNOHANG, &usage);
 	pthread_mutex_lock(&workers.lock);
 	close(worker->process);
 	worker->fd = worker->process = -1;
@@ -171,7 +176,7 @@ static void execute_worker(struct worker *worker, int end)
 		process = syscall(SYS_pidfd_open, pid, 0);
 		if (process < 0) { /* without a pidfd it can't be used */
 			kill(pid, SIGKILL);
-			waitpid(pid, NULL, 0);
+			waitpid(pid, NULL, WNOHANG); /* a session reaps any child later */
 		}
 	}
 	posix_spawn_file_actions_destroy(&actions);
@@ -211,7 +216,7 @@ static void count_end(struct worker *worker)
 
 bool worker_start(struct worker *worker)
 {
-	const struct timeval most = {.tv_sec = ANSWER_S}, sending = {.tv_sec = SEND_S};
+	const struct timeval sending = {.tv_sec = SEND_S};
 	int ends[2];
 
 	if (worker->process >= 0)
@@ -221,7 +226,6 @@ bool worker_start(struct worker *worker)
 	worker->why = rests(worker) ? WORKER_RESTS : WORKER_UNSTARTED;
 	if (rests(worker) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return false;
-	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
 	setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &sending, sizeof(sending));
 	/* The child's end must not already have this number: dup2(2) would then leave its close-on-exec flag
 	 * set, and execve(2) would close it. */
@@ -248,8 +252,36 @@ static bool send_ask(struct worker *worker, const struct ask *ask, const char *t
 			   fd);
 }
 
+/* Whether a debugger or a signal has stopped it. */
+static bool is_stopped(const struct worker *worker)
+{
+	char state[32];
+
+	return proc_status(worker->pid, "State:", state, sizeof(state)) && strstr(state, "stop");
+}
+
+#define STOPPED_NS 1000000000ULL
+#define SLICE_NS   100000000ULL
+
+/* Waits for a message of the worker. A worker that stays stopped is given up soon. */
+static bool wait_for_message(const struct worker *worker)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC), until = now + ANSWER_S * 1000000000ULL, stopped = 0;
+
+	while (!readable_by(worker->fd, now + SLICE_NS)) {
+		now = clock_ns(CLOCK_MONOTONIC);
+		stopped = !is_stopped(worker) ? 0 : stopped ? stopped : now;
+		if (now >= until || (stopped && now - stopped >= STOPPED_NS))
+			return false;
+	}
+	return true;
+}
+
 static bool receive_answer(struct worker *worker, int *passed)
 {
+	*passed = -1;
+	if (!wait_for_message(worker))
+		return false;
 	worker->size = packet_receive(worker->fd, worker->got.bytes, sizeof(worker->got), passed);
 	return worker->size >= sizeof(struct answer);
 }
