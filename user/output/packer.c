@@ -21,6 +21,7 @@
 #define RETRY_MS    200
 #define END_S	    5
 #define PIPE_BYTES  (1 << 20) /* as much as a user may ask for: fs.pipe-max-size */
+#define TURNS_MOST  16	      /* files that may wait for their turn */
 
 struct packer {
 	pthread_t thread;
@@ -34,7 +35,10 @@ struct packer {
 	int given; /* the file that it has given last */
 	struct {
 		pthread_mutex_t lock;
-		int in, file; /* take the places of `in`, when that has ended, and of `file`; -1: none do */
+		struct turn {
+			int in, file; /* take the places of `in`, when that has ended, and of `file` */
+		} list[TURNS_MOST];
+		size_t nr;
 	} next;
 	bool last;  /* nothing more is written into the pipe */
 	bool bytes; /* no lines */
@@ -49,7 +53,7 @@ static bool has_next(struct packer *packer)
 	bool has;
 
 	pthread_mutex_lock(&packer->next.lock);
-	has = packer->next.file >= 0;
+	has = packer->next.nr;
 	pthread_mutex_unlock(&packer->next.lock);
 	return has;
 }
@@ -177,9 +181,9 @@ static void turn_packer(struct packer *packer)
 	close(packer->in);
 	close(packer->file);
 	pthread_mutex_lock(&packer->next.lock);
-	packer->in = packer->next.in;
-	packer->file = packer->next.file;
-	packer->next.in = packer->next.file = -1;
+	packer->in = packer->next.list[0].in;
+	packer->file = packer->next.list[0].file;
+	memmove(packer->next.list, packer->next.list + 1, --packer->next.nr * sizeof(struct turn));
 	pthread_mutex_unlock(&packer->next.lock);
 	packer->append = true;
 }
@@ -219,9 +223,9 @@ static void *work(void *argument)
 		set_error(packer, err = pack_nothing(packer));
 	if (close(packer->file) && !err)
 		set_error(packer, errno);
-	if (has_next(packer)) {
-		close(packer->next.in);
-		close(packer->next.file);
+	for (size_t i = 0; i < packer->next.nr; i++) {
+		close(packer->next.list[i].in);
+		close(packer->next.list[i].file);
 	}
 	if (write(packer->over, &one, sizeof(one)) < 0)
 		abort(); /* an eventfd takes a first 1 */
@@ -252,7 +256,7 @@ int packer_start(struct packer **result, int file, bool append)
 
 	*packer = (struct packer){.file = file,
 				  .given = file,
-				  .next = {PTHREAD_MUTEX_INITIALIZER, -1, -1},
+				  .next = {.lock = PTHREAD_MUTEX_INITIALIZER},
 				  .append = append,
 				  .wake = eventfd(0, EFD_CLOEXEC),
 				  .over = eventfd(0, EFD_CLOEXEC)};
@@ -302,14 +306,16 @@ static int wake_packer(struct packer *packer)
 
 int packer_turn(struct packer *packer, int file, int former)
 {
-	int ends[2] = {-1, former}, skipped;
+	int ends[2] = {-1, former}, skipped = -1;
 
-	/* If it has not come to the one before, this one takes that one's place. */
+	/* If it is too far behind, this one takes the last one's place. */
 	pthread_mutex_lock(&packer->next.lock);
-	skipped = packer->next.file;
-	if (skipped >= 0 || !make_pipe(ends)) {
-		packer->next.in = skipped >= 0 ? packer->next.in : ends[0];
-		packer->next.file = packer->given = file;
+	if (packer->next.nr == TURNS_MOST) {
+		skipped = packer->next.list[TURNS_MOST - 1].file;
+		packer->next.list[TURNS_MOST - 1].file = packer->given = file;
+	} else if (!make_pipe(ends)) {
+		packer->next.list[packer->next.nr++] = (struct turn){ends[0], file};
+		packer->given = file;
 	}
 	pthread_mutex_unlock(&packer->next.lock);
 	if (packer->given != file)
