@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "otlp_profiles.pb-c.h"
@@ -357,13 +358,14 @@ static Otlp__Sample *like_sample(const Otlp__Sample *sample, json_int_t value)
 
 static struct of_resource *profiles_of(struct adding *adding, const json_t *context);
 
+/* Stacks and attributes are numbered in the same order, so their numbers are not combined by '^' alone. */
 static __u64 hash_of(const Otlp__Sample *sample)
 {
-	__u64 hash = sample->stack_index;
+	const __u64 parts[] = {sample->stack_index,
+			       hash_bytes(sample->attribute_indices,
+					  sample->n_attribute_indices * sizeof(*sample->attribute_indices))};
 
-	for (size_t i = 0; i < sample->n_attribute_indices; i++)
-		hash = (hash ^ sample->attribute_indices[i]) * 0x9e3779b97f4a7c15;
-	return hash;
+	return hash_bytes(parts, sizeof(parts));
 }
 
 static bool same_sample(const Otlp__Sample *one, const Otlp__Sample *other)

@@ -35,7 +35,7 @@ struct packer {
 	int given; /* the file that it has given last */
 	struct {
 		pthread_mutex_t lock;
-		struct turn {
+		struct packed_place {
 			int in, file; /* take the places of `in`, when that has ended, and of `file` */
 		} list[TURNS_MOST];
 		size_t nr;
@@ -183,7 +183,7 @@ static void turn_packer(struct packer *packer)
 	pthread_mutex_lock(&packer->next.lock);
 	packer->in = packer->next.list[0].in;
 	packer->file = packer->next.list[0].file;
-	memmove(packer->next.list, packer->next.list + 1, --packer->next.nr * sizeof(struct turn));
+	memmove(packer->next.list, packer->next.list + 1, --packer->next.nr * sizeof(struct packed_place));
 	pthread_mutex_unlock(&packer->next.lock);
 	packer->append = true;
 }
@@ -314,7 +314,7 @@ int packer_turn(struct packer *packer, int file, int former)
 		skipped = packer->next.list[TURNS_MOST - 1].file;
 		packer->next.list[TURNS_MOST - 1].file = packer->given = file;
 	} else if (!make_pipe(ends)) {
-		packer->next.list[packer->next.nr++] = (struct turn){ends[0], file};
+		packer->next.list[packer->next.nr++] = (struct packed_place){ends[0], file};
 		packer->given = file;
 	}
 	pthread_mutex_unlock(&packer->next.lock);
