@@ -30,6 +30,7 @@ struct top_run {
 	struct feed feed;
 	bool feeding, open;
 	bool piped;	  /* from stdin, whose end has not been seen yet */
+	bool own_config;  /* no file of the user's says what is measured */
 	struct text said; /* what was written before anything could be shown */
 	int keys;
 };
@@ -162,6 +163,19 @@ static void show_until_end(struct top_run *run)
 	}
 }
 
+/* Prints why measuring was refused. Places in a CONFIG that top has made tell the user nothing. */
+static void print_said(const struct top_run *run)
+{
+	static const char place[] = "nhmtap: CONFIG, /";
+	const char *text = run->said.bytes, *what = NULL;
+
+	if (run->own_config && !strncmp(text, place, strlen(place)))
+		what = strstr(text, ": ");
+	if (what)
+		what = strstr(what + 2, ": ");
+	fprintf(stderr, "%s%s", what ? "nhmtap" : "", what ?: text);
+}
+
 static int show_screen(struct top_run *run, struct refusal *refusal)
 {
 	int status = STATUS_DONE;
@@ -175,7 +189,7 @@ static int show_screen(struct top_run *run, struct refusal *refusal)
 				 ? WEXITSTATUS(run->feed.status)
 				 : STATUS_PARTIAL;
 		if (run->said.used)
-			fputs(run->said.bytes, stderr);
+			print_said(run);
 		else
 			say("nhmtap top: there was nothing to show");
 	}
@@ -263,6 +277,7 @@ static int begin_run(struct top_run *run, const struct options *options, json_t 
 		wanted.words += options->nr_rest > 1 ? 2 : 1;
 		wanted.nr_words -= options->nr_rest > 1 ? 2 : 1;
 	}
+	run->own_config = !*config && !wanted.activity;
 	if (feed_start(&run->feed, &wanted, refusal))
 		return -1;
 	run->feeding = true;
