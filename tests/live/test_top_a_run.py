@@ -56,8 +56,8 @@ def test_config_is_shown_too(tmp_path):
 def test_what_is_refused_is_told_without_a_screen():
     with Terminal(NHMTAP, "top", "-e", "nosuchevent", "-p", "1") as seen:
         said = seen.end()
-    assert said.startswith("nhmtap: event 'nosuchevent': ") and "CONFIG" not in said
-    assert open(seen.status, encoding="ascii").read() != "0\n"
+        assert said.startswith("nhmtap: event 'nosuchevent': ") and "CONFIG" not in said
+        assert open(seen.status, encoding="ascii").read() != "0\n"
 
 
 def test_what_comes_at_another_place_is_told_where(tmp_path):
