@@ -139,6 +139,14 @@ def test_a_clients_certificate_that_the_server_refuses_is_doubted(nhmtap, tmp_pa
     assert "the server ended the connection; it may refuse the certificate (--tls-cert-file): " in result.err
 
 
+def test_a_server_without_tls_is_said_to_be_that(nhmtap, tmp_path, ca):
+    with Receiver() as receiver:
+        result = nhmtap("stat", "-e", "page-faults", "-o", tmp_path / "out", "-o", f"otlp={receiver.url().replace('http:', 'https:')}",
+                        "--tls-ca-file", ca.path, "--", *WORK)
+        assert receiver.rest() == []
+    assert result.status == 3 and "may speak no TLS (http://)" in result.err and "--tls-cert-file" not in result.err
+
+
 def test_a_key_of_another_certificate_is_said_to_be_that(nhmtap, tmp_path, ca, pair):
     cert, other = ca.signed("client")[0], ca.signed("another")[1]
     with Receiver(tls=server_side(*pair, client_ca=ca.path)) as receiver:

@@ -629,11 +629,13 @@ static bool is_ended_by_server(const struct push *push, CURLcode code)
 		(code == CURLE_SSL_CONNECT_ERROR && !strstr(push->error, "version")));
 }
 
-/* What the client's certificate may have to do with a failure, before what curl says; "": nothing. */
-static const char *doubt_certificate(const struct push *push, CURLcode code, const char *said)
+/* What a failure of TLS may come from, to be said before what curl says; "": nothing is known. */
+static const char *doubt_tls(const struct push *push, CURLcode code, const char *said)
 {
 	bool given = *push->credentials.paths[ACCESS_CERT];
 
+	if (strstr(said, "unexpected TLS packet"))
+		return "what answers there may speak no TLS (http://): ";
 	if (given && is_unpaired(code, said))
 		return "the client's certificate (--tls-cert-file) and key (--tls-key-file) do not fit: ";
 	if (!is_ended_by_server(push, code))
@@ -666,7 +668,7 @@ static void explain_failure(struct push *push, CURLcode code, long status)
 		return;
 	}
 	curl_easy_getinfo(push->easy, CURLINFO_OS_ERRNO, &error);
-	snprintf(push->why, sizeof(push->why), "%s%.100s%s%s", doubt_certificate(push, code, said), said,
+	snprintf(push->why, sizeof(push->why), "%s%.100s%s%s", doubt_tls(push, code, said), said,
 		 error && !strstr(said, strerror(error)) ? ": " : "",
 		 error && !strstr(said, strerror(error)) ? strerror(error) : "");
 }
