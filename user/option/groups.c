@@ -176,7 +176,9 @@ const struct option_row told_rows[] = {VERBOSE, QUIET, {0}};
 const struct option_row screen_rows[] = {
 	VERBOSE,
 	{0, "live", NULL, OPTION_FLAG, COMMON(live), .line_only = true,
-	 .help = "on a terminal: show each interval in place of the one before (without -I: every second)"},
+	 .help = "on a terminal: show each interval in place of the one before (without -I: every second), "
+		 "until ^C; "
+		 "nhmtap top is a screen with keys"},
 	QUIET,
 	{0},
 };
