@@ -115,6 +115,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	struct mappings *mappings = mappings_new();
 	struct ksymbols ksymbols = {0};
 	struct sideband_note told;
+	bool ambiguous;
 
 	input = data;
 	input_end = data + size;
@@ -123,7 +124,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 			abort();
 		if (told.kind == SIDEBAND_KSYMBOL) {
 			ksymbols_take(&ksymbols, &told);
-			ksymbols_find(&ksymbols, told.begin, told.time);
+			ksymbols_find(&ksymbols, told.begin, told.time, &ambiguous);
 		}
 		if (told.kind >= SIDEBAND_CGROUP)
 			continue; /* of no process */

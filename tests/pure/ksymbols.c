@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Takes notes of code that the kernel makes, and says whose an address was: `ksymbols WORD…`, where a word is
- * new=NAME,BEGIN,TIME or gone=NAME,BEGIN,TIME (256 bytes each), or find=ADDRESS,SINCE, which prints a name or
- * "-". */
+ * new=NAME,BEGIN,TIME or gone=NAME,BEGIN,TIME (256 bytes each), or find=ADDRESS,SINCE, which prints a name,
+ * with "?" if other code was there as well, or "-". */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,11 +24,12 @@ int main(int argc, char **argv)
 	struct ksymbols ksymbols = {0};
 	const struct ksymbol *found;
 	__u64 address, since;
+	bool ambiguous;
 
 	for (int i = 1; i < argc; i++)
 		if (sscanf(argv[i], "find=%llu,%llu", &address, &since) == 2) {
-			found = ksymbols_find(&ksymbols, address, since);
-			puts(found ? found->name : "-");
+			found = ksymbols_find(&ksymbols, address, since, &ambiguous);
+			printf("%s%s\n", found ? found->name : "-", ambiguous ? "?" : "");
 		} else {
 			take(&ksymbols, argv[i]);
 		}

@@ -42,6 +42,9 @@ struct answer_key {
 struct code_answer {
 	__u32 number; /* of the code */
 	__u64 *cause; /* the counter of the account */
+	/* Of the kernel's code: other code was at the address, and as of which notes and since when. */
+	bool ambiguous;
+	__u64 changes, since;
 };
 
 struct codes {
@@ -60,6 +63,7 @@ struct codes {
 	struct {
 		struct name name;
 		struct frame frame;
+		bool ambiguous;
 	} made;	      /* see look_in_ksymbols() */
 	char **paths; /* by the file's number: the path to open it by; NULL: none */
 	size_t room_paths;
@@ -200,7 +204,8 @@ static bool find_place(struct codes *codes, const struct question *question, con
  * is valid until the next call. */
 static const struct name *look_in_ksymbols(struct codes *codes, __u64 address)
 {
-	const struct ksymbol *symbol = ksymbols_find(codes->ksymbols, address, codes->since);
+	const struct ksymbol *symbol =
+		ksymbols_find(codes->ksymbols, address, codes->since, &codes->made.ambiguous);
 
 	if (!symbol)
 		return NULL;
@@ -444,10 +449,12 @@ static struct code_answer answer_question(struct codes *codes, const struct ques
 {
 	bool kernel = address_is_kernel(question->address);
 	struct code_account *account = codes->account;
-	struct code_answer answer = {.cause = &account->named};
+	struct code_answer answer = {
+		.cause = &account->named, .changes = codes->ksymbols->changes, .since = codes->since};
 	const struct name *name = NULL;
 	struct code code = {0};
 
+	codes->made.ambiguous = false;
 	if (kernel)
 		code.module = keep_text(codes, "[kernel]");
 	if (!kernel && !spot->file)
@@ -472,6 +479,7 @@ static struct code_answer answer_question(struct codes *codes, const struct ques
 		put_place(question, spot, name, &code);
 	if (!code.has_offset)
 		code.build_id = NULL;
+	answer.ambiguous = codes->made.ambiguous;
 	answer.number = interned_number(&codes->codes, &code);
 	return answer;
 }
@@ -484,6 +492,14 @@ static struct answer_key place_of(const struct question *question, const struct 
 				   .address = in_file ? spot->offset : question->address,
 				   .pid = in_file ? 0 : question->pid,
 				   .detail = question->detail};
+}
+
+/* Whether an answer about the kernel's code is of a time when other code may have been at the address. */
+static bool is_outdated(const struct codes *codes, const struct question *asked,
+			const struct code_answer *answer)
+{
+	return address_is_kernel(asked->address) &&
+	       (answer->changes != codes->ksymbols->changes || answer->since != codes->since);
 }
 
 /* Answers a question; the result is valid until the next one. */
@@ -507,8 +523,9 @@ static struct code_answer *find_answer(struct codes *codes, const struct questio
 	}
 	found = &codes->answers[number];
 	/* If there was no time for this name before, the file may have been read meanwhile. */
-	if (number == known || found->cause == &codes->account->no_time)
+	if (number == known || found->cause == &codes->account->no_time || is_outdated(codes, asked, found))
 		*found = answer_question(codes, asked, spot);
+	spot->ambiguous |= found->ambiguous;
 	return found;
 }
 

@@ -2,6 +2,7 @@
 #include "naming/ksymbols.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -56,6 +57,7 @@ void ksymbols_take(struct ksymbols *ksymbols, const struct sideband_note *note)
 		.module = note->bpf ? "[bpf]" : "[kernel]",
 	};
 
+	ksymbols->changes++;
 	if (!note->gone)
 		end_others(ksymbols, &symbol);
 	/* Code that goes and was not seen to come was there before the first note. */
@@ -78,18 +80,22 @@ bool ksymbols_replaced(struct ksymbols *ksymbols)
 	return replaced;
 }
 
-const struct ksymbol *ksymbols_find(const struct ksymbols *ksymbols, __u64 address, __u64 since)
+const struct ksymbol *ksymbols_find(const struct ksymbols *ksymbols, __u64 address, __u64 since,
+				    bool *ambiguous)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC), longest = 0;
 	const struct ksymbol *found = NULL;
 
+	*ambiguous = false;
 	for (size_t i = 0; i < ksymbols->nr; i++) {
 		const struct ksymbol *symbol = &ksymbols->list[i];
 		__u64 begin = symbol->since > since ? symbol->since : since;
 		__u64 end = symbol->until < now ? symbol->until : now;
 
-		if (address < symbol->begin || address >= symbol->end || end <= begin ||
-		    end - begin <= longest)
+		if (address < symbol->begin || address >= symbol->end || end <= begin)
+			continue;
+		*ambiguous |= found && strcmp(found->name, symbol->name);
+		if (end - begin <= longest)
 			continue;
 		longest = end - begin;
 		found = symbol;

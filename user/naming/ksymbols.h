@@ -25,6 +25,7 @@ struct ksymbols {
 	struct ksymbol *list; /* the names are its own */
 	size_t nr, room;
 	bool replaced; /* see ksymbols_replaced() */
+	__u64 changes; /* notes so far */
 	/* Reads the notes that have come since the last time; NULL: nobody does. */
 	void (*read)(void *context);
 	void *context; /* of read */
@@ -36,9 +37,10 @@ void ksymbols_take(struct ksymbols *ksymbols, const struct sideband_note *note);
 /* Whether code came to addresses where other code was, since the last call. */
 bool ksymbols_replaced(struct ksymbols *ksymbols);
 
-/* Finds the code that was at an address longest since `since`. NULL if no note told of any. The result is
- * valid until the next call of another function. */
-const struct ksymbol *ksymbols_find(const struct ksymbols *ksymbols, __u64 address, __u64 since);
+/* Finds the code that was at an address longest since `since`, and whether other code was there as well. NULL
+ * if no note told of any. The result is valid until the next call of another function. */
+const struct ksymbol *ksymbols_find(const struct ksymbols *ksymbols, __u64 address, __u64 since,
+				    bool *ambiguous);
 
 /* Forgets code that was gone before `since`. */
 void ksymbols_forget(struct ksymbols *ksymbols, __u64 since);
