@@ -406,6 +406,13 @@ def test_a_count_that_is_always_0_has_0_at_its_chart(opened):
     assert [label.text for label in driver.find_elements(By.CSS_SELECTOR, "#counts svg text")] == ["0", "5"]
 
 
+@pytest.mark.parametrize("command, called", [("run", "activities"), ("profile", "further runs")])
+def test_activities_of_a_session_are_no_further_runs(opened, command, called):
+    first, second = {**start(), "command": command}, {**start(), "command": "mem", "activity": "loads"}
+    cells = opened([first, second, *stacks(0, early=9), end()]).find_elements(By.CSS_SELECTOR, "#what tr")
+    assert f"{called} nhmtap mem" in [row.text for row in cells]
+
+
 def test_sources_of_loads_are_in_the_order_of_their_shares(opened):
     few, many = ({**loads(0)["sources"][0], "source": name, "samples": n, "period": n} for name, n in (("few", 10), ("many", 30)))
     driver = opened([start(), {**loads(0), "sources": [few, many]}, end()])
