@@ -121,6 +121,8 @@ MEANING = {
     "a variable that is not set": (good(cpu="${NHMTAP_NOT_SET}"), "/activities/0/cpu",
                                    "the environment has no variable NHMTAP_NOT_SET",
                                    "set it, or write $${NHMTAP_NOT_SET} for the text itself"),
+    "a way to send that there is not": ({**good(), "outputs": [{"path": "grpc://host:4317", "format": "otlp"}]}, "/outputs/0/path",
+                                        "nothing is sent by grpc://", "write http:// or https://"),
     "an unknown event": ({"activities": [GOOD, {**GOOD, "name": "b", "event": "page-fault"}]},
                          "/activities/1: event 'page-fault'", "there is no event of this name", "page-faults"),
     "an unknown key": (good(command="profile", by="iip"), "/activities/0: option --by 'iip'",

@@ -764,7 +764,9 @@ def test_a_run_that_ends_waits_for_what_is_on_its_way(nhmtap):
 
 
 @pytest.mark.parametrize("place, why", [("json=http://127.0.0.1:1/", "makes no requests. Next: choose a format that does, such as otlp"),
-                                        ("otlp=http://:x/", "")])
+                                        ("otlp=http://:x/", ""), ("otlp=grpc://127.0.0.1:4317", "nothing is sent by grpc://. Next: write http://"),
+                                        ("otlp=HTTP://127.0.0.1:1/", "nothing is sent by HTTP://. Next: write http://"),
+                                        ("flat=ftp://127.0.0.1/x", "nothing is sent by ftp://")])
 def test_a_place_that_takes_no_requests_is_refused(nhmtap, tmp_path, place, why):
     result = nhmtap("stat", "-e", "cs", "-o", place, "--", "touch", tmp_path / "ran")
     assert result.status == 1 and why in result.err and not (tmp_path / "ran").exists()

@@ -40,6 +40,17 @@ bool address_is_url(const char *place)
 	return place && (begins(place, "http://") || begins(place, "https://"));
 }
 
+int address_check_file(const char *asked, const char *path, struct refusal *refusal)
+{
+	int scheme = path ? strcspn(path, ":/") : 0;
+
+	if (!scheme || strncmp(path + scheme, "://", 3))
+		return 0;
+	refuse(refusal, STATUS_USAGE, "%s '%.300s'", asked, path);
+	because(refusal, "nothing is sent by %.*s://", scheme, path);
+	return instead(refusal, "write http:// or https://; a file of this name is ./%.200s", path);
+}
+
 static int refuse_place(struct refusal *refusal, const char *asked, const char *place, const char *why)
 {
 	refuse(refusal, STATUS_USAGE, "%s '%.300s'", asked, place);

@@ -18,6 +18,10 @@ bool address_is(const char *place);
 /* Whether a place is a URL (http:// or https://). */
 bool address_is_url(const char *place);
 
+/* Refuses what is no place of these and looks like a URL: it is a mistake rather than a file's name. Returns
+ * 0, or -1 with the refusal. */
+int address_check_file(const char *asked, const char *path, struct refusal *refusal);
+
 /* Parses an address, which address_is(). A host name is resolved once, here; without `address` (NULL) it is
  * only checked how the address is written. `asked` is the option that gave the address, for the message.
  * Returns 0, or -1 with the refusal. */

@@ -214,6 +214,8 @@ static int check_files(const struct request *request, size_t which, struct refus
 
 	if (path && request->config && is_same_file(path, request->config))
 		return refuse_config(path, refusal);
+	if (address_check_file("option --output", path, refusal))
+		return -1;
 	if (is_folder(path, request->check))
 		return sink_refuse_path(refusal, path, EISDIR);
 	for (size_t i = 0; i < which; i++) {
