@@ -2,8 +2,10 @@
 """nhmtap stream: every sample as a record. The samples are page faults, each of which is one with -c 1."""
 import collections
 import json
+import os
 import shutil
 import signal
+import subprocess
 
 import pytest
 from puppet import Puppet, command, pinned
@@ -211,3 +213,52 @@ def test_places_get_their_names_later(nhmtap, tmp_path):
     named = Result(0, nhmtap("symbolize", tmp_path / "out").out, "").of("sample")
     assert [r["seq"] for r in named] == [r["seq"] for r in run.samples]
     assert [r["address"] for r in named if r["code"].get("symbol") == "touch"] == run.addresses
+
+
+REMADE = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* For each line that it reads, code that was made at run time faults once. The line is the code's name from then on. */
+int main(void)
+{
+	static const unsigned char code[] = {0xc6, 0x07, 0x01, 0xc3}; /* movb $1, (%rdi); ret */
+	char *page = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), path[64];
+	char *touched = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), line[64], known[64] = "";
+
+	memcpy(page, code, sizeof(code));
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	while (fgets(line, sizeof(line), stdin)) {
+		if (strcmp(line, known)) {
+			FILE *map = fopen(path, "a");
+
+			fprintf(map, "%lx 4 %s", (unsigned long)page, line);
+			fclose(map);
+			strcpy(known, line);
+		}
+		madvise(touched, 4096, MADV_DONTNEED);
+		((void (*)(char *))page)(touched);
+	}
+	unlink(path);
+	return 0;
+}
+"""
+
+
+def test_code_that_is_made_anew_at_an_address_has_its_new_name_soon(nhmtap, tmp_path):
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "remade", "-x", "c", "-"], input=REMADE, text=True, check=True)
+    out = tmp_path / "out"
+    with subprocess.Popen([tmp_path / "remade"], stdin=subprocess.PIPE, text=True, bufsize=1) as program_:
+        run = nhmtap.attach("stream", *FAULTS, "--fields", "symbol", "-o", "-", "-o", out, "-p", program_.pid)
+
+        def is_named(name):
+            program_.stdin.write(f"{name}\n")
+            return f'"symbol":"{name}"' in out.read_text()
+        until(lambda: is_named("first"))
+        until(lambda: is_named("second"))
+        program_.stdin.close()
+        program_.wait()
+        assert nhmtap.interrupt(run).status == 0
+    assert not os.path.exists(f"/tmp/perf-{program_.pid}.map")

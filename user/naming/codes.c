@@ -45,6 +45,7 @@ struct code_answer {
 	/* Of the kernel's code: other code was at the address, and as of which notes and since when. */
 	bool ambiguous;
 	__u64 changes, since;
+	__u64 asked; /* of code that was made at run time: CLOCK_MONOTONIC, ns */
 };
 
 struct codes {
@@ -494,10 +495,15 @@ static struct answer_key place_of(const struct question *question, const struct 
 				   .detail = question->detail};
 }
 
-/* Whether an answer about the kernel's code is of a time when other code may have been at the address. */
-static bool is_outdated(const struct codes *codes, const struct question *asked,
+/* Code that was made at run time may be made anew at its address. Each question about it looks at the map. */
+#define MADE_ANEW_NS 5000000000ULL
+
+/* Whether an answer is of a time when other code may have been at the address. */
+static bool is_outdated(const struct codes *codes, const struct question *asked, const struct spot *spot,
 			const struct code_answer *answer)
 {
+	if (spot->file && spot->file->kind == FILE_ANONYMOUS)
+		return clock_ns(CLOCK_MONOTONIC) - answer->asked >= MADE_ANEW_NS;
 	return address_is_kernel(asked->address) &&
 	       (answer->changes != codes->ksymbols->changes || answer->since != codes->since);
 }
@@ -523,8 +529,11 @@ static struct code_answer *find_answer(struct codes *codes, const struct questio
 	}
 	found = &codes->answers[number];
 	/* If there was no time for this name before, the file may have been read meanwhile. */
-	if (number == known || found->cause == &codes->account->no_time || is_outdated(codes, asked, found))
+	if (number == known || found->cause == &codes->account->no_time ||
+	    is_outdated(codes, asked, spot, found)) {
 		*found = answer_question(codes, asked, spot);
+		found->asked = clock_ns(CLOCK_MONOTONIC);
+	}
 	spot->ambiguous |= found->ambiguous;
 	return found;
 }
