@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/readable.h"
@@ -30,7 +31,7 @@ struct packer {
 	bool append, ending;
 	char *text; /* records that are not written yet; the last may be incomplete */
 	size_t used, room;
-	__u64 since; /* when the first of them came, CLOCK_MONOTONIC */
+	__u64 since; /* when the first of them came, or a frame was due, CLOCK_MONOTONIC */
 	/* set by the other thread: */
 	int given; /* the file that it has given last */
 	struct {
@@ -58,13 +59,13 @@ static bool has_next(struct packer *packer)
 	return has;
 }
 
-static void wait_for(struct packer *packer, int timeout_ms)
+/* Waits until `in` (-1: none) has something to read, the other thread says something, or the time is over. */
+static void wait_for(struct packer *packer, int in, int timeout_ms)
 {
-	struct pollfd fds[] = {{packer->in, POLLIN, 0}, {packer->wake, POLLIN, 0}};
+	struct pollfd fds[] = {{in, POLLIN, 0}, {packer->wake, POLLIN, 0}};
 	__u64 times;
 
-	/* While a write is tried again, the pipe is left alone. */
-	poll(timeout_ms == RETRY_MS ? fds + 1 : fds, timeout_ms == RETRY_MS ? 1 : 2, timeout_ms);
+	poll(fds, ARRAY_SIZE(fds), timeout_ms);
 	if (fds[1].revents && read(packer->wake, &times, sizeof(times)) > 0)
 		packer->ending = __atomic_load_n(&packer->last, __ATOMIC_ACQUIRE);
 }
@@ -132,6 +133,7 @@ static int pack_frame(struct packer *packer)
 	char *frame;
 	int err;
 
+	packer->since = clock_ns(CLOCK_MONOTONIC); /* of what is left, an incomplete record */
 	if (!whole)
 		return 0;
 	err = begin_packed(packer);
@@ -141,7 +143,7 @@ static int pack_frame(struct packer *packer)
 	while ((err = write_frame(packer, frame, size)) && may_pass(err) && !packer->ending &&
 	       !has_next(packer)) {
 		__atomic_store_n(&packer->stopped, err, __ATOMIC_RELEASE);
-		wait_for(packer, RETRY_MS);
+		wait_for(packer, -1, RETRY_MS);
 	}
 	free(frame);
 	__atomic_store_n(&packer->stopped, 0, __ATOMIC_RELEASE);
@@ -212,13 +214,13 @@ static void *work(void *argument)
 			got = err = 0;
 		}
 		if (!got && !ending && !err)
-			wait_for(packer, remaining_ms(packer));
+			wait_for(packer, packer->in, remaining_ms(packer));
 	}
 	set_error(packer, err); /* who finds that nobody reads the pipe asks why */
 	close(packer->in);
 	packer->in = -1;
 	while (!packer->ending) /* packer_file() is asked for until then */
-		wait_for(packer, -1);
+		wait_for(packer, packer->in, -1);
 	if (!err && __atomic_load_n(&packer->begun, __ATOMIC_ACQUIRE))
 		set_error(packer, err = pack_nothing(packer));
 	if (close(packer->file) && !err)
