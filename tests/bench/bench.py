@@ -473,8 +473,8 @@ def measure_stream(figures, folder, options):
 ROW_OUTPUTS = 4
 ROW_FIELDS = "time,pid,tid,cpu,ip"
 # {form: (its name as an output, the end of its file's name, bound of its CPU / that of writing as many bytes)}. One of so
-# few bytes as a compressed one has no such bound. Of 180 ns of a row of clickhouse (5.5 million a second), 57 are for writing
-# its bytes; the rest are 1,250 instructions, half of them to put seven members into their columns.
+# few bytes as a compressed one has no such bound. Of 160 ns of a row of clickhouse (6 million a second), 48 are for writing
+# its bytes; most of the rest puts ten members into their columns.
 ROW_FORMS = {"clickhouse": ("clickhouse", "", 6), "flat": ("flat", "", 6), "json": ("json", "", 4),
              "json in a .zst": ("json", ".jsonl.zst", None)}
 
@@ -603,8 +603,9 @@ def measure_intervals(figures, folder, options):
     -o to a file (which perf buffers). The part of it that is waking up and going to sleep is shown too.
 
     Of nhmtap's, nine tenths are the kernel's (0.15 of 0.17 s for 1000 intervals of 64 counters): it wakes up, calls each CPU
-    once to run a BPF program that reads all counters there, and writes records, 1.7 times as many bytes as perf's. So
-    the bound is what calling the other CPUs costs a virtual machine, where an idle CPU has to be woken by the host."""
+    once to run a BPF program that reads all counters there, and writes records, 1.7 times as many bytes as perf's. With few
+    counters most of both is waking up and calling the other CPUs, which the host has to wake if they are idle: there the
+    bound is that nhmtap costs no more than perf."""
     out = os.path.join(folder, "intervals")
 
     def of(tool, *arguments):
@@ -621,7 +622,7 @@ def measure_intervals(figures, folder, options):
                 for output, ours, theirs in (("to a pipe", *costs[:2]), ("-o FILE", *costs[2:])):
                     unit = count / 1e6
                     figures.add(f"an interval of each of {count} counters of {where}, {output} / in perf stat -I -j",
-                                ours / theirs, 0.75, f"{ours / unit:.1f} / {theirs / unit:.1f} µs, "
+                                ours / theirs, 1 if count < 64 else 0.75, f"{ours / unit:.1f} / {theirs / unit:.1f} µs, "
                                 f"of which waking up {waiting / unit:.1f}")
 
 
