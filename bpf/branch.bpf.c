@@ -138,8 +138,8 @@ static __always_inline void add_branch(struct table *table, __u32 which, struct 
 	}
 }
 
-/* Of so many branches at a time, because a call costs half as much as adding a branch where the kernel
- * protects returns from speculation. */
+/* Branches that one call adds: where the kernel protects returns from speculation, a call costs half as much
+ * as adding a branch. */
 #define BRANCHES_A_CALL 4
 
 /* Adds the branches from the first one on. The function is not static, so the kernel verifies it once instead
@@ -154,7 +154,7 @@ __noinline int add_branches(struct table *table, __u32 which, struct sample *sam
 	for (__u32 n = 0; n < BRANCHES_A_CALL; n++) {
 		__u32 i = first + n;
 
-		barrier_var(i); /* the verifier is to see the number that is compared used as an index */
+		barrier_var(i); /* else another register is compared than the one that indexes */
 		if (i >= BRANCHES_MOST || i >= sample->depth)
 			break;
 		add_branch(table, which, sample, stack, i);
