@@ -181,6 +181,7 @@ CALLS = {("main", "by_call", "leaf_before"), ("main", "by_pointer_to_before", "l
          ("main", "by_pointer_to_after", "leaf_after"), ("main", "by_stub", "leaf_of_library"),
          ("main", "to_assembler", "leaf_in_assembler"), ("main", "to_framed", "framed"),
          ("main", "to_deeper", "deeper", "inner"), ("main", "to_jump", "leaf_in_assembler")}
+SELDOM = {("main", "to_jump", "jumps")}  # for one instruction
 
 
 @pytest.mark.parametrize("debug", [False, True], ids=["no-row", "debug_frame"])
@@ -198,6 +199,6 @@ def test_functions_without_a_frame_have_their_callers_and_others_no_caller_twice
         if "main" in names:
             assert names[0] == "_start"
             found[names[names.index("main"):]] += samples
-    wrong = {names: n for names, n in found.items() if not any(names == calls[:len(names)] for calls in CALLS)}
+    wrong = {names: n for names, n in found.items() if not any(names == calls[:len(names)] for calls in CALLS | SELDOM)}
     assert not wrong and all(found[calls] > 10 for calls in CALLS), (wrong, found)
     assert sum(found.values()) >= 0.98 * sum(named(result, comm="leaves").values())
