@@ -555,6 +555,16 @@ def test_a_signal_that_ends_the_command_is_in_its_status(start):
     assert command.end()[0] == 128 + signal.SIGTERM
 
 
+def test_a_signal_reaches_a_command_that_writes_without_a_pause():
+    """Its input has an end, so that the machine has no reason to ask for more of it."""
+    command = [sys.executable, RUN, "--here", "--", "sh", "-c", "echo ready >&2; exec yes"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr.readline() == "ready\n"
+        run.terminate()
+        # Else its driver would say that the guest did not take the signal.
+        assert (run.stderr.read(), run.wait()) == ("", 128 + signal.SIGTERM)
+
+
 def test_a_third_signal_ends_a_machine_that_does_not_answer(start):
     command = start("sh", "-c", "trap '' INT; echo ready; while :; do echo; done")
     command.read(b"ready\n")

@@ -43,6 +43,7 @@ enum { INPUT = 1, END_OF_INPUT, SIGNAL, SIZE };	 /* kinds of events */
 enum { WANT_INPUT = 1, STOPPED, SIGNALLED, LOST = 6 }; /* words for the host; 4 and 5 are those of forks.py; 6 + stream */
 enum { FROM_NULL, FROM_FILE, FROM_STREAM };	 /* kinds of standard input */
 enum { INTERACTIVE_MS = 10, SIGNALS_MS = 20 };	 /* between two questions for events */
+enum { UNASKED_MOST = 16 };			 /* pieces of output without one: some commands never pause */
 enum { TREE_MODE = 0755, BUFFER = 1 << 16 };
 
 /* What here.py writes; the groups and the strings follow: folder, command, environment. Another form has another number. */
@@ -381,6 +382,8 @@ static void drain(struct running *r)
 
 static void follow(struct running *r, int terminal_input)
 {
+	int unasked = 0;
+
 	for (int running = 1; running;) {
 		struct input *i = r->input;
 		struct pollfd p[5] = {{r->ended, POLLIN, 0}, {i->at < i->length ? i->fd : -1, POLLOUT, 0}};
@@ -388,8 +391,10 @@ static void follow(struct running *r, int terminal_input)
 
 		for (int k = 0; k < 3; k++)
 			p[2 + k] = (struct pollfd){r->outputs[k].fd, POLLIN, 0};
-		if (!poll(p, 5, waiting ? INTERACTIVE_MS : SIGNALS_MS) || waiting)
+		if (!poll(p, 5, waiting ? INTERACTIVE_MS : SIGNALS_MS) || waiting || ++unasked == UNASKED_MOST) {
 			ask(r);
+			unasked = 0;
+		}
 		if (p[1].revents)
 			feed(i);
 		if (i->ends && i->at == i->length && i->fd >= 0)
