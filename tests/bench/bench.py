@@ -613,7 +613,7 @@ def measure_intervals(figures, folder, options):
 
     tools = nhmtap("stat", "--format", "json"), ["perf", "stat", "-j"]
     for where, target in (("all CPUs", ["-a"]), ("a process", ["-p", str(os.getpid())])):
-        for count in (8, 64):
+        for count, bound in ((8, 1), (64, 0.75)):
             events = ["-e", ",".join((SOFTWARE * 8)[:count]), *target]
             commands = [of(tool, *output, *events) for output in ((), ("-o", out)) for tool in tools]
             commands.append(lambda intervals: [WAITS, str(intervals), str(INTERVAL_MS)])
@@ -622,7 +622,7 @@ def measure_intervals(figures, folder, options):
                 for output, ours, theirs in (("to a pipe", *costs[:2]), ("-o FILE", *costs[2:])):
                     unit = count / 1e6
                     figures.add(f"an interval of each of {count} counters of {where}, {output} / in perf stat -I -j",
-                                ours / theirs, 1 if count < 64 else 0.75, f"{ours / unit:.1f} / {theirs / unit:.1f} µs, "
+                                ours / theirs, bound, f"{ours / unit:.1f} / {theirs / unit:.1f} µs, "
                                 f"of which waking up {waiting / unit:.1f}")
 
 
