@@ -1202,35 +1202,31 @@ int main(int argc, char **argv)
 """
 
 
-@pytest.mark.parametrize("flags", [["-Wl,--build-id"], ["-Wl,--build-id=none"]], ids=["with a build-id", "without one"])
-def test_a_library_goes_by_its_own_file_if_another_has_its_place_before_its_note_is_read(nhmtap, tmp_path, flags):
+def overtaken(nhmtap, tmp_path, libraries, *arguments):
+    """A run that stands still while the second library takes the place of the first."""
     main = built(tmp_path / "main", OVERTAKEN, "-ldl")
-    with subprocess.Popen([main, *plugins(tmp_path, *flags)], text=True, bufsize=1, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([main, *libraries], text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == "there\n"
-        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
+        run = nhmtap.attach(*arguments, "-p", process.pid)
         run.send_signal(signal.SIGSTOP)
         process.stdin.write("\n")
         assert process.stdout.readline() == "1\n"
         run.send_signal(signal.SIGCONT)
         result = nhmtap.interrupt(run)
         process.stdin.write("\n")
+    return result
+
+
+@pytest.mark.parametrize("flags", [["-Wl,--build-id"], ["-Wl,--build-id=none"]], ids=["with a build-id", "without one"])
+def test_a_library_goes_by_its_own_file_if_another_has_its_place_before_its_note_is_read(nhmtap, tmp_path, flags):
+    result = overtaken(nhmtap, tmp_path, plugins(tmp_path, *flags), "profile", *FAULTS, "--by", "symbol")
     assert 300 <= code(result)["first", str(tmp_path / "first.so")] < 310
 
 
 def test_data_whose_library_is_not_certain_go_by_the_one_that_was_there_longer_and_are_told(nhmtap, tmp_path):
     libraries = [built(tmp_path / f"{name}.so", WITH_DATA.replace("NAME", name), "-shared", "-fPIC") for name in ("first", "second")]
     table = tmp_path / "table"
-    with subprocess.Popen([built(tmp_path / "main", OVERTAKEN, "-ldl"), *libraries], text=True, bufsize=1, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == "there\n"
-        run = nhmtap.attach("mem", *FAULTS, "--by", "variable", "-o", "json=-", "-o", f"table={table}", "-p", process.pid)
-        run.send_signal(signal.SIGSTOP)
-        process.stdin.write("\n")
-        assert process.stdout.readline() == "1\n"
-        run.send_signal(signal.SIGCONT)
-        result = nhmtap.interrupt(run)
-        process.stdin.write("\n")
+    result = overtaken(nhmtap, tmp_path, libraries, "mem", *FAULTS, "--by", "variable", "-o", "json=-", "-o", f"table={table}")
     samples = {entry.get("variable"): entry["samples"] for entry in result.entries("mem")}
     data = result.one("end")["names"]["data"]
     assert 299 <= samples["first_of"] <= 300 and "second_of" not in samples
