@@ -30,7 +30,7 @@ int own_rights(const std::string &path) {
 }
 
 // Some file systems leave the type to lstat().
-mode_t type_of(DIR *folder, const dirent *e) {
+mode_t listed_type(DIR *folder, const dirent *e) {
   struct stat is;
   if (e->d_type != DT_UNKNOWN) return DTTOIF(e->d_type);
   return fstatat(dirfd(folder), e->d_name, &is, AT_SYMLINK_NOFOLLOW) ? S_IFREG : is.st_mode & S_IFMT;
@@ -40,7 +40,7 @@ int own_list(const std::string &path, std::vector<nhm_host::Listed> &found) {
   DIR *d = opendir(path.c_str());
   if (!d) return -1;
   while (const dirent *e = readdir(d))
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) found.push_back({ e->d_name, type_of(d, e) });
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) found.push_back({ e->d_name, listed_type(d, e) });
   closedir(d);
   return 0;
 }
