@@ -24,7 +24,7 @@ from guests import LITTLE_KALLSYMS, PROGRAMS, tool
 SIDES = ("user", "kernel")
 BASELINE = HERE + "/costs.txt"
 MOST = 0.02  # by which a cost may differ from the baseline
-MOST_ELSEWHERE = 0.1  # with another compiler or other libraries than the baseline's, or of UNEVEN
+MOST_ELSEWHERE = 0.1  # with another compiler, other libraries or another kernel than the baseline's, or of UNEVEN
 SLACK = 30  # instructions by which a small one may
 # What another build moves by more than that without a cause of its own: how often processes wait and are woken depends on
 # where the clock ticks. costs.txt has "-" for it, and it is not compared.
@@ -179,9 +179,20 @@ def toolchain():
     return "; ".join(versions)
 
 
+def kernel():
+    """The package of the machines' kernel. Another point release of it moves a cost by up to 10 %."""
+    with open(f"{nehalem.build_folder()}/kernel/{nehalem.Machine.kernel}/version", encoding="utf-8") as f:
+        return " ".join(line.split(": ")[1].strip() for line in f)
+
+
 def most():
+    """By which the user's and the kernel's cost may differ here, None where they are not compared: what another kernel
+    costs says nothing about nhmtap."""
     with open(BASELINE, encoding="utf-8") as f:
-        return MOST if f"# With {toolchain()}\n" in f.readlines() else MOST_ELSEWHERE
+        made = f.readlines()
+    same_kernel = f"# On {kernel()}\n" in made
+    bound = MOST if same_kernel and f"# With {toolchain()}\n" in made else MOST_ELSEWHERE
+    return bound, bound if same_kernel else None
 
 
 def baseline():
@@ -193,18 +204,20 @@ def baseline():
 def accept(now):
     with open(BASELINE, "w", encoding="utf-8") as f:
         f.write("# Instructions of nhmtap by costs.py: what, the user's, the kernel's. make costs-accept writes this.\n")
-        f.write(f"# With {toolchain()}\n")
+        f.write(f"# With {toolchain()}\n# On {kernel()}\n")
         for name, pair in now.items():
             f.write("\t".join([name, *("-" if (name, side) in VARY else str(count) for side, count in zip(SIDES, pair))]) + "\n")
 
 
 def differences(before, now):
     """A line for each cost that differs from the baseline: what has grown, what has shrunk."""
-    grown, shrunk, bound = [], [], most()
+    grown, shrunk, bounds = [], [], most()
     for name, pair in now.items():
-        for side, new, old in zip(SIDES, pair, before.get(name, (0, 0))):
+        for side, bound, new, old in zip(SIDES, bounds, pair, before.get(name, (0, 0))):
+            if old is None or bound is None:
+                continue
             allowed = MOST_ELSEWHERE if (name, side) in UNEVEN else bound
-            if old is not None and abs(new - old) > max(allowed * abs(old), SLACK):
+            if abs(new - old) > max(allowed * abs(old), SLACK):
                 change = f"{(new - old) / old:+.1%}" if old else "new"
                 (grown if new > old else shrunk).append(f"{name}, {side}: {old} -> {new} instructions ({change})")
     return grown, shrunk
