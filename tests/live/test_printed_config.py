@@ -17,7 +17,7 @@ CONFIGS = {
         {"name": "a", "command": "profile", "event": "page-faults", "count": 3, "interval_ms": 7, "top": 2, "retry": True,
          "all_cpus": True}], "outputs": [{"path": "x", "format": "flat", "queue_bytes": 10000}]},
     "outputs": {"activities": [{"name": "a", "command": "stat", "all_cpus": True}], "outputs": [
-        {}, {"path": "-", "format": "json"}, {"path": "y"}, {"path": "unix:z", "format": "openmetrics"}]},
+        {}, {"path": "-", "format": "flat"}, {"path": "y"}, {"path": "unix:z", "format": "openmetrics"}]},
     "variables": {"activities": [{"name": "a", "command": "stat", "event": "${NHMTAP_X}", "all_cpus": True}],
                   "resource": {"x": "$${NHMTAP_X}", "y": "${NHMTAP_TWICE}", "z": "a${NHMTAP_DOLLAR}b}$$${"}},
 }

@@ -108,6 +108,27 @@ def test_a_format_is_the_default_for_outputs_that_name_none(nhmtap, tmp_path):
     assert done.status == 0 and '"type":"flat"' in (tmp_path / "x").read_text()
 
 
+@pytest.mark.parametrize("outputs", [("-", "-"), ("-", "json=-"), ("otlp=http://127.0.0.1:1/v1/metrics",) * 2, ("flat=tcp:127.0.0.1:1",) * 2,
+                                     ("unix:/run/x", "json=unix:/run/x")], ids=" ".join)
+def test_an_output_that_would_count_the_same_twice_is_refused(nhmtap, outputs):
+    done = nhmtap("stat", "-e", "page-faults", *(f"-o{output}" for output in outputs), "--", "true")
+    assert done.status == 1 and not done.out and "another output writes the same records there. Next: leave one out" in done.err
+
+
+def test_outputs_of_one_place_share_it_if_their_records_or_formats_differ(nhmtap, tmp_path):
+    def run(*outputs):
+        config = {"activities": [{"name": name, "command": "stat", "event": "page-faults"} for name in "ab"], "outputs": outputs}
+        return nhmtap("run", write(tmp_path / "c", config), "--", "true")
+
+    done = run({"activities": ["a"], "types": ["count"]}, {"activities": ["b"]}, {"activities": ["a"], "types": ["end"]})
+    assert done.status == 0, done.err
+    records = [json.loads(line) for line in done.out.splitlines()]
+    assert sorted(r["activity"] for r in records if r["type"] == "count") == ["a", "b"]
+    assert run({"activities": ["a"]}, {"activities": ["a"], "format": "flat"}).status == 0
+    done = run({"activities": ["a"]}, {"activities": ["b", "a"]})
+    assert done.status == 1 and "CONFIG, /outputs/1/path" in done.err and "another output writes the same records" in done.err
+
+
 # The types, the format, the members of the output, where it is refused.
 TYPES = {
     "of no activity": (["count", "profile"], "json", {}, "/outputs/0/types/1"),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -162,6 +163,35 @@ bool place_is_same(const struct place_of_output *one, const struct place_of_outp
 	       one->series == other->series && one->cumulative == other->cumulative &&
 	       access_is_same(&one->access, &other->access) &&
 	       is_same_list(one->activities, other->activities) && is_same_list(one->types, other->types);
+}
+
+/* Whether two lists of names have a name in common. NULL has all names. */
+static bool has_common_name(const json_t *one, const json_t *other)
+{
+	size_t i, k;
+	json_t *name, *same;
+
+	if (!one || !other)
+		return true;
+	json_array_foreach(one, i, name)
+		json_array_foreach(other, k, same)
+			if (json_equal(name, same))
+				return true;
+	return false;
+}
+
+static const char *format_name(const struct place_of_output *place)
+{
+	const char *usual = !place->path && isatty(STDOUT_FILENO) ? "table" : "json";
+
+	return place->format ? place->format : usual;
+}
+
+bool place_has_records_of(const struct place_of_output *one, const struct place_of_output *other)
+{
+	return is_same_text(one->path, other->path) && !strcmp(format_name(one), format_name(other)) &&
+	       has_common_name(one->activities, other->activities) &&
+	       has_common_name(one->types, other->types);
 }
 
 bool stream_is_at(const struct stream *stream, const struct place_of_output *place)

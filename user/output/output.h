@@ -121,6 +121,9 @@ struct place_of_output {
 /* Whether two places are the same in everything. */
 bool place_is_same(const struct place_of_output *one, const struct place_of_output *other);
 
+/* Whether two outputs write some of the same records, in one format, to one path. */
+bool place_has_records_of(const struct place_of_output *one, const struct place_of_output *other);
+
 /* Records that were dropped since the last record that was written. */
 struct gap {
 	__u64 records;

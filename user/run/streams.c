@@ -207,7 +207,8 @@ static bool is_folder(const char *path, bool looks)
 }
 
 /* Refuses an output whose file another one before it has: they would tear each other's records, or one
- * replace the other's page. Several outputs may be stdout. A folder is refused as opening it would do. */
+ * replace the other's page. Several outputs may be stdout: see check_twice(). A folder is refused as opening
+ * it would do. */
 static int check_files(const struct request *request, size_t which, struct refusal *refusal)
 {
 	const char *path = request->outputs[which].path;
@@ -230,13 +231,32 @@ static int check_files(const struct request *request, size_t which, struct refus
 	return 0;
 }
 
+/* Refuses an output that would write records to stdout, an address or a URL that another one writes there in
+ * the same format: who adds them up would count them twice. */
+static int check_twice(const struct request *request, size_t which, struct refusal *refusal)
+{
+	const struct place_of_output *place = &request->outputs[which];
+
+	for (size_t i = 0; i < which; i++) {
+		if (!place_has_records_of(place, &request->outputs[i]))
+			continue;
+		refuse(refusal, STATUS_USAGE, "option --output '%.300s'", place->path ? place->path : "-");
+		because(refusal, "another output writes the same records there");
+		return instead(refusal,
+			       "leave one out; outputs of a CONFIG can take other activities or types");
+	}
+	return 0;
+}
+
 static int check_place(const struct request *request, size_t which, struct refusal *refusal)
 {
 	const struct place_of_output *place = &request->outputs[which];
 
 	if (is_scraped(place))
 		return check_scraped(request, which, refusal);
-	return is_of_files(place->path) ? check_files(request, which, refusal) : 0;
+	if (is_of_files(place->path) && check_files(request, which, refusal))
+		return -1;
+	return place->path && is_of_files(place->path) ? 0 : check_twice(request, which, refusal);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
