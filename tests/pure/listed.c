@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reads lists of fields, one per line, and prints each as compact_add_fields() does, then as the object that
- * fields_put() makes: as jansson writes it. A field is a kind, a space and its value: "hex 1c0"; the bytes of
- * a text are in hex. Fields are separated by commas. At the end all lists are printed as the elements of one
- * list, from text, and from what rows_open() makes of it. */
+ * fields_put() makes: as jansson writes it, and as struct alike does after the line before. A field is a
+ * kind, a space and its value: "hex 1c0"; the bytes of a text are in hex. Fields are separated by commas. At
+ * the end all lists are printed as the elements of one list, from text, and from what rows_open() makes of
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "record/alike.h"
 #include "record/compact.h"
 #include "record/rows.h"
 
@@ -64,8 +66,19 @@ static void print_object(const struct fields *fields)
 	json_decref(object);
 }
 
+static void print_alike(struct alike *alike, const struct fields *fields)
+{
+	alike_begin(alike);
+	alike_add(alike, fields);
+	if (fields->nr)
+		printf("%.*s", (int)alike_end(alike), alike->text.text);
+	else
+		puts("{}");
+}
+
 int main(void)
 {
+	struct alike alike = {0};
 	struct rows rows = {0};
 	struct rows_text stored;
 	json_t *record = json_object();
@@ -88,6 +101,7 @@ int main(void)
 		printf("%.*s\n", (int)rows.sizes[rows.nr - 1], rows.text.text + at);
 		at += rows.sizes[rows.nr - 1] + 1;
 		print_object(&fields);
+		print_alike(&alike, &fields);
 		fields_clear(&fields);
 	}
 	rows_put(&rows, record, "list");
@@ -100,6 +114,7 @@ int main(void)
 	printf("%s\n", all);
 	free(all);
 	free(line);
+	alike_release(&alike);
 	json_decref(record);
 	return 0;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The JSON writer gives the same bytes as jansson. It leaves out jansson's check for loops."""
 import json
+import random
 
 import pytest
 from compiled import compiled
@@ -34,16 +35,32 @@ def test_values_of_any_kind(written):
     check(written(VALUES), VALUES)
 
 
-NUMBERS = [0, 9, 10, 11, 99, 100, 101, 999, 1000, 2**31, 2**63 - 1]
+NUMBERS = [0, 11, 101, 2**31, 2**63 - 1, *(10**n + less for n in range(19) for less in (0, -1)), *(2**n - less for n in range(1, 63) for less in (0, 1))]
 BYTES = [b"", b"a", b"sh", b"a comm of 15 by", b"\xff", b"a\xc3", "é€\U0001f600".encode(), b"\xc0\x80", b"\xed\xa0\x80", b'"\\\n\x01\x7f',
          *(b"abcdefg"[:n] + special + b"hijklmnopq" for n in range(8) for special in (b'"', b"\x80", b"\x1f", "ü".encode()))]
 
 
 @pytest.fixture(scope="module")
 def listed(tmp_path_factory):
-    """The lines of lists of fields: each as text and as a tree, at the end all together in both ways."""
+    """The lines of lists of fields: each as text, as a tree and after the line before; at the end all together in the first
+    two ways."""
     run = compiled(tmp_path_factory.mktemp("listed"), "listed")
     return lambda lists: run("".join(",".join(fields) + "\n" for fields in lists)).splitlines()
+
+
+def test_a_line_that_differs_from_the_one_before_in_any_place_is_written_as_if_it_were_the_first(listed):
+    """In any two lines that follow each other, some members are the same, and the others may be longer or shorter, of another
+    kind or missing."""
+    fields = ["number 7", "number 10", "number -10", "hex 7", "hex a7", "text 6162", "text 615c", "text 5c22", "text 22", "text ff", "text 6163",
+              'raw {"a":1}', "value 7", 'value "ab"', "histogram 3"]
+    source = random.Random(1)
+    lists, list_now = [], []
+    for _ in range(3000):
+        list_now = list_now[:source.randrange(2, 6)] + source.choices(fields, k=source.randrange(3))
+        list_now = [source.choice(fields) if source.random() < 0.2 else field for field in list_now][:5]
+        lists.append(list_now)
+    lines = listed(lists)[:-2]
+    assert lines[::3] == lines[1::3] == lines[2::3] and len(lines) == 3 * len(lists)
 
 
 def test_fields_are_the_same_as_text_and_as_a_tree(listed):
@@ -53,9 +70,9 @@ def test_fields_are_the_same_as_text_and_as_a_tree(listed):
               "histogram 3/17/63"]
     lists = [[], *([field] for field in fields), *([*fields[n:], *fields[:n]][:5] for n in range(len(fields)))]
     *lines, whole, opened = listed(lists)
-    assert lines[::2] == lines[1::2] and len(lines) == 2 * len(lists)
-    assert whole == opened == "[" + ",".join(lines[::2]) + "]"
-    values = {field: list(json.loads(line).values()) for field, line in zip(fields, lines[2::2])}
+    assert lines[::3] == lines[1::3] == lines[2::3] and len(lines) == 3 * len(lists)
+    assert whole == opened == "[" + ",".join(lines[::3]) + "]"
+    values = {field: list(json.loads(line).values()) for field, line in zip(fields, lines[3::3])}
     assert all(values[f"text {text.hex()}"] == [text.decode(errors="replace")] for text in BYTES if b"\xed" not in text)
     assert values["hex 1c0"] == ["0x1c0"] and values[f"number {-2**63}"] == [-2**63]
     assert values["histogram 3/17/63"] == [{"8": 3001, "131072": 17001, str(2**63): 63001}]

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/same.h"
 #include "output/flatten.h"
 #include "output/native.h"
 #include "output/output.h"
@@ -345,18 +346,6 @@ static struct field_slot slot_for(struct native_block *block, const struct field
 	if (slot.to == TO_COLUMN)
 		slot.column = column_of(block, field->name, field->name_length);
 	return slot;
-}
-
-/* Whether two names of this length are the same. The call of memcmp(3) would take most of the time. */
-static inline bool is_same(const char *one, const char *other, size_t length)
-{
-	if (length > 16 || length < 2)
-		return !memcmp(one, other, length);
-	if (length >= 8)
-		return !memcmp(one, other, 8) && !memcmp(one + length - 8, other + length - 8, 8);
-	if (length >= 4)
-		return !memcmp(one, other, 4) && !memcmp(one + length - 4, other + length - 4, 4);
-	return !memcmp(one, other, 2) && one[length - 1] == other[length - 1];
 }
 
 /* Samples of a stream have mostly the same fields at the same places. */

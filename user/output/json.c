@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Each record as a line of JSON. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/memory.h"
 #include "output/output.h"
+#include "record/alike.h"
 #include "record/record.h"
 #include "record/shorter.h"
 
-/* Copies a string literal without its 0, and returns the end. */
-#define PUT(at, text) mempcpy(at, text, sizeof(text) - 1)
-
 #define LINE_TAIL 2 /* "}" and a newline */
-
-#define BEGIN_MOST 200 /* bytes of the members up to seq, without the type */
 
 /* So many single samples share a reading of the clock, which takes a tenth of the time of writing one. They
  * are written in some 10 µs, and never share it with what is written after they have been flushed. */
@@ -30,54 +29,37 @@ static const struct timespec *date(struct stream *stream, bool shares)
 	return &dated->at;
 }
 
-/* "{"type":"count","schema_version":…,"seq":7": what comes first in every record. `shares`: its time may be
- * that of the record before. */
-static void begin_line(struct stream *stream, const char *type, bool shares)
+/* What comes first in every record. `shares`: its time may be that of the record before. */
+static void envelope(struct stream *stream, const char *type, bool shares, struct fields *fields)
 {
-	struct compact *line = &stream->line;
-	size_t length = strlen(type);
-	char *at, time[TIME_TEXT];
-
-	line->used = 0;
-	at = compact_reserve(line, length + BEGIN_MOST);
-	at = PUT(at, "{\"type\":\"");
-	at = mempcpy(at, type, length);
-	at = PUT(at, "\",\"schema_version\":\"" SCHEMA_VERSION "\",\"time\":\"");
-	at = mempcpy(at, time_text(date(stream, shares), time), TIME_TEXT - 1);
-	at = PUT(at, "\",\"run_id\":\"");
-	at = mempcpy(at, stream->run_id, sizeof(stream->run_id) - 1);
-	at = PUT(at, "\",\"seq\":");
-	line->used = at - line->text;
-	compact_add_integer(line, stream->records);
-	if (stream->activity) { /* an activity's name contains nothing to escape */
-		compact_add_text(line, ",\"activity\":\"");
-		compact_add_text(line, stream->activity);
-		compact_add(line, "\"", 1);
-	}
+	fields_begin(fields);
+	fields_string(fields, "type", type);
+	fields_string(fields, "schema_version", SCHEMA_VERSION);
+	fields_time(fields, "time", timespec_ns(date(stream, shares)));
+	fields_text(fields, "run_id", stream->run_id, sizeof(stream->run_id) - 1);
+	fields_number(fields, "seq", stream->records);
+	fields_string(fields, "activity", stream->activity);
 }
 
-static int end_line(struct stream *stream)
+static int put_line(struct stream *stream, const char *line, size_t size)
 {
-	int err;
+	int err = sink_put(&stream->sink, line, size);
 
-	compact_add(&stream->line, "\n", 1);
-	err = sink_put(&stream->sink, stream->line.text, stream->line.used);
 	stream->records++;
 	return err;
 }
 
 /* Adds a member. For the list whose elements stream->elements holds already, these bytes are used. */
-static void append_member(struct stream *stream, char separator, const char *name, const json_t *value)
+static void append_member(struct stream *stream, const char *name, const json_t *value)
 {
 	struct compact *line = &stream->line;
 	const struct elements *elements = &stream->elements;
 
 	if (value != elements->list) {
-		compact_add_member(line, separator, name, value);
+		compact_add_member(line, ',', name, value);
 		return;
 	}
-	compact_add(line, &separator, 1);
-	compact_add(line, "\"", 1);
+	compact_add(line, ",\"", 2);
 	compact_add_text(line, name);
 	compact_add(line, "\":[", 3);
 	compact_add(line, elements->text, elements->size);
@@ -88,37 +70,56 @@ static int write_line(struct stream *stream, const json_t *record)
 {
 	/* A record that was not written by a stream yet has no schema_version. */
 	bool bare = json_object_get(record, "schema_version");
+	struct compact *line = &stream->line;
+	struct fields first;
 	const char *member;
 	json_t *value;
 
-	stream->line.used = 0;
-	if (!bare)
-		begin_line(stream, json_string_value(json_object_get(record, "type")), false);
+	line->used = 0;
+	if (!bare) {
+		envelope(stream, json_string_value(json_object_get(record, "type")), false, &first);
+		compact_add_fields(line, &first);
+	}
 	json_object_foreach((json_t *)record, member, value) {
 		if (bare || strcmp(member, "type"))
-			append_member(stream, stream->line.used ? ',' : '{', member, value);
+			append_member(stream, member, value);
 	}
-	compact_add(&stream->line, "}", 1);
-	return end_line(stream);
+	compact_close(line, 0);
+	compact_add(line, "\n", 1);
+	return put_line(stream, line->text, line->used);
+}
+
+static struct alike *lines_of(struct stream *stream)
+{
+	return stream->own = stream->own ?: xcalloc(1, sizeof(struct alike));
 }
 
 static int write_fields(struct stream *stream, const char *type, const struct fields *fields)
 {
-	struct compact *line = &stream->line;
-	size_t begun;
+	struct alike *lines = lines_of(stream);
+	struct alike_place begun;
+	struct fields first;
 
-	begin_line(stream, type, true);
-	begun = line->used;
-	compact_add_fields(line, fields);
-	if (line->used + LINE_TAIL > RECORD_MAX) {
-		struct fields shorter = fields_shorter(fields, line->used + LINE_TAIL - RECORD_MAX);
+	envelope(stream, type, true, &first);
+	alike_begin(lines);
+	alike_add(lines, &first);
+	begun = lines->done;
+	alike_add(lines, fields);
+	if (lines->done.bytes + LINE_TAIL > RECORD_MAX) {
+		struct fields shorter = fields_shorter(fields, lines->done.bytes + LINE_TAIL - RECORD_MAX);
 
-		line->used = begun;
-		compact_add_fields(line, &shorter);
+		lines->done = begun;
+		alike_add(lines, &shorter);
 		fields_clear(&shorter);
 	}
-	compact_add(line, "}", 1);
-	return end_line(stream);
+	return put_line(stream, lines->text.text, alike_end(lines));
+}
+
+static void release(struct stream *stream)
+{
+	if (stream->own)
+		alike_release(stream->own);
+	free(stream->own);
 }
 
 static const struct format json = {
@@ -127,5 +128,6 @@ static const struct format json = {
 	.lines = true,
 	.write = write_line,
 	.write_fields = write_fields,
+	.release = release,
 };
 REGISTER_FORMAT(json);

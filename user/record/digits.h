@@ -28,39 +28,56 @@ static inline void put_two_hex_digits(char *at, unsigned int byte)
 	memcpy(at, pairs + 2 * byte, 2);
 }
 
-/* A number's digits are made from the last one, before they are moved to their place. NUMBER_MOST bytes are
- * copied there, since a fixed number takes no call and no loop. The longest number is
- * "-9223372036854775808", and the longest address "\"0xffffffffffffffff\"". */
-#define NUMBER_MOST 20
+/* The longest number is "-9223372036854775808", and the longest address "\"0xffffffffffffffff\"". */
 #define NUMBER_ROOM 24
 
-struct digits {
-	char text[2 * NUMBER_MOST];
-};
-
-static inline char *move_digits(char *at, const struct digits *digits, const char *first)
+static inline unsigned int significant_bits(unsigned long long number)
 {
-	memcpy(at, first, NUMBER_MOST);
-	return at + (digits->text + NUMBER_MOST - first);
+	return 64 - __builtin_clzll(number | 1);
 }
 
-/* Writes a number. Returns the end of what was written. There must be NUMBER_ROOM bytes. */
+static inline unsigned int decimal_digits(unsigned long long number)
+{
+	static const unsigned long long powers[] = {
+		0, /* of which 0 is none, so that it has a digit */
+		10ULL,
+		100ULL,
+		1000ULL,
+		10000ULL,
+		100000ULL,
+		1000000ULL,
+		10000000ULL,
+		100000000ULL,
+		1000000000ULL,
+		10000000000ULL,
+		100000000000ULL,
+		1000000000000ULL,
+		10000000000000ULL,
+		100000000000000ULL,
+		1000000000000000ULL,
+		10000000000000000ULL,
+		100000000000000000ULL,
+		1000000000000000000ULL,
+		10000000000000000000ULL,
+	};
+	unsigned int digits = significant_bits(number) * 1233 / 4096; /* log10(2); one less at most */
+
+	return digits + (number >= powers[digits]);
+}
+
+/* Writes a number. Returns the end of what was written. There must be NUMBER_ROOM bytes. The digits are
+ * written from the last one where they belong: to move them there would wait for each of them. */
 static inline char *put_unsigned(char *at, unsigned long long number)
 {
-	struct digits digits;
-	char *first = digits.text + NUMBER_MOST;
+	char *end = at + decimal_digits(number), *last = end;
 
-	if (number < 10) {
-		*at = '0' + number;
-		return at + 1;
-	}
 	for (; number >= 100; number /= 100)
-		put_two_digits(first -= 2, number % 100);
+		put_two_digits(last -= 2, number % 100);
 	if (number >= 10)
-		put_two_digits(first -= 2, number);
+		put_two_digits(last - 2, number);
 	else
-		*--first = '0' + number;
-	return move_digits(at, &digits, first);
+		*at = '0' + number;
+	return end;
 }
 
 static inline char *put_number(char *at, long long number)
@@ -74,15 +91,12 @@ static inline char *put_number(char *at, long long number)
 /* Writes "0x1c0" with its quotes, as put_unsigned(). */
 static inline char *put_hex(char *at, unsigned long long number)
 {
-	struct digits digits;
-	char *first = digits.text + NUMBER_MOST;
+	char *first = mempcpy(at, "\"0x", 3), *end = first + (significant_bits(number) + 3) / 4, *last = end;
 
-	*--first = '"';
-	do
-		put_two_hex_digits(first -= 2, number & 0xff);
-	while (number >>= 8);
-	first += *first == '0';
-	memcpy(first -= 2, "0x", 2);
-	*--first = '"';
-	return move_digits(at, &digits, first);
+	for (; last - first >= 2; number >>= 8)
+		put_two_hex_digits(last -= 2, number & 0xff);
+	if (last > first)
+		*first = "0123456789abcdef"[number];
+	*end = '"';
+	return end + 1;
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Lines of JSON of which each has mostly the members of the one before, and most of their values: samples of
+ * a stream. The text of the last line is kept, and only what differs is written into it. Nothing of what a
+ * line was made of is kept, so it may have gone since.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "record/compact.h"
+#include "record/fields.h"
+
+#define ALIKE_MOST (2 * FIELDS_MOST)
+
+/* Starts as zeros; alike_release() frees it. */
+struct alike {
+	struct compact text; /* a comma before each member */
+	struct compact value;
+	size_t nr;
+	struct alike_member {
+		enum field_kind kind;
+		size_t name_length, length; /* of the value, in bytes of JSON */
+		__u64 plain;		    /* the number; of a text, its bytes before they became JSON */
+	} list[ALIKE_MOST];
+	/* Up to where the line is made. */
+	struct alike_place {
+		size_t nr, bytes;
+	} done;
+};
+
+void alike_release(struct alike *alike);
+
+static inline void alike_begin(struct alike *alike)
+{
+	alike->done = (struct alike_place){0};
+}
+
+/* Adds members to the line that was begun. There must be fewer than ALIKE_MOST in all. */
+void alike_add(struct alike *alike, const struct fields *fields);
+
+/* Ends the line, an object and a newline. Returns its size; it is at alike->text.text. */
+size_t alike_end(struct alike *alike);
