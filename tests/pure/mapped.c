@@ -6,12 +6,11 @@
  *     map PID BEGIN END OFFSET PATH
  *     fork PID PARENT
  *     exec PID
- *     find PID ADDRESS   prints the path and the offset, or "-"
- *     many PID NR        maps NR pages: two thirds from below, the others from above
- *     forks PID NR       forks NR children, one after the other, each of which ends
- *     execs PID NR       the same, and each executes a program whose file no other has mapped
- *     files PID NR       maps NR files, one after the other, at one address
- *     bytes              prints the memory that is used
+ *     find PID ADDRESS   prints the path and the offset, or "-"; records must say the same, also if they were
+ * asked before many PID NR        maps NR pages: two thirds from below, the others from above forks PID NR
+ * forks NR children, one after the other, each of which ends execs PID NR       the same, and each executes a
+ * program whose file no other has mapped files PID NR       maps NR files, one after the other, at one
+ * address bytes              prints the memory that is used
  *
  * The times of the steps are 1, 2, … ns, so a mapping that still exists has existed for much longer than one
  * that has ended.
@@ -19,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "naming/codes.h"
 #include "naming/mappings.h"
 
 #define PAGE 4096ULL
@@ -83,9 +83,23 @@ static void map_files(struct mappings *mappings, int pid, __u64 nr, __u64 time)
 		take(mappings, SIDEBAND_MAPPED, pid, 0, PAGE, 2 * PAGE, 0, long_path(path, i), time);
 }
 
+/* Whether the code of an address is described by this spot. */
+static bool is_code_of(struct codes *codes, int pid, __u64 address, const struct spot *spot)
+{
+	const struct code *code =
+		codes_at(codes, codes_number(codes, CODE_PLACE, PID(pid), NULL, address, 1));
+
+	if (!spot->file)
+		return !code->module;
+	return code->module && !strcmp(code->module, spot->file->path) && code->offset == spot->offset;
+}
+
 int main(void)
 {
 	struct mappings *mappings = mappings_new();
+	struct ksymbols ksymbols = {0};
+	struct code_account account = {0};
+	struct codes *codes = codes_new(mappings, NULL, &ksymbols, NULL, &account, 0, 0, 0);
 	unsigned long long first, second, offset;
 	char line[300], path[100], what[10];
 	int pid;
@@ -110,12 +124,15 @@ int main(void)
 		} else {
 			struct spot spot = mappings_find(mappings, PID(pid), NULL, first, 0);
 
+			if (!is_code_of(codes, pid, first, &spot))
+				return 1;
 			if (spot.file)
 				printf("%s %llu\n", spot.file->path, (unsigned long long)spot.offset);
 			else
 				puts("-");
 		}
 	}
+	codes_release(codes);
 	mappings_release(mappings);
 	return 0;
 }

@@ -48,6 +48,17 @@ struct code_answer {
 	__u64 asked; /* of code that was made at run time: CLOCK_MONOTONIC, ns */
 };
 
+/* A question that was answered, and how. To look where the address was mapped takes longer than all else, and
+ * samples come from the same addresses again and again. */
+#define RECENT 256
+struct recent {
+	struct question asked;
+	char comm[16];
+	__u64 moment; /* see moment_of() */
+	struct spot spot;
+	__u32 place; /* number */
+};
+
 struct codes {
 	struct mappings *mappings, *data;
 	const struct ksymbols *ksymbols;
@@ -58,6 +69,8 @@ struct codes {
 	struct interned places;	     /* struct answer_key */
 	struct code_answer *answers; /* by the place's number */
 	size_t room;
+	struct recent *recent; /* RECENT; those of another moment are none */
+	__u64 changes;	       /* of `since` and of the places' numbers */
 	struct interned codes; /* struct code */
 	struct interned
 		files; /* const struct mapped_file *, with a build-id, by which the path is verified */
@@ -95,6 +108,8 @@ struct codes *codes_new(struct mappings *mappings, struct mappings *data, const 
 	codes->since = since;
 	codes->deadline = deadline;
 	codes->waiting = waiting;
+	codes->recent = xcalloc(RECENT, sizeof(*codes->recent));
+	codes->changes = 1;
 	interned_init(&codes->places, sizeof(struct answer_key));
 	interned_init(&codes->codes, sizeof(struct code));
 	interned_init(&codes->files, sizeof(const struct mapped_file *));
@@ -121,6 +136,7 @@ void codes_release(struct codes *codes)
 	interned_release(&codes->places);
 	interned_release(&codes->codes);
 	free(codes->answers);
+	free(codes->recent);
 	free(codes);
 }
 
@@ -508,13 +524,19 @@ static bool is_outdated(const struct codes *codes, const struct question *asked,
 	       (answer->changes != codes->ksymbols->changes || answer->since != codes->since);
 }
 
-/* Answers a question; the result is valid until the next one. */
-static struct code_answer *find_answer(struct codes *codes, const struct question *asked, const char *comm,
-				       struct spot *spot)
+/* As long as it is the same, a question has the same place. It is never 0. */
+static __u64 moment_of(const struct codes *codes)
+{
+	return codes->changes + mappings_changes(codes->mappings);
+}
+
+/* The number of the place of a question; sets where that is mapped. The answer to a new one is to be found.
+ */
+static __u32 place_number(struct codes *codes, const struct question *asked, const char *comm,
+			  struct spot *spot)
 {
 	size_t known = codes->places.nr;
 	struct answer_key place;
-	struct code_answer *found;
 	__u32 number;
 
 	if (asked->pid)
@@ -522,14 +544,53 @@ static struct code_answer *find_answer(struct codes *codes, const struct questio
 				      asked->address, codes->since);
 	place = place_of(asked, spot);
 	number = interned_number(&codes->places, &place);
-	if (number == known) {
-		codes->answers = xroom(codes->answers, number, &codes->room, sizeof(*codes->answers));
-		if (place.file)
-			mapped_file_again(place.file);
+	if (number < known)
+		return number;
+	codes->answers = xroom(codes->answers, number, &codes->room, sizeof(*codes->answers));
+	codes->answers[number] = (struct code_answer){0};
+	if (place.file)
+		mapped_file_again(place.file);
+	return number;
+}
+
+static struct recent *recent_of(const struct codes *codes, const struct question *asked)
+{
+	__u64 hash = (asked->address ^ ((__u64)asked->pid << 32 | asked->detail)) * 0x9e3779b97f4a7c15ULL;
+
+	return &codes->recent[hash >> 32 & (RECENT - 1)];
+}
+
+/* The same as place_number(), which is asked only if the question was not answered just before. */
+static __u32 find_place_number(struct codes *codes, const struct question *asked, const char *comm,
+			       struct spot *spot)
+{
+	static const char none[sizeof(((struct recent *)0)->comm)];
+	struct recent *recent = recent_of(codes, asked);
+
+	comm = comm && asked->pid ? comm : none;
+	if (recent->moment == moment_of(codes) && recent->asked.address == asked->address &&
+	    recent->asked.pid == asked->pid && recent->asked.detail == asked->detail &&
+	    !memcmp(recent->comm, comm, sizeof(recent->comm))) {
+		*spot = recent->spot;
+		return recent->place;
 	}
-	found = &codes->answers[number];
+	recent->place = place_number(codes, asked, comm, spot);
+	recent->asked = *asked;
+	memcpy(recent->comm, comm, sizeof(recent->comm));
+	recent->spot = *spot;
+	recent->moment = moment_of(codes);
+	return recent->place;
+}
+
+/* Answers a question; the result is valid until the next one. */
+static struct code_answer *find_answer(struct codes *codes, const struct question *asked, const char *comm,
+				       struct spot *spot)
+{
+	__u32 number = find_place_number(codes, asked, comm, spot);
+	struct code_answer *found = &codes->answers[number];
+
 	/* If there was no time for this name before, the file may have been read meanwhile. */
-	if (number == known || found->cause == &codes->account->no_time ||
+	if (!found->cause || found->cause == &codes->account->no_time ||
 	    is_outdated(codes, asked, spot, found)) {
 		*found = answer_question(codes, asked, spot);
 		found->asked = clock_ns(CLOCK_MONOTONIC);
@@ -753,6 +814,7 @@ void codes_time(struct codes *codes, __u64 deadline, __u64 waiting)
 void codes_since(struct codes *codes, __u64 since)
 {
 	codes->since = since;
+	codes->changes++;
 }
 
 void codes_look_in(struct codes *codes, struct background *background)
@@ -777,6 +839,7 @@ size_t codes_text_bytes(const struct codes *codes)
 
 static void forget_places(struct codes *codes)
 {
+	codes->changes++;
 	for (size_t i = 0; i < codes->places.nr; i++)
 		mapped_file_put(((const struct answer_key *)interned_at(&codes->places, i))->file);
 	interned_release(&codes->places);

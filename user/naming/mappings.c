@@ -106,6 +106,7 @@ struct mappings {
 	pid_t *executed;      /* processes that have executed a program since mappings_look_at_executed() */
 	size_t nr_executed, room_executed;
 	__u64 dropped;
+	__u64 changes; /* see mappings_changes() */
 	bool data;     /* see mappings_of_data() */
 	bool replaced; /* see mappings_replaced() */
 	void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent);
@@ -449,6 +450,7 @@ void mappings_forget(struct mappings *mappings, __u64 since)
 {
 	struct process *process;
 
+	mappings->changes++;
 	for (size_t at = 0; (process = map_next(&mappings->processes, &at));) {
 		if (process->life && process->exited <= since && has_gone(process))
 			process->life->until = process->exited;
@@ -506,6 +508,11 @@ static bool has_room(struct mappings *mappings)
 		return true;
 	mappings->dropped++;
 	return false;
+}
+
+__u64 mappings_changes(const struct mappings *mappings)
+{
+	return mappings->changes;
 }
 
 size_t mappings_bytes(const struct mappings *mappings)
@@ -744,6 +751,7 @@ void mappings_take(struct mappings *mappings, const struct sideband_note *note)
 		[SIDEBAND_EXITED] = take_exited, [SIDEBAND_THREADED] = take_threaded,
 	};
 
+	mappings->changes++;
 	forget_ended(mappings);
 	take[note->kind](mappings, note);
 }
@@ -761,6 +769,7 @@ void mappings_look_at_executed(struct mappings *mappings, bool look)
 
 void mappings_expect(struct mappings *mappings, pid_t pid)
 {
+	mappings->changes++;
 	begin_unheard(mappings, find_or_make(mappings, pid));
 }
 
@@ -881,6 +890,7 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 
 	if (!file)
 		return;
+	mappings->changes++;
 	process = find_or_make(mappings, pid);
 	time = process->life ? before : 0;
 	if (!process->life)

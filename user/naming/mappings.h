@@ -123,6 +123,9 @@ const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 address, un
 const char *mappings_jitdump(struct mappings *mappings, pid_t pid, __u64 address, unsigned int number,
 			     struct map_writer *writer, char *text, size_t size);
 
+/* A number that grows with each change after which mappings_find() may find something else. */
+__u64 mappings_changes(const struct mappings *mappings);
+
 /* Memory for processes, their mappings and the mapped files. */
 size_t mappings_bytes(const struct mappings *mappings);
 
