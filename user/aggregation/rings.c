@@ -20,6 +20,12 @@ struct array {
 	size_t size;
 };
 
+/* A ring that has a sample, and when that was taken. */
+struct turn {
+	__u64 time;
+	int cpu;
+};
+
 struct rings {
 	struct bpf_map *map;
 	char *mapped; /* nr_cpus rings behind each other */
@@ -29,7 +35,10 @@ struct rings {
 	size_t nr_samples, sample_size; /* of a ring; of a sample, in bytes, without extras */
 	__u64 *read;			/* samples of each ring that have been read so far */
 	__u64 *times;			/* of each ring: when the last one of these was taken */
-	char *sample;			/* the last one that was read, with its extras */
+	struct turn *turns;		/* a heap: no ring comes after one that it is the parent of */
+	int nr_turns;
+	__u64 before; /* what the turns are for */
+	char *sample; /* the last one that was read, with its extras */
 };
 
 static const char *const array_names[] = {
@@ -107,6 +116,7 @@ struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_s
 	rings->nr_samples = nr_samples(nr_cpus, sizeof(struct sample_head) + tail);
 	rings->read = xcalloc(nr_cpus, sizeof(*rings->read));
 	rings->times = xcalloc(nr_cpus, sizeof(*rings->times));
+	rings->turns = xcalloc(nr_cpus, sizeof(*rings->turns));
 	rings->sample = xmalloc(sizeof(struct sample_head) + tail);
 	constants_set(object, "ring_mask", rings->nr_samples - 1);
 	bpf_map__set_value_size(rings->map, ring_size(rings));
@@ -176,6 +186,7 @@ void rings_close(struct rings *rings)
 			munmap(rings->arrays[i].mapped, array_bytes(rings, &rings->arrays[i]));
 	free(rings->read);
 	free(rings->times);
+	free(rings->turns);
 	free(rings->sample);
 	free(rings);
 }
@@ -228,23 +239,53 @@ static void skip_overwritten(struct rings *rings, int cpu, struct ring_loss *los
 	add_loss(loss, behind - (rings->nr_samples - 1), rings->times[cpu], next->time);
 }
 
-/* The CPU whose next sample is the oldest, or -1. */
-static int oldest_cpu(struct rings *rings, __u64 before, struct ring_loss *loss)
+/* Moves a turn towards the end of the heap, to where it belongs. */
+static void sink_turn(struct rings *rings, int at)
 {
-	__u64 least = before;
-	int found = -1;
+	struct turn moved = rings->turns[at];
 
+	for (int child; (child = 2 * at + 1) < rings->nr_turns; at = child) {
+		if (child + 1 < rings->nr_turns && rings->turns[child + 1].time < rings->turns[child].time)
+			child++;
+		if (moved.time <= rings->turns[child].time)
+			break;
+		rings->turns[at] = rings->turns[child];
+	}
+	rings->turns[at] = moved;
+}
+
+/* Whether the ring has a sample that is old enough; sets its time. */
+static bool has_turn(const struct rings *rings, int cpu, __u64 *time)
+{
+	const volatile struct sample_head *head = (const void *)next_in_ring(rings, cpu);
+
+	if (rings->read[cpu] == written_bytes(rings, cpu))
+		return false;
+	*time = head->time;
+	return *time < rings->before;
+}
+
+static void begin_turns(struct rings *rings, __u64 before, struct ring_loss *loss)
+{
+	rings->before = before;
+	rings->nr_turns = 0;
 	for (int cpu = 0; cpu < rings->nr_cpus; cpu++) {
-		const volatile struct sample_head *head;
+		struct turn *turn = &rings->turns[rings->nr_turns];
 
 		skip_overwritten(rings, cpu, loss);
-		head = (const void *)next_in_ring(rings, cpu);
-		if (rings->read[cpu] == written_bytes(rings, cpu) || head->time >= least)
-			continue;
-		least = head->time;
-		found = cpu;
+		turn->cpu = cpu;
+		rings->nr_turns += has_turn(rings, cpu, &turn->time);
 	}
-	return found;
+	for (int at = rings->nr_turns / 2; at--;)
+		sink_turn(rings, at);
+}
+
+/* The first ring's next sample is another one. */
+static void change_turn(struct rings *rings)
+{
+	if (!has_turn(rings, rings->turns->cpu, &rings->turns->time))
+		rings->turns[0] = rings->turns[--rings->nr_turns];
+	sink_turn(rings, 0);
 }
 
 static void copy_next(struct rings *rings, int cpu)
@@ -258,19 +299,26 @@ static void copy_next(struct rings *rings, int cpu)
 				     rings->arrays[i].size);
 }
 
+/* A ring of which all samples have been taken has no turn until `before` is another time: it gets none that
+ * are older. */
 bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, struct ring_loss *loss)
 {
 	const struct sample_head *head = (const void *)rings->sample;
-	int cpu;
 
-	while ((cpu = oldest_cpu(rings, before, loss)) >= 0) {
+	if (before != rings->before || !rings->nr_turns)
+		begin_turns(rings, before, loss);
+	while (rings->nr_turns) {
+		int cpu = rings->turns->cpu;
 		__u64 at = rings->read[cpu];
+		bool taken;
 
 		copy_next(rings, cpu);
 		skip_overwritten(rings, cpu, loss);
-		if (rings->read[cpu] != at) /* overwritten while it was copied */
+		taken = rings->read[cpu] == at; /* or it was overwritten while it was copied */
+		rings->read[cpu] += taken;
+		change_turn(rings);
+		if (!taken)
 			continue;
-		rings->read[cpu]++;
 		rings->times[cpu] = head->time;
 		*sample = (struct streamed){head->time,	  head->address,  head->latency,
 					    head->period, head->physical, head + 1};
