@@ -61,7 +61,7 @@ struct flow {
 	struct ring_loss loss; /* before that one; not told yet */
 };
 
-/* A sample that waits for its name. Its key is a copy. */
+/* A sample that may wait for its name. Then its key is a copy. */
 struct waiting {
 	size_t flow;
 	unsigned int every; /* see thinning_take() */
@@ -92,6 +92,8 @@ struct streaming {
 	struct waiting *waiting; /* a ring; NULL: no code is named */
 	char *keys;
 	size_t first, nr;
+	struct codes *codes_now; /* for the samples that share a reading of the clock */
+	unsigned int named;	 /* of these, and of others before */
 
 	/* Codes by their numbers, as long as none is forgotten. */
 	struct shown_code *codes;
@@ -248,14 +250,10 @@ static void add_own_code(struct streaming *streaming, struct fields *fields, __u
 {
 	struct shown_code *code = shown_code(streaming, number);
 
-	if (!code->again) {
-		code->again = true;
-		fields_value(fields, "code", json_incref(code->value));
-		return;
-	}
-	if (!code->text.used)
+	if (code->again && !code->text.used)
 		compact_add_value(&code->text, code->value);
-	fields_known(fields, "code", json_incref(code->value), code->text.text, code->text.used);
+	code->again = true;
+	fields_known(fields, "code", code->value, code->text.text, code->text.used);
 }
 
 static void add_owner(const struct streaming *streaming, struct fields *fields, const void *key)
@@ -561,39 +559,63 @@ static void *key_at(const struct streaming *streaming, size_t i)
 	return streaming->keys + i * streaming->tail;
 }
 
-static void keep_waiting(struct streaming *streaming, size_t flow, unsigned int every)
+static void keep_waiting(struct streaming *streaming, const struct waiting *one)
 {
 	size_t at = (streaming->first + streaming->nr++) % WAITING_MOST;
 	struct waiting *waiting = &streaming->waiting[at];
 
-	*waiting = (struct waiting){flow, every, streaming->flows[flow].next};
-	waiting->sample.key = memcpy(key_at(streaming, at), waiting->sample.key, streaming->tail);
+	*waiting = *one;
+	waiting->sample.key = memcpy(key_at(streaming, at), one->sample.key, streaming->tail);
 }
 
 /* So many samples share a reading of the clock, which would take as long as naming one. */
 #define NAMED_AT_ONCE 16
 
+/* Names and writes a sample. Sets whether it waits instead. */
+static int write_named(struct streaming *streaming, const struct waiting *one, __u64 now,
+		       enum patience patience, bool *waits)
+{
+	bool late = patience == FOR_NOW && one->sample.time + STREAM_WAIT_NS < now;
+	__u32 numbers[CODES_OF_SAMPLE];
+
+	if (!(streaming->named++ % NAMED_AT_ONCE))
+		streaming->codes_now = codes_for(streaming, patience);
+	*waits = !name_sample(streaming, one->sample.key, streaming->codes_now, late ? NO_LONGER : patience,
+			      numbers);
+	return *waits ? 0
+		      : write_sample(streaming, &streaming->flows[one->flow], &one->sample, one->every,
+				     numbers);
+}
+
 static int write_waiting(struct streaming *streaming, __u64 now, enum patience patience)
 {
-	struct codes *codes = NULL;
+	bool waits = false;
 	int err = 0;
 
-	for (size_t i = 0; streaming->nr && !err; i++) {
-		const struct waiting *waiting = &streaming->waiting[streaming->first];
-		bool late = waiting->sample.time + STREAM_WAIT_NS < now;
-		__u32 numbers[CODES_OF_SAMPLE];
-
-		if (!(i % NAMED_AT_ONCE))
-			codes = codes_for(streaming, patience);
-		if (!name_sample(streaming, waiting->sample.key, codes,
-				 late && patience == FOR_NOW ? NO_LONGER : patience, numbers))
+	streaming->named = 0;
+	while (streaming->nr && !err) {
+		err = write_named(streaming, &streaming->waiting[streaming->first], now, patience, &waits);
+		if (waits)
 			break;
-		err = write_sample(streaming, &streaming->flows[waiting->flow], &waiting->sample,
-				   waiting->every, numbers);
 		streaming->first = (streaming->first + 1) % WAITING_MOST;
 		streaming->nr--;
 	}
 	return err;
+}
+
+/* Writes a sample, or keeps it if it waits for its name, or others do. */
+static int write_or_keep(struct streaming *streaming, const struct waiting *one, __u64 now,
+			 enum patience patience)
+{
+	bool waits = true;
+	int err = 0;
+
+	if (!streaming->nr)
+		err = write_named(streaming, one, now, patience, &waits);
+	if (!waits)
+		return err;
+	keep_waiting(streaming, one);
+	return streaming->nr == WAITING_MOST ? write_waiting(streaming, now, NO_LONGER) : 0;
 }
 
 /* What has ended before the oldest sample that waits is needed no more. */
@@ -634,7 +656,7 @@ static struct flow *oldest_flow(struct streaming *streaming, __u64 before)
 	return found;
 }
 
-static int take_sample(struct streaming *streaming, struct flow *flow, __u64 now)
+static int take_sample(struct streaming *streaming, struct flow *flow, __u64 now, enum patience patience)
 {
 	unsigned int every;
 	int err = 0;
@@ -648,8 +670,8 @@ static int take_sample(struct streaming *streaming, struct flow *flow, __u64 now
 		return err;
 	if (!streaming->waiting)
 		return write_sample(streaming, flow, &flow->next, every, NULL);
-	keep_waiting(streaming, flow - streaming->flows, every);
-	return streaming->nr == WAITING_MOST ? write_waiting(streaming, now, NO_LONGER) : 0;
+	return write_or_keep(streaming, &(struct waiting){flow - streaming->flows, every, flow->next}, now,
+			     patience);
 }
 
 static void adapt_thinning(struct streaming *streaming, __u64 now)
@@ -665,22 +687,24 @@ static void adapt_thinning(struct streaming *streaming, __u64 now)
 
 int streaming_drain(struct streaming *streaming, __u64 before, bool all)
 {
+	enum patience patience = all ? FOR_INTERVAL : FOR_NOW;
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
 	struct flow *flow;
 	int err = 0;
 
+	streaming->named = 0;
 	see_clock(streaming);
 	if (streaming->thinning.on)
 		adapt_thinning(streaming, now);
 	if (streaming->waiting)
 		reader_take(streaming->activity->reader, all);
 	while (!err && (flow = oldest_flow(streaming, before))) {
-		err = take_sample(streaming, flow, now);
+		err = take_sample(streaming, flow, now, patience);
 		flow->has_next = false;
 	}
 	if (!streaming->waiting || err)
 		return err;
-	err = write_waiting(streaming, now, all ? FOR_INTERVAL : FOR_NOW);
+	err = write_waiting(streaming, now, patience);
 	forget_ended(streaming, before);
 	return err;
 }

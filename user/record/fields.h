@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <string.h>
 #include <jansson.h>
 #include <linux/types.h>
@@ -35,9 +36,11 @@ struct field {
 	size_t length; /* of a text in bytes, or the number of buckets */
 	const char
 		*compact; /* of a value: the same as compact JSON of `length` bytes; NULL: it is not known */
+	bool borrowed;	  /* a value that the list has no reference to */
 };
 
-/* Starts by fields_begin(). Texts, buckets and names are borrowed; the list owns references to the values. */
+/* Starts by fields_begin(). Texts, buckets and names are borrowed; the list owns references to the values but
+ * for those that say otherwise. */
 struct fields {
 	size_t nr;
 	unsigned int every; /* how many samples the record of one stands for; 0: it is no such record, or 1.
@@ -101,6 +104,7 @@ static inline void field_set_value(struct field *field, json_t *value)
 	field->kind = FIELD_VALUE;
 	field->value = value;
 	field->compact = NULL;
+	field->borrowed = false;
 }
 
 static inline void fields_number(struct fields *fields, const char *name, json_int_t number)
@@ -147,7 +151,8 @@ static inline void fields_value(struct fields *fields, const char *name, json_t 
 		field_set_value(fields_add(fields, name), value);
 }
 
-/* The same for a value that is written often, with its text, which is borrowed. */
+/* The same for a value that is written often, which is borrowed, as its text is: to count references takes as
+ * long as to write one. `compact` may be NULL. */
 static inline void fields_known(struct fields *fields, const char *name, json_t *value, const char *compact,
 				size_t length)
 {
@@ -156,6 +161,7 @@ static inline void fields_known(struct fields *fields, const char *name, json_t 
 	field_set_value(field, value);
 	field->compact = compact;
 	field->length = length;
+	field->borrowed = true;
 }
 
 /* The field as a value, a new reference. */

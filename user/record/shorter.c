@@ -87,7 +87,7 @@ struct fields fields_shorter(const struct fields *fields, size_t excess)
 	/* Other outputs write the same lists in full. */
 	for (size_t i = 0; i < shorter.nr; i++)
 		if (shorter.list[i].kind == FIELD_VALUE)
-			shorter.list[i].value = json_copy(shorter.list[i].value);
+			field_set_value(&shorter.list[i], json_copy(shorter.list[i].value));
 	if (!has_field(&shorter, "truncated") && longest_list(&shorter)) {
 		fields_value(&shorter, "truncated", json_true());
 		excess += strlen(TRUNCATED);
