@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reads lists of fields, one per line, and prints each as compact_add_fields() does, then as the object that
- * fields_put() makes: as jansson writes it, and as struct alike does after the line before. A field is a
- * kind, a space and its value: "hex 1c0"; the bytes of a text are in hex. Fields are separated by commas. At
- * the end all lists are printed as the elements of one list, from text, and from what rows_open() makes of
+ * fields_put() makes: as jansson writes it, and as struct alike_lines does after the line before. A field is
+ * a kind, a space and its value: "hex 1c0"; the bytes of a text are in hex. Fields are separated by commas.
+ * At the end all lists are printed as the elements of one list, from text, and from what rows_open() makes of
  * it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static void print_object(const struct fields *fields)
 	json_decref(object);
 }
 
-static void print_alike(struct alike *alike, const struct fields *fields)
+static void print_alike(struct alike_lines *alike, const struct fields *fields)
 {
 	alike_begin(alike);
 	alike_add(alike, fields);
@@ -78,7 +78,7 @@ static void print_alike(struct alike *alike, const struct fields *fields)
 
 int main(void)
 {
-	struct alike alike = {0};
+	struct alike_lines alike = {0};
 	struct rows rows = {0};
 	struct rows_text stored;
 	json_t *record = json_object();

@@ -21,7 +21,7 @@ struct array {
 };
 
 /* A ring that has a sample, and when that was taken. */
-struct turn {
+struct ring_turn {
 	__u64 time;
 	int cpu;
 };
@@ -35,7 +35,7 @@ struct rings {
 	size_t nr_samples, sample_size; /* of a ring; of a sample, in bytes, without extras */
 	__u64 *read;			/* samples of each ring that have been read so far */
 	__u64 *times;			/* of each ring: when the last one of these was taken */
-	struct turn *turns;		/* a heap: no ring comes after one that it is the parent of */
+	struct ring_turn *turns;	/* a heap: no ring comes after one that it is the parent of */
 	int nr_turns;
 	__u64 before; /* what the turns are for */
 	char *sample; /* the last one that was read, with its extras */
@@ -242,7 +242,7 @@ static void skip_overwritten(struct rings *rings, int cpu, struct ring_loss *los
 /* Moves a turn towards the end of the heap, to where it belongs. */
 static void sink_turn(struct rings *rings, int at)
 {
-	struct turn moved = rings->turns[at];
+	struct ring_turn moved = rings->turns[at];
 
 	for (int child; (child = 2 * at + 1) < rings->nr_turns; at = child) {
 		if (child + 1 < rings->nr_turns && rings->turns[child + 1].time < rings->turns[child].time)
@@ -270,7 +270,7 @@ static void begin_turns(struct rings *rings, __u64 before, struct ring_loss *los
 	rings->before = before;
 	rings->nr_turns = 0;
 	for (int cpu = 0; cpu < rings->nr_cpus; cpu++) {
-		struct turn *turn = &rings->turns[rings->nr_turns];
+		struct ring_turn *turn = &rings->turns[rings->nr_turns];
 
 		skip_overwritten(rings, cpu, loss);
 		turn->cpu = cpu;

@@ -30,7 +30,7 @@ static const struct timespec *date(struct stream *stream, bool shares)
 }
 
 /* What comes first in every record. `shares`: its time may be that of the record before. */
-static void envelope(struct stream *stream, const char *type, bool shares, struct fields *fields)
+static void begin_record(struct stream *stream, const char *type, bool shares, struct fields *fields)
 {
 	fields_begin(fields);
 	fields_string(fields, "type", type);
@@ -77,7 +77,7 @@ static int write_line(struct stream *stream, const json_t *record)
 
 	line->used = 0;
 	if (!bare) {
-		envelope(stream, json_string_value(json_object_get(record, "type")), false, &first);
+		begin_record(stream, json_string_value(json_object_get(record, "type")), false, &first);
 		compact_add_fields(line, &first);
 	}
 	json_object_foreach((json_t *)record, member, value) {
@@ -89,18 +89,18 @@ static int write_line(struct stream *stream, const json_t *record)
 	return put_line(stream, line->text, line->used);
 }
 
-static struct alike *lines_of(struct stream *stream)
+static struct alike_lines *lines_of(struct stream *stream)
 {
-	return stream->own = stream->own ?: xcalloc(1, sizeof(struct alike));
+	return stream->own = stream->own ?: xcalloc(1, sizeof(struct alike_lines));
 }
 
 static int write_fields(struct stream *stream, const char *type, const struct fields *fields)
 {
-	struct alike *lines = lines_of(stream);
+	struct alike_lines *lines = lines_of(stream);
 	struct alike_place begun;
 	struct fields first;
 
-	envelope(stream, type, true, &first);
+	begin_record(stream, type, true, &first);
 	alike_begin(lines);
 	alike_add(lines, &first);
 	begun = lines->done;

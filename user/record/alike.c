@@ -8,11 +8,11 @@
 
 #define HEAD(length) ((length) + strlen(",\"\":")) /* bytes of a member before its value */
 
-void alike_release(struct alike *alike)
+void alike_release(struct alike_lines *alike)
 {
 	free(alike->text.text);
 	free(alike->value.text);
-	*alike = (struct alike){0};
+	*alike = (struct alike_lines){0};
 }
 
 /* What of a field tells, with the bytes of its value, whether it has changed. */
@@ -56,7 +56,7 @@ static bool is_named(const struct alike_member *member, const char *text, const 
 }
 
 /* What comes behind goes: it has other members. */
-static void append(struct alike *alike, const struct field *field)
+static void append(struct alike_lines *alike, const struct field *field)
 {
 	struct alike_member *member = &alike->list[alike->done.nr];
 
@@ -72,7 +72,8 @@ static void append(struct alike *alike, const struct field *field)
 }
 
 /* Gives the member that begins at `begun` another value. */
-static void replace(struct alike *alike, struct alike_member *member, size_t begun, const struct field *field)
+static void replace_value(struct alike_lines *alike, struct alike_member *member, size_t begun,
+			  const struct field *field)
 {
 	size_t at = begun + HEAD(member->name_length), behind = at + member->length;
 	struct compact *text = &alike->text, *value = &alike->value;
@@ -90,7 +91,7 @@ static void replace(struct alike *alike, struct alike_member *member, size_t beg
 	member->plain = plain_of(field);
 }
 
-void alike_add(struct alike *alike, const struct fields *fields)
+void alike_add(struct alike_lines *alike, const struct fields *fields)
 {
 	for (size_t i = 0; i < fields->nr; i++) {
 		const struct field *field = &fields->list[i];
@@ -100,13 +101,13 @@ void alike_add(struct alike *alike, const struct fields *fields)
 		if (alike->done.nr == alike->nr || !is_named(member, text, field))
 			append(alike, field);
 		else if (!is_still(member, text + HEAD(member->name_length), field))
-			replace(alike, member, alike->done.bytes, field);
+			replace_value(alike, member, alike->done.bytes, field);
 		alike->done.bytes += HEAD(member->name_length) + member->length;
 		alike->done.nr++;
 	}
 }
 
-size_t alike_end(struct alike *alike)
+size_t alike_end(struct alike_lines *alike)
 {
 	struct compact *text = &alike->text;
 

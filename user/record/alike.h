@@ -14,7 +14,7 @@
 #define ALIKE_MOST (2 * FIELDS_MOST)
 
 /* Starts as zeros; alike_release() frees it. */
-struct alike {
+struct alike_lines {
 	struct compact text; /* a comma before each member */
 	struct compact value;
 	size_t nr;
@@ -29,15 +29,15 @@ struct alike {
 	} done;
 };
 
-void alike_release(struct alike *alike);
+void alike_release(struct alike_lines *alike);
 
-static inline void alike_begin(struct alike *alike)
+static inline void alike_begin(struct alike_lines *alike)
 {
 	alike->done = (struct alike_place){0};
 }
 
 /* Adds members to the line that was begun. There must be fewer than ALIKE_MOST in all. */
-void alike_add(struct alike *alike, const struct fields *fields);
+void alike_add(struct alike_lines *alike, const struct fields *fields);
 
 /* Ends the line, an object and a newline. Returns its size; it is at alike->text.text. */
-size_t alike_end(struct alike *alike);
+size_t alike_end(struct alike_lines *alike);
