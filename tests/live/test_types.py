@@ -308,6 +308,17 @@ INDICES = {
                          "cmp $4096, %rax; jne 1b", "high"),
     "fork": ("shl $4, %rsi; test %rdx, %rdx; je 2f; test %rcx, %rcx; je 3f; nop; 2: nop; 3: mov 8(%rdi,%rsi), %rdx", "high"),
     "fork_that_adds": ("shl $4, %rsi; test %rdx, %rdx; je 2f; add $8, %rsi; 2: mov (%rdi,%rsi), %rdx", "no_pointer"),
+    # Ways that meet, of which each writes the register that the address is from.
+    "ways": ("test %rsi, %rsi; je 1f; mov %rdi, %rax; jmp 2f; 1: mov %rdi, %rcx; mov %rcx, %rax; 2: mov 8(%rax), %rdx", "high"),
+    "ways_with_null": ("xor %eax, %eax; test %rsi, %rsi; je 1f; mov %rdi, %rax; 1: mov 8(%rax), %rdx", "high"),
+    "ways_to_elements": ("mov %rdi, %rax; test %rsi, %rsi; je 1f; lea 16(%rdi), %rax; 1: mov 8(%rax), %rdx", "high"),
+    "ways_to_fields": ("mov %rdi, %rax; test %rsi, %rsi; je 1f; lea 8(%rdi), %rax; 1: mov (%rax), %rdx", "no_pointer"),
+    "way_from_a_number": ("mov %rdi, %rax; test %rsi, %rsi; jne 1f; mov $8, %eax; add %rsi, %rax; 1: mov (%rax), %rdx", "no_pointer"),
+    "loop_over_the_stack": ("mov %rdi, %rax; jmp 2f; 1: mov -8(%rsp), %rax; add $16, %rax; 2: mov %rax, -8(%rsp); mov 8(%rax), %rdx; "
+                            "cmp %rsp, %rax; ja 1b", "high"),
+    "loop_that_exchanges": ("mov %rdi, %rax; mov %rdi, %rcx; 1: mov 8(%rax), %rdx; mov %rcx, %r8; mov %rax, %rcx; mov %r8, %rax; "
+                            "cmp %rsp, %rax; ja 1b", "high"),
+    "loop_of_other_loads": ("mov %rdi, %rax; 1: mov (%rax), %rdx; mov 8(%rax), %rax; cmp %rsp, %rax; ja 1b", "no_pointer"),
     "fork_from_behind": ("jmp 3f; 1: shl $4, %rsi; test %rdx, %rdx; je 2f; nop; 2: mov (%rdi,%rsi), %rdx; ret; "
                          "3: test %rcx, %rcx; jne 2b; jmp 1b", "no_pointer"),
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "confined/instructions.h"
 #include "confined/lines_inside.h"
@@ -17,6 +18,8 @@
 #define FOLLOWED_MOST  16	 /* registers that are followed one after the other */
 #define MULTIPLES_MOST 8	 /* each may be a sum of two others */
 #define FORKS_MOST     8	 /* that lead into each other's ways */
+#define MEETINGS_MOST  4	 /* of ways that are followed one after the other */
+#define POINTS_MOST    32
 #define ACCESS_STEPS   1000000
 #define FOLLOW_STEPS   1000 /* what a register costs that is followed: a sum, or a choice, has two */
 
@@ -25,8 +28,12 @@ struct body {
 	struct lines *lines;
 	const struct code_bytes *code;
 	Dwarf_Die function;
+	bool go; /* it has the goroutine in a register */
 	struct instruction *list;
 	size_t nr;
+	bool anywhere;		  /* it has a jump whose targets are not known */
+	struct meeting *meetings; /* that are being followed, the last one first */
+	struct meeting *same;	  /* that whose value is followed unchanged */
 };
 
 enum pointer_kind {
@@ -46,6 +53,22 @@ struct pointer {
 	__u64 apart;		      /* or plus this, if it is not 0 */
 	Dwarf_Die variable, function; /* the variable that this is in: see struct in_variable */
 };
+
+/* Instructions at which several ways meet, and registers that have one value there. */
+struct meeting {
+	struct {
+		size_t i;
+		int reg;
+	} points[POINTS_MOST];
+	size_t nr;
+	int depth;
+	bool all; /* ways are asked until one differs, not only until one says something */
+	bool known, differs;
+	struct pointer pointer; /* if it is known */
+	struct meeting *outer;
+};
+
+static const char SAME_VALUE[] = "same value"; /* nothing else than what the meeting has */
 
 /* --- variables in registers -------------------------------------------------------------------- */
 
@@ -165,6 +188,66 @@ static void consider(void *context, Dwarf_Die *die, Dwarf_Die *in)
 			 !type_has_at(lines, to, -offset - found->pointer.offset, found->pointer.type);
 	found->points = true;
 	found->pointer = (struct pointer){.type = to, .offset = -offset};
+}
+
+/* --- Go ---------------------------------------------------------------------------------------- */
+
+#define REGISTER_GOROUTINE 14
+
+/* From 1.17 on Go passes arguments and results in registers, and has one for the goroutine. */
+static bool passes_in_registers(const struct lines *lines, Dwarf_Die function)
+{
+	Dwarf_Die unit;
+	const char *producer = NULL;
+
+	if (dwarf_diecu(&function, &unit, NULL, NULL))
+		producer = lines_text(lines, &unit, DW_AT_producer);
+	return producer && strstr(producer, "regabi");
+}
+
+/* What a call may write: all but the stack's registers, and that of the goroutine. Some of the runtime's
+ * functions keep most. */
+static __u32 written_by_go(const struct body *body, __u64 callee)
+{
+	static const struct {
+		const char *begin;
+		__u32 writes;
+	} keeping[] = {
+		{"runtime.gcWriteBarrier", 1U << 11 /* r11 */},
+		{"runtime.duffzero", 1U << 5 /* rdi */},
+		{"runtime.duffcopy", 1U << 4 | 1U << 5 /* rsi, rdi */},
+	};
+	const char *name = NULL;
+	Dwarf_Die function;
+
+	if (callee && lines_function(body->lines, callee, &function))
+		name = lines_text(body->lines, &function, DW_AT_name);
+	for (size_t i = 0; name && i < ARRAY_SIZE(keeping); i++)
+		if (!strncmp(name, keeping[i].begin, strlen(keeping[i].begin)))
+			return keeping[i].writes;
+	return (1U << REGISTERS) - 1 -
+	       (1U << REGISTER_STACK | 1U << REGISTER_FRAME | (__u32)body->go << REGISTER_GOROUTINE);
+}
+
+static void take_go_s_calls(struct body *body)
+{
+	if (!type_is_go(body->function))
+		return;
+	body->go = passes_in_registers(body->lines, body->function);
+	for (size_t i = 0; i < body->nr; i++)
+		if (body->list[i].kind == INSTRUCTION_CALL)
+			body->list[i].writes = written_by_go(body, body->list[i].callee);
+}
+
+/* Whether a register has the goroutine: nothing else is there but in code that puts it there. */
+static bool has_goroutine(const struct body *body, int reg)
+{
+	if (!body->go || reg != REGISTER_GOROUTINE)
+		return false;
+	for (size_t i = 0; i < body->nr; i++)
+		if (body->list[i].writes & 1U << reg)
+			return false;
+	return true;
 }
 
 /* --- following --------------------------------------------------------------------------------- */
@@ -732,6 +815,19 @@ static bool slot_of(struct body *body, size_t i, __u64 *at)
 	return true;
 }
 
+/* Whether the i-th instruction saves a register of the caller's, or restores it. */
+static bool keeps_callers(struct body *body, size_t i)
+{
+	struct locals locals = locals_of(body, i);
+	__u64 at;
+
+	if (!slot_of(body, i, &at))
+		return false;
+	if (body->list[i].stores && i + 1 < body->nr)
+		locals.address = body->list[i + 1].address;
+	return locals_is_callers(&locals, at);
+}
+
 /* What writes to a slot. */
 struct stores {
 	size_t *list, nr, room;
@@ -981,7 +1077,7 @@ static const char *chosen_pointer(struct body *body, size_t i, int reg, struct p
 }
 
 /* What a register has after the i-th instruction has written it. */
-static const char *written_pointer(struct body *body, size_t i, int reg, struct pointer *found, int depth)
+static const char *made_pointer(struct body *body, size_t i, int reg, struct pointer *found, int depth)
 {
 	const struct instruction *at = &body->list[i];
 	struct memory_operand copied = {.base = at->source, .index = -1};
@@ -1028,6 +1124,118 @@ static const char *written_pointer(struct body *body, size_t i, int reg, struct 
 	}
 }
 
+/* The same. What is not copied is another value than that of the meeting that is followed. */
+static const char *written_pointer(struct body *body, size_t i, int reg, struct pointer *found, int depth)
+{
+	struct meeting *same = body->same;
+	const char *why;
+
+	if (body->list[i].kind != INSTRUCTION_COPY)
+		body->same = NULL;
+	why = made_pointer(body, i, reg, found, depth);
+	body->same = same;
+	return why;
+}
+
+/* What a register has behind the n-th instruction, from which a way leads to where others do. */
+static const char *follow_way(struct body *body, size_t n, int reg, struct pointer *found, int depth)
+{
+	return body->list[n].writes & 1U << reg ? written_pointer(body, n, reg, found, depth + 1)
+						: follow_register(body, n, reg, found, depth + 1);
+}
+
+/* Whether one way leads to another element like that of the others, as a pointer does that steps through an
+ * array. */
+static bool steps_on(const struct body *body, const struct pointer *pointer, const struct pointer *one)
+{
+	return pointer->kind == TO_DATA && one->kind == TO_DATA && !pointer->variable.addr &&
+	       !one->variable.addr && pointer->indexed == one->indexed && pointer->stride == one->stride &&
+	       pointer->apart == one->apart && are_elements(body->lines, pointer, one->type, one->offset);
+}
+
+/* Takes what one way says. Nothing is accessed through a null pointer. */
+static void take_way(const struct body *body, struct meeting *meeting, const char *why,
+		     const struct pointer *one)
+{
+	if (why == SAME_VALUE || (!why && one->kind == NUMBER && !one->offset))
+		return;
+	if (why)
+		meeting->differs = true;
+	else if (!meeting->known)
+		meeting->pointer = *one;
+	else if (steps_on(body, &meeting->pointer, one))
+		meeting->pointer.steps |= one->steps || one->offset != meeting->pointer.offset;
+	else
+		meeting->differs |= !take_other(body, &meeting->pointer, one);
+	meeting->known |= !why;
+}
+
+static bool is_done(const struct meeting *meeting)
+{
+	return meeting->all ? meeting->differs : meeting->known;
+}
+
+/* Adds an instruction at which several ways meet, and what they say. */
+static void add_point(struct body *body, struct meeting *meeting, size_t i, int reg)
+{
+	const struct instruction *list = body->list;
+	struct pointer one;
+	const char *why;
+
+	if (!i || meeting->nr == POINTS_MOST || body->anywhere || !is_jumped_to(body, i) ||
+	    !spend(body, body->nr)) {
+		meeting->differs = true;
+		return;
+	}
+	meeting->points[meeting->nr].i = i;
+	meeting->points[meeting->nr++].reg = reg;
+	for (size_t n = 0; n < body->nr && !is_done(meeting); n++)
+		if (list[n].jump == list[i].address || (n + 1 == i && !list[n].ends)) {
+			why = follow_way(body, n, reg, &one, meeting->depth);
+			take_way(body, meeting, why, &one);
+		}
+}
+
+static bool has_point(const struct meeting *meeting, size_t i, int reg)
+{
+	for (size_t n = 0; n < meeting->nr; n++)
+		if (meeting->points[n].i == i && meeting->points[n].reg == reg)
+			return true;
+	return false;
+}
+
+/* What a register has before the i-th instruction, if it is the same on all ways that lead there. What the
+ * first of them says is taken for what it has, until all that can be made of it says the same. */
+static const char *follow_ways(struct body *body, size_t i, int reg, struct pointer *found, int depth)
+{
+	struct meeting own = {.depth = depth, .outer = body->meetings}, *same = body->same;
+	int nr = 0;
+
+	for (const struct meeting *at = body->meetings; at; at = at->outer, nr++) {
+		if (!has_point(at, i, reg))
+			continue;
+		*found = at->pointer;
+		return at == same ? SAME_VALUE : at->known ? NULL : TYPE_NO_REGISTER;
+	}
+	if (same) {
+		add_point(body, same, i, reg);
+		return SAME_VALUE;
+	}
+	if (nr == MEETINGS_MOST)
+		return TYPE_NO_REGISTER;
+	body->meetings = body->same = &own;
+	add_point(body, &own, i, reg);
+	own.nr = 0;
+	own.differs = false;
+	own.all = true;
+	if (own.known)
+		add_point(body, &own, i, reg);
+	body->meetings = own.outer;
+	body->same = NULL;
+	*found = own.pointer;
+	return !own.known ? TYPE_NO_REGISTER : own.differs ? TYPE_NO_POINTER : NULL;
+}
+
 /* What a register has before the i-th instruction. */
 static const char *follow_steps(struct body *body, size_t i, int reg, struct pointer *found, int depth,
 				__u64 *stepped)
@@ -1038,6 +1246,8 @@ static const char *follow_steps(struct body *body, size_t i, int reg, struct poi
 	*found = (struct pointer){.offset = 0};
 	if (depth > FOLLOWED_MOST || !spend(body, FOLLOW_STEPS))
 		return TYPE_NO_POINTER;
+	if (has_goroutine(body, reg))
+		return type_of_goroutine(body->lines, &found->type) ? NULL : TYPE_NO_REGISTER;
 	for (;;) {
 		struct in_register variables = {body, body->list[i].address, reg, .any = false};
 
@@ -1052,7 +1262,7 @@ static const char *follow_steps(struct body *body, size_t i, int reg, struct poi
 			return TYPE_NO_POINTER;
 		before = step_back(body, i, reg, &step);
 		if (before == i)
-			return variables.any ? TYPE_NO_POINTER : TYPE_NO_REGISTER;
+			return variables.any ? TYPE_NO_POINTER : follow_ways(body, i, reg, found, depth);
 		*stepped = step ? step : *stepped;
 		i = before;
 		if (body->list[i].writes & 1U << reg)
@@ -1067,6 +1277,8 @@ static const char *follow_register(struct body *body, size_t i, int reg, struct 
 	__u64 stepped = 0;
 	const char *why = follow_steps(body, i, reg, found, depth, &stepped);
 
+	if (why == SAME_VALUE && stepped)
+		body->same->differs = true;
 	if (why || !stepped)
 		return why;
 	found->steps = is_multiple(stepped, type_size(body->lines, &found->type));
@@ -1107,14 +1319,12 @@ static const __u8 *bytes_at(const struct code_bytes *code, __u64 low, __u64 high
 /* Jumps whose targets are not known may lead to any instruction, so nothing is followed back. */
 static void mark_targets(struct body *body)
 {
-	bool anywhere = false;
-
 	for (size_t i = 0; i < body->nr; i++)
-		anywhere |= body->list[i].jumps_anywhere;
+		body->anywhere |= body->list[i].jumps_anywhere;
 	for (size_t i = 0; i < body->nr; i++) {
 		size_t low = 0, high = body->nr;
 
-		body->list[i].target |= anywhere;
+		body->list[i].target |= body->anywhere;
 		if (!body->list[i].jump)
 			continue;
 		while (low < high) {
@@ -1166,6 +1376,8 @@ static const char *type_of_operand(struct body *body, size_t i, struct typed *ty
 	if (memory->fixed)
 		return type_of_variable(body->lines, memory->offset, typed);
 	why = operand(body, i, memory, &base, 0);
+	if (why && !strcmp(why, TYPE_STACK) && keeps_callers(body, i))
+		return TYPE_OF_STACK;
 	if (why && !strcmp(why, TYPE_STACK) && slot_value(body, i, &value, 0)) {
 		if (!value.points)
 			return type_of_field(body->lines, &value.type, 0, typed);
@@ -1202,6 +1414,7 @@ static const char *type_at(struct body *body, const struct code_bytes *code, __u
 		return TYPE_NO_CODE;
 	instructions_read(bytes, high - low, low, &body->list, &body->nr);
 	mark_targets(body);
+	take_go_s_calls(body);
 	steps = body->lines->steps;
 	body->lines->steps = ACCESS_STEPS;
 	body->lines->furthest = dwarf_dieoffset(&body->function);

@@ -2,9 +2,9 @@
 /*
  * The type of what an instruction loads or stores: debug information tells which variable is in the register
  * that the address is made from, and so to what it points. Where it tells none, copies and loads of pointers
- * in the straight code before are followed, as far as debug information tells where they begin. What a
- * compiler keeps on the stack for itself has the type of what is stored there, or else of what it is stored
- * to.
+ * in the code before are followed, as far as debug information tells where they begin; where ways meet, on
+ * all of them. What a compiler keeps on the stack for itself has the type of what is stored there, or else of
+ * what it is stored to.
  */
 #pragma once
 

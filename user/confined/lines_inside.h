@@ -72,6 +72,8 @@ struct lines {
 	struct spans variable_spans[2]; /* `what` is an index of `variables` */
 	Dwarf_Die *variables;
 	size_t nr_variables, room_variables;
+	size_t looked_for_g;		       /* so many of them were looked at for Go's first goroutine */
+	Dwarf_Die g;			       /* .addr is NULL: it was not found */
 	struct split_address *split_addresses; /* in their order */
 	size_t nr_split_addresses;
 	size_t all_steps; /* what `steps` began with */

@@ -18,6 +18,14 @@ bool locals_distance(const struct locals *locals, int reg, __u64 *distance)
 	       (rule.frame == FRAME_BP && reg == REGISTER_FRAME);
 }
 
+bool locals_is_callers(const struct locals *locals, __u64 at)
+{
+	struct unwind_rule rule = unwind_table_at(locals->frames, locals->address);
+
+	return (rule.bp == BP_AT_FRAME && at == (__u64)rule.bp_offset) ||
+	       (rule.bx < 0 && at == 8 * (__u64)rule.bx);
+}
+
 /* Where an operation of one register and an offset leads, from the frame. */
 static bool of_register(const struct locals *locals, const Dwarf_Op *op, __u64 *at)
 {

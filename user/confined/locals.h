@@ -26,3 +26,7 @@ bool locals_distance(const struct locals *locals, int reg, __u64 *distance);
 /* The variable that is `offset` bytes from where this register points, and where in it that is. Returns NULL,
  * or why it is not known: TYPE_… of naming/untyped.h; TYPE_STACK if no variable is there. */
 const char *locals_at(const struct locals *locals, int reg, __u64 offset, struct in_variable *found);
+
+/* Whether the place, from the frame, is where the function keeps a register of its caller's at this
+ * instruction. */
+bool locals_is_callers(const struct locals *locals, __u64 at);

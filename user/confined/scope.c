@@ -26,6 +26,15 @@ struct visitor {
 	void *context;
 };
 
+/* A visit may look far away in the file, as at types, which is none of the way of this walk. */
+static void visit_one(const struct visitor *visitor, Dwarf_Die *die, Dwarf_Die *function)
+{
+	Dwarf_Off furthest = visitor->lines->furthest;
+
+	visitor->visit(visitor->context, die, function);
+	visitor->lines->furthest = furthest;
+}
+
 static void visit_below(const struct visitor *visitor, Dwarf_Die *in, Dwarf_Die *function, int depth)
 {
 	Dwarf_Die die;
@@ -34,7 +43,7 @@ static void visit_below(const struct visitor *visitor, Dwarf_Die *in, Dwarf_Die 
 		return;
 	do {
 		if (!is_block(&die))
-			visitor->visit(visitor->context, &die, function);
+			visit_one(visitor, &die, function);
 		else if (dwarf_haspc(&die, visitor->address) > 0)
 			visit_below(visitor, &die,
 				    dwarf_tag(&die) == DW_TAG_inlined_subroutine ? &die : function,
@@ -44,7 +53,11 @@ static void visit_below(const struct visitor *visitor, Dwarf_Die *in, Dwarf_Die 
 
 void scope_each(struct lines *lines, Dwarf_Die *function, __u64 address, scope_visit *visit, void *context)
 {
+	Dwarf_Off furthest = lines->furthest;
+
+	lines->furthest = dwarf_dieoffset(function);
 	visit_below(&(struct visitor){lines, address, visit, context}, function, function, 0);
+	lines->furthest = furthest;
 }
 
 /* --- calls ------------------------------------------------------------------------------------- */

@@ -79,6 +79,18 @@ static bool is_cplusplus(int language)
 	       language == DW_LANG_C_plus_plus_11 || language == DW_LANG_C_plus_plus_14;
 }
 
+static int language_of(Dwarf_Die *die)
+{
+	Dwarf_Die unit;
+
+	return dwarf_diecu(die, &unit, NULL, NULL) ? dwarf_srclang(&unit) : 0;
+}
+
+bool type_is_go(Dwarf_Die die)
+{
+	return language_of(&die) == DW_LANG_Go;
+}
+
 /* The number of elements of an array, in all its dimensions; 0: it is open. */
 static __u64 elements_of(struct lines *lines, Dwarf_Die *array)
 {
@@ -136,7 +148,6 @@ __u64 type_size(struct lines *lines, const Dwarf_Die *type)
 bool type_is_in_register(struct lines *lines, Dwarf_Die type)
 {
 	__u64 size, convention;
-	Dwarf_Die unit;
 
 	if (!type_peel(lines, &type))
 		return false;
@@ -145,8 +156,7 @@ bool type_is_in_register(struct lines *lines, Dwarf_Die type)
 	size = size_of(lines, type, 0);
 	if (number_of(&type, DW_AT_calling_convention, &convention))
 		return convention == DW_CC_pass_by_value && size && size <= PAIR_MOST;
-	return size && size <= DATA_MOST && dwarf_diecu(&type, &unit, NULL, NULL) &&
-	       !is_cplusplus(dwarf_srclang(&unit));
+	return size && size <= DATA_MOST && !is_cplusplus(language_of(&type));
 }
 
 /* --- texts ------------------------------------------------------------------------------------- */
@@ -156,6 +166,16 @@ static void add_text(char *text, const char *more)
 	size_t used = strlen(text);
 
 	snprintf(text + used, TYPE_TEXT - used, "%s", more);
+}
+
+/* Leaves out what is behind such a bracket. */
+static void add_until(char *text, const char *more, char bracket)
+{
+	const char *end = strchr(more, bracket);
+	size_t used = strlen(text);
+
+	snprintf(text + used, TYPE_TEXT - used, "%.*s%s", end ? (int)(end - more) : TYPE_TEXT, more,
+		 end ? "{...}" : "");
 }
 
 /* The name of an entry; NULL if it has none, or an empty one, as any file may have. */
@@ -193,6 +213,9 @@ static void add_type(struct lines *lines, Dwarf_Die type, char *text, int depth)
 	name = name_of(lines, &type);
 	if (alias && (!name || !*word_of(tag))) {
 		add_text(text, alias);
+	} else if (name &&
+		   type_is_go(type)) { /* its whole text: "*main.node", "[]int", "struct { x int; … }" */
+		add_until(text, name, '{');
 	} else if (tag == DW_TAG_pointer_type || tag == DW_TAG_array_type || tag == DW_TAG_reference_type) {
 		if (lines_follow(lines, &type, DW_AT_type) && depth < HOPS_MOST)
 			add_type(lines, type, text, depth + 1);
@@ -478,9 +501,12 @@ const char *type_of_pointed(struct lines *lines, Dwarf_Die *type, __u64 offset, 
 
 void type_of_pointer(struct lines *lines, const Dwarf_Die *type, struct typed *typed)
 {
+	bool go = type_is_go(*type);
+
 	*typed = (struct typed){.type = ""};
+	add_text(typed->type, go ? "*" : "");
 	add_type(lines, *type, typed->type, 0);
-	add_text(typed->type, "*");
+	add_text(typed->type, go ? "" : "*");
 }
 
 void type_add_field(struct typed *typed, const char *field)
@@ -846,16 +872,21 @@ static __u32 find_in_split(struct lines *lines, bool thread, __u64 address)
 	return SPANS_NONE;
 }
 
+static void need_variables(struct lines *lines)
+{
+	if (lines->looked_for_variables)
+		return;
+	lines->looked_for_variables = true;
+	look_for_variables(lines);
+	index_addresses(lines);
+}
+
 static const char *variable_of(struct lines *lines, bool thread, __u64 address, struct in_variable *found)
 {
 	__u64 begin = 0;
 	__u32 number;
 
-	if (!lines->looked_for_variables) {
-		lines->looked_for_variables = true;
-		look_for_variables(lines);
-		index_addresses(lines);
-	}
+	need_variables(lines);
 	number = spans_find(&lines->variable_spans[thread], address);
 	if (number == SPANS_NONE)
 		number = find_in_split(lines, thread, address);
@@ -875,6 +906,21 @@ const char *variable_at(struct lines *lines, __u64 address, struct in_variable *
 const char *thread_variable_at(struct lines *lines, __u64 at, struct in_variable *found)
 {
 	return variable_of(lines, true, at, found);
+}
+
+/* By the variable that is the first of them. */
+bool type_of_goroutine(struct lines *lines, Dwarf_Die *type)
+{
+	need_variables(lines);
+	for (; lines->looked_for_g < lines->nr_variables && !lines->g.addr; lines->looked_for_g++) {
+		Dwarf_Die *die = &lines->variables[lines->looked_for_g];
+		const char *name = lines_text(lines, die, DW_AT_name);
+
+		if (name && !strcmp(name, "runtime.g0"))
+			lines->g = *die;
+	}
+	*type = lines->g;
+	return lines->g.addr && type_of_entry(lines, type);
 }
 
 /* The name that the source has for an entry, which may be a copy of another one. */

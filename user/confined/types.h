@@ -58,6 +58,12 @@ const char *variable_at(struct lines *lines, __u64 address, struct in_variable *
 /* The same for the variable of threads that is at an offset in each thread's copies of them. */
 const char *thread_variable_at(struct lines *lines, __u64 at, struct in_variable *found);
 
+/* The type of the struct that Go keeps of each goroutine; false: this is no program of Go. */
+bool type_of_goroutine(struct lines *lines, Dwarf_Die *type);
+
+/* Whether a compiler of Go made this entry's code. */
+bool type_is_go(Dwarf_Die die);
+
 /* Sets the variable of `typed`. */
 void type_name_variable(const struct lines *lines, const struct in_variable *in, bool indexed,
 			struct typed *typed);

@@ -6,9 +6,9 @@
 #define TYPE_UNDESCRIBED "undescribed" /* debug information does not say what is there */
 #define TYPE_INCOMPLETE	 "incomplete"  /* it does, but not with a complete type */
 /* Through the instruction: it has no code that can be read, or followed in a moment; accesses no memory by
- * one operand alone; pushes, pops, calls or returns, which data of the source takes no part in; accesses the
- * stack where no variable is known; no variable is known to be in its register, or it points to nothing that
- * has a known type there. */
+ * one operand alone; pushes, pops, calls or returns, or keeps a register of the caller's, which data of the
+ * source takes no part in; accesses the stack where no variable is known; no variable is known to be in its
+ * register, or it points to nothing that has a known type there. */
 #define TYPE_NO_CODE	 "no_code"
 #define TYPE_NO_OPERAND	 "no_operand"
 #define TYPE_OF_STACK	 "stack_operation"
