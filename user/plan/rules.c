@@ -353,7 +353,7 @@ static int other_side(const struct subject *s, struct refusal *refusal)
 	const char *modifier = s->event->attr.exclude_user ? "h" : "u";
 	struct sides sides;
 
-	if (!s->event->privilege_given)
+	if (!s->event->privilege_given || !s->event->attr.exclude_kernel)
 		return 0;
 	sides_of(s->event, s->host, &sides);
 	if (!sides_missed(s->event, &sides))

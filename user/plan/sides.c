@@ -8,6 +8,11 @@
 #include "plan/denial.h"
 #include "tables/names.h"
 
+static bool one_side(const struct perf_event_attr *attr)
+{
+	return attr->exclude_user || attr->exclude_kernel;
+}
+
 /* perf_tp_event_match(), kernel/events/core.c: it looks at exclude_kernel alone. */
 static void sides_of_tracepoint(const struct event *event, const struct host *host, struct sides *sides)
 {
@@ -35,7 +40,9 @@ void sides_of(const struct event *event, const struct host *host, struct sides *
 
 	*sides = (struct sides){.sides = SIDES_BOTH};
 	if (event->attr.type == PERF_TYPE_TRACEPOINT) {
-		sides_of_tracepoint(event, host, sides);
+		/* tracefs has a file for each of some two thousand tracepoints. */
+		if (one_side(&event->attr))
+			sides_of_tracepoint(event, host, sides);
 	} else if (known && known->sides != SIDES_BOTH) {
 		*sides = (struct sides){.sides = known->sides, .source = known->sides_source};
 		snprintf(sides->why, sizeof(sides->why), "%s", known->sides_why);
@@ -93,11 +100,6 @@ static void settle_missed(struct event *event, const struct sides *sides, const 
 			 "it %s, which this user may not count (kernel.perf_event_paranoid is %d); to count "
 			 "it: %s",
 			 sides->why, host->perf_event_paranoid, sides_remedy(host));
-}
-
-static bool one_side(const struct perf_event_attr *attr)
-{
-	return attr->exclude_user || attr->exclude_kernel;
 }
 
 /* What the kernel counts although it was asked to leave it out. */

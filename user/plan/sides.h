@@ -14,6 +14,7 @@ struct sides {
 	const char *source; /* and the function of the kernel that shows it; NULL: it counts on both */
 };
 
+/* Says that a tracepoint counts on both sides if the event excludes neither: then nothing depends on it. */
 void sides_of(const struct event *event, const struct host *host, struct sides *sides);
 
 /* Sets `never` of events that can't count on the sides that they have got, and notes on those that count all
