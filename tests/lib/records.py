@@ -91,12 +91,40 @@ def inlined(schema, shared):
     return {name: inlined(value, shared) for name, value in schema.items()}
 
 
+MORE_MEMBERS = {"patternProperties", "dependentSchemas", "additionalProperties"}
+
+
+def parts_of(schema, shared, keywords):
+    """A schema, and those that these keywords of it lead to."""
+    below = [schema[name] for name in keywords if name in schema] + [shared.get(str(schema.get("$ref")).split("/")[-1], [])]
+    parts = [part for value in below for part in (value if isinstance(value, list) else [value])]
+    return [schema] + [found for part in parts for found in parts_of(part, shared, keywords)]
+
+
+def closed(schema, shared):
+    """Returns the schema with its members by name in place of unevaluatedProperties, for which python3-jsonschema validates
+    each member once or twice more."""
+    if isinstance(schema, list):
+        return [closed(part, shared) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("unevaluatedProperties") is False:
+        members = {name for part in parts_of(schema, shared, ["allOf"]) for name in part.get("properties", ())}
+        for part in parts_of(schema, shared, ["allOf", "anyOf", "oneOf", "if", "then", "else"]):
+            assert members >= part.get("properties", {}).keys() and not MORE_MEMBERS & part.keys(), "it depends on the others"
+        schema = {**schema, "properties": {**dict.fromkeys(sorted(members), True), **schema.get("properties", {})},
+                  "additionalProperties": False}
+        del schema["unevaluatedProperties"]
+    return {name: closed(value, shared) for name, value in schema.items()}
+
+
 @functools.cache
 def validator(record_type=None):
     schema = json.loads(subprocess.run([NHMTAP, "schema"] + ([record_type] if record_type else []),
                                        stdout=subprocess.PIPE, check=True, text=True).stdout)
     jsonschema.Draft202012Validator.check_schema(schema)
-    return Validator(inlined(schema, schema["$defs"]["common"]["$defs"]))
+    shared = schema["$defs"]["common"]["$defs"]
+    return Validator(inlined(closed(schema, shared), shared))
 
 
 def refuse_constant(text):

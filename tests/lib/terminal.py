@@ -64,7 +64,7 @@ class Terminal:
 
     def until(self, seen, look=None):
         """Polls the screen until the condition holds. Returns the screen's text."""
-        deadline = time.monotonic() + DEADLINE
+        deadline, pause = time.monotonic() + DEADLINE, 0.02
         while True:
             screen = (look or self.screen)()
             if seen(screen):
@@ -72,7 +72,8 @@ class Terminal:
             assert time.monotonic() < deadline, screen
             if self.ended():  # little more can come through tmux
                 deadline = min(deadline, time.monotonic() + 10)
-            time.sleep(0.02)
+            time.sleep(pause)
+            pause = min(0.2, 1.2 * pause)  # each look starts a program
 
     def still(self, seen):
         """As until(), for a screen that is the same twice: a single look may be at one that is half drawn."""

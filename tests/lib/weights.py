@@ -4,6 +4,7 @@ stored records one that asks it. Each returns {function: its own weight}, in eve
 an output tells no more. What has no name is "?", and a branch is its origin's. A path is a file, or a folder of one file for
 each interval."""
 import collections
+import functools
 import json
 import os
 import re
@@ -205,8 +206,9 @@ def series(forms):
     return ["--series", "100000"] if set(forms) & set(OF_METRICS) else []
 
 
+@functools.cache
 def pairs(form, path):
-    """Of a file of a format, or of all files in a folder."""
+    """Of a file of a format, or of all files in a folder, which stay as they are."""
     files = sorted(entry.path for entry in os.scandir(path)) if os.path.isdir(path) else [path]
     assert files
     return [pair for file in files for pair in OF_FORMATS[form](file)]
