@@ -32,7 +32,8 @@ static size_t read_bytes(const char *hex, char *bytes)
 static void read_field(struct fields *fields, struct storage *storage, const char *kind, char *value)
 {
 	static const char *const names[] = {"a", "bc", "def", "samples", "a_name_of_27_bytes_and_dots"};
-	const char *name = names[fields->nr % 5];
+	static const char *const of_hex[] = {"x", "yz", "xyz", "address", "an_address_of_27_bytes_dots"};
+	const char *name = (strcmp(kind, "hex") ? names : of_hex)[fields->nr % 5];
 	char *text = storage->text[fields->nr], *left;
 	__u64 *buckets = storage->buckets[fields->nr];
 
@@ -66,14 +67,48 @@ static void print_object(const struct fields *fields)
 	json_decref(object);
 }
 
+/* The line is made of two lists, as those of samples are. */
 static void print_alike(struct alike_lines *alike, const struct fields *fields)
 {
+	static struct fields halves[2];
+
 	alike_begin(alike);
-	alike_add(alike, fields);
+	for (size_t i = 0, at = 0; i < 2; i++) {
+		fields_again(&halves[i]);
+		for (; at < (i ? fields->nr : fields->nr / 2); at++)
+			*fields_add(&halves[i], fields->list[at].name) = fields->list[at];
+		fields_shape(&halves[i]);
+		alike_add(alike, &halves[i]);
+	}
 	if (fields->nr)
 		printf("%.*s", (int)alike_end(alike), alike->text.text);
 	else
 		puts("{}");
+}
+
+/* Whether a list is written behind one that has become shorter, where another member with the same value was
+ * before. */
+static bool moves_up(void)
+{
+	struct fields first = {0}, second = {0};
+	struct alike_lines alike = {0};
+	bool same = false;
+
+	for (int nr = 2; nr; nr--) {
+		fields_again(&first);
+		fields_again(&second);
+		for (int i = 0; i < nr; i++)
+			fields_number(&first, i ? "b" : "a", 3);
+		fields_number(&second, "c", 3);
+		fields_shape(&first);
+		fields_shape(&second);
+		alike_begin(&alike);
+		alike_add(&alike, &first);
+		alike_add(&alike, &second);
+		same = !strncmp("{\"a\":3,\"c\":3}\n", (alike_end(&alike), alike.text.text), 15);
+	}
+	alike_release(&alike);
+	return same;
 }
 
 int main(void)
@@ -86,6 +121,8 @@ int main(void)
 	char *line = NULL, *all;
 	size_t room = 0, at = 0;
 
+	if (!moves_up())
+		return 1;
 	while (getline(&line, &room, stdin) > 0) {
 		struct fields fields = {.nr = 0};
 

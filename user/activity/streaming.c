@@ -99,7 +99,8 @@ struct streaming {
 	struct shown_code *codes;
 	size_t nr_codes;
 
-	struct compact registers_text; /* of the sample that is being written */
+	struct fields fields;	       /* of the sample that is being written */
+	struct compact registers_text; /* the same */
 
 	__s64 realtime; /* CLOCK_REALTIME minus CLOCK_MONOTONIC, ns */
 	struct thinning thinning;
@@ -413,39 +414,40 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 			unsigned int every, const __u32 *codes)
 {
 	const struct host *host = &streaming->activity->session->host;
-	struct fields fields;
+	struct fields *fields = &streaming->fields;
 	int err = 0;
 
-	fields_begin(&fields);
-	fields.every = every;
+	fields_again(fields);
+	fields->every = every;
 	if (!has_room(streaming->activity, "sample", every, &err)) {
 		streaming->unwritten++;
 		return err;
 	}
 	if (!(streaming->written % CLOCK_SEEN_AT))
 		see_clock(streaming);
-	activity_add_event(&fields, flow->event, flow->name);
-	add_time(streaming, &fields, "sample_time", sample->time);
+	activity_add_event(fields, flow->event, flow->name);
+	add_time(streaming, fields, "sample_time", sample->time);
 	if (every > 1)
-		fields_number(&fields, "every", every);
+		fields_number(fields, "every", every);
 	if (streaming->address)
-		fields_hex(&fields, "address", sample->address);
+		fields_hex(fields, "address", sample->address);
 	if (streaming->physical)
-		fields_hex(&fields, "physical_address", sample->physical);
+		fields_hex(fields, "physical_address", sample->physical);
 	if (streaming->latency && sample->latency)
-		fields_number(&fields, "latency", sample->latency);
+		fields_number(fields, "latency", sample->latency);
 	if (streaming->period)
-		fields_number(&fields, "period", sample->period);
+		fields_number(fields, "period", sample->period);
 	if (!streaming->written)
 		streaming->keys_shown = streamed_keys(streaming->layout);
-	add_streamed(&fields, host, &streaming->keys_shown, sample->key);
+	add_streamed(fields, host, &streaming->keys_shown, sample->key);
 	if (streaming->container)
-		add_owner(streaming, &fields, sample->key);
+		add_owner(streaming, fields, sample->key);
 	if (streaming->registers)
-		add_registers(streaming, &fields, sample->key);
+		add_registers(streaming, fields, sample->key);
 	if (codes)
-		add_codes(streaming, &fields, sample->key, codes);
-	err = activity_write_fields(streaming->activity, "sample", &fields);
+		add_codes(streaming, fields, sample->key, codes);
+	fields_shape(fields);
+	err = activity_write_fields(streaming->activity, "sample", fields);
 	return err || ++streaming->written % FLUSHED_AT ? err : session_flush(streaming->activity->session);
 }
 

@@ -147,6 +147,8 @@ struct known_code {
 struct clickhouse {
 	struct native_block block;
 	struct field_slot slots[FIELDS_MOST];
+	__u64 shape; /* of the list that the slots are for; 0: not known */
+	bool stack;  /* there is one among them */
 	struct known_code codes[KNOWN_CODES];
 	struct flattened_run run;
 	char *activity; /* of the rows that are being put; NULL: of none */
@@ -349,13 +351,20 @@ static struct field_slot slot_for(struct native_block *block, const struct field
 }
 
 /* Samples of a stream have mostly the same fields at the same places. */
-static const struct field_slot *slot_of(struct clickhouse *own, size_t place, const struct field *field)
+static void choose_slots(struct clickhouse *own, const struct fields *fields)
 {
-	struct field_slot *slot = &own->slots[place];
+	if (fields->shape && own->shape == fields->shape)
+		return;
+	own->shape = fields->shape;
+	own->stack = false;
+	for (size_t i = 0; i < fields->nr; i++) {
+		const struct field *field = &fields->list[i];
+		struct field_slot *slot = &own->slots[i];
 
-	if (slot->length != field->name_length || !is_same(slot->name, field->name, slot->length))
-		*slot = slot_for(&own->block, field);
-	return slot;
+		if (slot->length != field->name_length || !is_same(slot->name, field->name, slot->length))
+			*slot = slot_for(&own->block, field);
+		own->stack |= slot->to == TO_STACK;
+	}
 }
 
 static void learn_code(struct native_block *block, struct known_code *known, json_t *code)
@@ -424,13 +433,13 @@ static void put_field(struct native_block *block, size_t column, const struct fi
 /* Returns false, and puts nothing, if the sample has a stack. */
 static bool put_sample(struct clickhouse *own, const struct fields *fields, __u64 *time_ns)
 {
-	for (size_t i = 0; i < fields->nr; i++)
-		if (fields->list[i].kind == FIELD_VALUE && slot_of(own, i, &fields->list[i])->to == TO_STACK)
-			return false;
-	for (size_t i = 0; i < fields->nr; i++) {
-		const struct field *field = &fields->list[i];
-		const struct field_slot *slot = slot_of(own, i, field);
+	const struct field_slot *slot = own->slots;
 
+	choose_slots(own, fields);
+	if (own->stack)
+		return false;
+	for (const struct field *field = fields->list, *end = field + fields->nr; field < end;
+	     field++, slot++) {
 		if (slot->to == TO_COLUMN)
 			put_field(&own->block, slot->column, field);
 		else if (slot->to == TO_TIME)

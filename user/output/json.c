@@ -30,9 +30,8 @@ static const struct timespec *date(struct stream *stream, bool shares)
 }
 
 /* What comes first in every record. `shares`: its time may be that of the record before. */
-static void begin_record(struct stream *stream, const char *type, bool shares, struct fields *fields)
+static void add_envelope(struct stream *stream, const char *type, bool shares, struct fields *fields)
 {
-	fields_begin(fields);
 	fields_string(fields, "type", type);
 	fields_string(fields, "schema_version", SCHEMA_VERSION);
 	fields_time(fields, "time", timespec_ns(date(stream, shares)));
@@ -77,7 +76,8 @@ static int write_line(struct stream *stream, const json_t *record)
 
 	line->used = 0;
 	if (!bare) {
-		begin_record(stream, json_string_value(json_object_get(record, "type")), false, &first);
+		fields_begin(&first);
+		add_envelope(stream, json_string_value(json_object_get(record, "type")), false, &first);
 		compact_add_fields(line, &first);
 	}
 	json_object_foreach((json_t *)record, member, value) {
@@ -89,20 +89,27 @@ static int write_line(struct stream *stream, const json_t *record)
 	return put_line(stream, line->text, line->used);
 }
 
-static struct alike_lines *lines_of(struct stream *stream)
+struct json_lines {
+	struct alike_lines lines;
+	struct fields first;
+};
+
+static struct json_lines *own_of(struct stream *stream)
 {
-	return stream->own = stream->own ?: xcalloc(1, sizeof(struct alike_lines));
+	return stream->own = stream->own ?: xcalloc(1, sizeof(struct json_lines));
 }
 
 static int write_fields(struct stream *stream, const char *type, const struct fields *fields)
 {
-	struct alike_lines *lines = lines_of(stream);
+	struct json_lines *own = own_of(stream);
+	struct alike_lines *lines = &own->lines;
 	struct alike_place begun;
-	struct fields first;
 
-	begin_record(stream, type, true, &first);
+	fields_again(&own->first);
+	add_envelope(stream, type, true, &own->first);
+	fields_shape(&own->first);
 	alike_begin(lines);
-	alike_add(lines, &first);
+	alike_add(lines, &own->first);
 	begun = lines->done;
 	alike_add(lines, fields);
 	if (lines->done.bytes + LINE_TAIL > RECORD_MAX) {
@@ -117,9 +124,11 @@ static int write_fields(struct stream *stream, const char *type, const struct fi
 
 static void release(struct stream *stream)
 {
-	if (stream->own)
-		alike_release(stream->own);
-	free(stream->own);
+	struct json_lines *own = stream->own;
+
+	if (own)
+		alike_release(&own->lines);
+	free(own);
 }
 
 static const struct format json = {

@@ -30,8 +30,10 @@ void native_release(struct native_block *block)
 size_t native_add_column(struct native_block *block, const char *name, size_t length, enum native_type type)
 {
 	block->list = xroom(block->list, block->nr, &block->room, sizeof(*block->list));
-	block->list[block->nr] = (struct native_column){
-		.name = xasprintf("%.*s", (int)length, name), .name_length = length, .type = type};
+	block->list[block->nr] = (struct native_column){.name = xasprintf("%.*s", (int)length, name),
+							.name_length = length,
+							.type = type,
+							.size = types[type].size};
 	return block->nr++;
 }
 
@@ -48,7 +50,7 @@ int native_find(const struct native_block *block, const char *name, size_t lengt
 /* The bytes of the values that the column has not yet, up to this row. */
 static size_t bytes_missing(const struct native_column *column, size_t rows)
 {
-	return (rows - column->rows) * (column->usual.used ?: types[column->type].size ?: 1);
+	return (rows - column->rows) * (column->usual.used ?: column->size ?: 1);
 }
 
 static void repeat(char *to, const struct compact *text, size_t bytes)
@@ -119,7 +121,7 @@ void native_put_number(struct native_block *block, size_t number, __u64 value)
 	if (!column)
 		return;
 	if (column->type != NATIVE_FLOAT64) {
-		put_fixed(column, &value, types[column->type].size);
+		put_fixed(column, &value, column->size);
 		return;
 	}
 	real = value;
@@ -132,8 +134,7 @@ void native_put_real(struct native_block *block, size_t number, double value)
 	__u64 whole = value;
 
 	if (column)
-		put_fixed(column, column->type == NATIVE_FLOAT64 ? (void *)&value : &whole,
-			  types[column->type].size);
+		put_fixed(column, column->type == NATIVE_FLOAT64 ? (void *)&value : &whole, column->size);
 }
 
 static void add_varint(struct compact *to, __u64 number)

@@ -22,6 +22,7 @@ struct native_column {
 	char *name;
 	size_t name_length;
 	enum native_type type;
+	size_t size; /* bytes of a value; 0: a text, with its length before it */
 	size_t rows;
 	struct compact bytes;
 	struct compact usual; /* of texts, with the length before it; empty: "" */

@@ -56,17 +56,16 @@ static bool is_named(const struct alike_member *member, const char *text, const 
 }
 
 /* What comes behind goes: it has other members. */
-static void append(struct alike_lines *alike, const struct field *field)
+static void append_to(struct alike_lines *alike, struct alike_member *member, size_t begun,
+		      const struct field *field)
 {
-	struct alike_member *member = &alike->list[alike->done.nr];
-
-	alike->nr = alike->done.nr + 1;
-	alike->text.used = alike->done.bytes;
+	alike->nr = member - alike->list + 1;
+	alike->text.used = begun;
 	compact_add_named(&alike->text, field);
 	*member = (struct alike_member){
 		.kind = field->kind,
 		.name_length = field->name_length,
-		.length = alike->text.used - alike->done.bytes - HEAD(field->name_length),
+		.length = alike->text.used - begun - HEAD(field->name_length),
 		.plain = plain_of(field),
 	};
 }
@@ -91,20 +90,36 @@ static void replace_value(struct alike_lines *alike, struct alike_member *member
 	member->plain = plain_of(field);
 }
 
+/* Whether the list has the names of the line before. If not, what comes behind it is not known either. */
+static bool has_names(struct alike_lines *alike, __u64 shape)
+{
+	__u64 *known = &alike->shapes[alike->done.lists++];
+
+	if (shape && *known == shape)
+		return true;
+	memset(known, 0, (ALIKE_LISTS - (known - alike->shapes)) * sizeof(*known));
+	*known = shape;
+	return false;
+}
+
 void alike_add(struct alike_lines *alike, const struct fields *fields)
 {
-	for (size_t i = 0; i < fields->nr; i++) {
-		const struct field *field = &fields->list[i];
-		struct alike_member *member = &alike->list[alike->done.nr];
-		const char *text = alike->text.text + alike->done.bytes;
+	bool named = has_names(alike, fields->shape);
+	struct alike_member *member = &alike->list[alike->done.nr];
+	size_t bytes = alike->done.bytes;
 
-		if (alike->done.nr == alike->nr || !is_named(member, text, field))
-			append(alike, field);
+	for (const struct field *field = fields->list, *end = field + fields->nr; field < end;
+	     field++, member++) {
+		const char *text = alike->text.text + bytes;
+
+		if (member == alike->list + alike->nr || !(named || is_named(member, text, field)))
+			append_to(alike, member, bytes, field);
 		else if (!is_still(member, text + HEAD(member->name_length), field))
-			replace_value(alike, member, alike->done.bytes, field);
-		alike->done.bytes += HEAD(member->name_length) + member->length;
-		alike->done.nr++;
+			replace_value(alike, member, bytes, field);
+		bytes += HEAD(member->name_length) + member->length;
 	}
+	alike->done.nr = member - alike->list;
+	alike->done.bytes = bytes;
 }
 
 size_t alike_end(struct alike_lines *alike)

@@ -11,7 +11,8 @@
 #include "record/compact.h"
 #include "record/fields.h"
 
-#define ALIKE_MOST (2 * FIELDS_MOST)
+#define ALIKE_LISTS 2 /* that a line is made of at most */
+#define ALIKE_MOST  (ALIKE_LISTS * FIELDS_MOST)
 
 /* Starts as zeros; alike_release() frees it. */
 struct alike_lines {
@@ -23,9 +24,10 @@ struct alike_lines {
 		size_t name_length, length; /* of the value, in bytes of JSON */
 		__u64 plain;		    /* the number; of a text, its bytes before they became JSON */
 	} list[ALIKE_MOST];
+	__u64 shapes[ALIKE_LISTS]; /* of the lists that the line before was made of; 0: not known */
 	/* Up to where the line is made. */
 	struct alike_place {
-		size_t nr, bytes;
+		size_t lists, nr, bytes;
 	} done;
 };
 
@@ -36,7 +38,7 @@ static inline void alike_begin(struct alike_lines *alike)
 	alike->done = (struct alike_place){0};
 }
 
-/* Adds members to the line that was begun. There must be fewer than ALIKE_MOST in all. */
+/* Adds members to the line that was begun. */
 void alike_add(struct alike_lines *alike, const struct fields *fields);
 
 /* Ends the line, an object and a newline. Returns its size; it is at alike->text.text. */

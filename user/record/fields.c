@@ -6,6 +6,16 @@
 #include "base/clock.h"
 #include "record/record.h"
 
+void fields_shape(struct fields *fields)
+{
+	static __u64 shapes; /* no two are the same in a process, whatever is closed or opened */
+
+	if (fields->shape && fields->nr == fields->had)
+		return;
+	fields->had = fields->nr;
+	fields->shape = __atomic_add_fetch(&shapes, 1, __ATOMIC_RELAXED);
+}
+
 static json_t *histogram_value(const struct field *field)
 {
 	json_t *value = json_object();

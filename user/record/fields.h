@@ -43,6 +43,8 @@ struct field {
  * for those that say otherwise. */
 struct fields {
 	size_t nr;
+	size_t had;  /* so many names are those that the list had before */
+	__u64 shape; /* lists of the same shape, if it is not 0, have the same names in the same order */
 	unsigned int every; /* how many samples the record of one stands for; 0: it is no such record, or 1.
 			     * Of one that tells of missing samples: one more than these */
 	struct field list[FIELDS_MOST];
@@ -52,18 +54,35 @@ struct fields {
  * lists. */
 static inline void fields_begin(struct fields *fields)
 {
+	fields->nr = fields->had = 0;
+	fields->shape = 0;
+	fields->every = 0;
+}
+
+/* Begins a list that was zeros or the same list before, and mostly gets the same names, which must not go
+ * meanwhile. It has a shape then; fields_shape() must follow the last one. */
+static inline void fields_again(struct fields *fields)
+{
 	fields->nr = 0;
 	fields->every = 0;
 }
 
 static inline struct field *fields_add(struct fields *fields, const char *name)
 {
-	struct field *field = &fields->list[fields->nr++];
+	size_t at = fields->nr++;
+	struct field *field = &fields->list[at];
 
+	if (at < fields->had && field->name == name)
+		return field;
 	field->name = name;
 	field->name_length = strlen(name);
+	fields->had = fields->nr;
+	fields->shape = 0;
 	return field;
 }
+
+/* Gives the list a new shape if it has other names than before. */
+void fields_shape(struct fields *fields);
 
 static inline void field_set_number(struct field *field, json_int_t number)
 {
