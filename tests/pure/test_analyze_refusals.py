@@ -22,6 +22,8 @@ def test_a_cpu_without_a_tree_is_told_what_counts_there(nhmtap, host):
 
 @pytest.mark.parametrize("options, why, remedy", [
     (["--expect", "memory_bond<20%"], "no share 'memory_bond'", "did you mean memory_bound?"),
+    (["--expect", "nothing_alike<20%"], "no share 'nothing_alike'", "such as memory_bound and stalled"),
+    (["--expect", "memory_bound"], "it compares nothing", "'memory_bound<20%'"),
     (["--expect", "memory_bound<20parsecs"], "there is no number", "a number"),
     (["--annotate", "--no-where"], "which --no-where leaves out", "profile --annotate"),
     (["-r", "3", "--once"], "--once runs COMMAND once", "-r 5 -- COMMAND"),

@@ -190,8 +190,8 @@ def test_what_makes_no_account_is_refused_with_the_reason(nhmtap, tmp_path):
     assert "no counts" in said(nhmtap("analyze", empty), 1)
     good = stream(tmp_path, "c", COUNTS)
     assert "compares the records of two files" in said(nhmtap("analyze", good, good, good), 1)
-    assert "measured already" in said(nhmtap("analyze", "-r", "3", good), 1)
-    assert "measured already" in said(nhmtap("analyze", "-I", "100", good), 1)
+    for option in (["--repeat", "3"], ["--once"], ["--where", "1"], ["--annotate"], ["--interval", "100"]):
+        assert f"option {option[0]}: the records of a file are measured already" in said(nhmtap("analyze", *option, good), 1)
 
 
 @pytest.mark.parametrize("missing", ["records.jsonl", "no/such"])

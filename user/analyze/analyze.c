@@ -91,8 +91,8 @@ static int refuse_share(const struct host *host, const struct expectation *expec
 		nearest_offer(&nearest, host->events->shares[i].name);
 	return nearest_print(&nearest, near, sizeof(near))
 		       ? instead(refusal, "did you mean %s?", near)
-		       : instead(refusal,
-				 "the shares are those of the analysis record: memory_bound, stalled");
+		       : instead(refusal, "the shares are those of the analysis record, such as memory_bound "
+					  "and stalled");
 }
 
 static bool is_share(const struct host *host, const char *name)
@@ -736,7 +736,11 @@ static int analyze_stored(const struct options *options, struct refusal *refusal
 
 	if (!own->rounds && !own->once && !own->where && !own->annotate)
 		return stored_analyze(options, &own->expect, refusal);
-	refuse(refusal, STATUS_USAGE, "option --%s", own->rounds ? "repeat" : own->once ? "once" : "where");
+	refuse(refusal, STATUS_USAGE, "option --%s",
+	       own->rounds  ? "repeat"
+	       : own->once  ? "once"
+	       : own->where ? "where"
+			    : "annotate");
 	because(refusal, "the records of a file are measured already");
 	instead(refusal, "nhmtap analyze FILE, or -- COMMAND to run one");
 	return refusal->status;

@@ -18,8 +18,10 @@ static int refuse_expectation(struct refusal *refusal, const char *text, const c
 {
 	refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", text);
 	because(refusal, "%s", why);
-	return instead(refusal, "write a metric or event, one of < <= > >= ==, and a number: "
-				"'ipc>0.8', 'page-faults<=10k', 'task-clock<20ms'");
+	return instead(
+		refusal,
+		"write a metric, an event, or a share that analyze has, one of < <= > >= ==, and a number: "
+		"'ipc>0.8', 'page-faults<=10k', 'task-clock<20ms', 'memory_bound<20%%'");
 }
 
 /* Suffixes of numbers. Those of counts are powers of 1000, as in SI and in what perf stat prints. */
