@@ -371,6 +371,24 @@ def test_what_others_make_beside_a_commands_files_moves_no_count(run):
             assert count() == before
 
 
+def test_the_inode_of_a_file_stays_when_others_make_many_beside_it(run, tmp_path):
+    """Caches of the guest's kernel depend on it. The working folder is read before those of the libraries."""
+    folder = tmp_path / "near"
+    folder.mkdir()
+    (folder / "data").touch()
+
+    def numbers():
+        script = "stat -c '%i %n' data ..; ls -i /usr/lib/x86_64-linux-gnu /etc"
+        return set(run("sh", "-c", script, "data", folder=folder)[1].splitlines())
+
+    before = numbers()
+    assert len(before) > 500
+    for place in (folder, tmp_path):
+        for n in range(1500):
+            (place / f"a{n}").touch()
+    assert not before ^ numbers()
+
+
 # -------------------------------------------------------------- streams
 
 

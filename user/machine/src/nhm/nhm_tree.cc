@@ -21,7 +21,9 @@
 //     pages together with the inode.
 //
 // Where inodes and folders' contents are follows from their paths alone. So files that others make or remove beside
-// those that are used move neither the data of these nor the numbers of their inodes, on which caches depend.
+// those that are used move neither the data of these nor the numbers of their inodes, on which caches depend. Two paths
+// can have one place, which the one that is seen later does not get. So paths that the command is likely to use have
+// places of their own, and so has what is installed: users' files come and go beside both.
 //
 // What cannot be read on the host, or not any more, lies in pages that are registered as broken: the
 // guest's kernel reports an input/output error, also to its root.
@@ -93,11 +95,17 @@ std::vector<bool> made;
 Bit8u *base;
 Bit64u address;
 Page size, used = FIRST_FREE;        // used: from here on no data are
-Page size_by_path, used_by_path;     // the last pages of all, and how many of them have a use
+
+// Pages for inodes and folders' contents. Together they are the last quarter of all.
+struct Area { Bit32u sixteenths; Page first, pages, used; };
+
+enum { OF_KNOWN, OF_INSTALLED, OF_OTHERS, AREAS };
+Area areas[AREAS] = { { 2, 0, 0, 0 }, { 7, 0, 0, 0 }, { 7, 0, 0, 0 } };
 bool full;
 std::set<std::string> known;         // paths, for folders that the user may enter but not list
 
 const char *const own[] = { "/proc", "/sys", "/dev", "/run" };   // the guest has its own
+const char *const installed[] = { "/usr", "/etc", "/opt" };      // what packages bring is there
 
 std::set<std::string> shared;         // folders whose other names come and go
 
@@ -158,15 +166,34 @@ Bit64u hash_of(const std::string &text) {
   return hash;
 }
 
+bool is_below(const std::string &path, const std::string &folder) {
+  return !path.compare(0, folder.size(), folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+std::string start_of(const std::string &folder) { return folder == "/" ? folder : folder + "/"; }
+
+// Whether it is a known path or leads to one.
+bool is_known(const std::string &path) {
+  const auto next = known.lower_bound(start_of(path));
+  return known.count(path) || (next != known.end() && is_below(*next, path == "/" ? "" : path));
+}
+
+Area &area_of(const std::string &path) {
+  if (is_known(path)) return areas[OF_KNOWN];
+  const bool is = std::any_of(std::begin(installed), std::end(installed), [&](const char *folder) { return is_below(path, folder); });
+  return areas[is ? OF_INSTALLED : OF_OTHERS];
+}
+
 // The same at a place that follows from the path, or where that is taken, behind it. When many are taken, it is that of
 // the next data.
 Page allot_by_path(Bit32u n, const std::string &path, Kind kind, Bit64u pages) {
-  const Page first = size - size_by_path;
+  Area &area = area_of(path);
+  const Page end = area.first + area.pages;
   Page at = 0;
-  if (used_by_path + pages <= size_by_path / 8 * 7) at = find_free(std::max(used, first + Page(hash_of(path) % size_by_path)), size, pages);
+  if (area.used + pages <= area.pages / 8 * 7) at = find_free(std::max(used, area.first + Page(hash_of(path) % area.pages)), end, pages);
   if (!at) return allot(n, kind, pages);
   extents[at] = { n, kind, Page(pages), 0 };
-  used_by_path += pages;
+  area.used += pages;
   return at;
 }
 
@@ -305,8 +332,6 @@ bool is_hidden(Bit32u n) {
   return std::find(std::begin(own), std::end(own), path) != std::end(own) || nhm_host::is_kernels(path);
 }
 
-std::string start_of(const std::string &folder) { return folder == "/" ? folder : folder + "/"; }
-
 // The names in a folder that lead to a known path.
 std::vector<std::string> known_names(const std::string &folder) {
   const std::string start = start_of(folder);
@@ -316,10 +341,6 @@ std::vector<std::string> known_names(const std::string &folder) {
     if (!name.empty() && (names.empty() || names.back() != name)) names.push_back(name);
   }
   return names;
-}
-
-bool is_below(const std::string &path, const std::string &folder) {
-  return !path.compare(0, folder.size(), folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
 // Whether a folder is shared, or below one that is, and only leads to what is known.
@@ -436,7 +457,6 @@ void extend_index(Bit32u n) {
   const Page end = std::min(size, next == extents.end() ? size : next->first);
   node.index = std::max<Bit64u>(1, std::min<Bit64u>(wanted, end - first));
   extents[first].pages = node.index;
-  used_by_path += node.index - 1;
 }
 
 // A word of its attributes counts as one, the first three as one.
@@ -688,7 +708,12 @@ void nhm_place_tree() {
   address = strtoull(where, &end, 0);
   const Bit64u bytes = *end == ',' ? strtoull(end + 1, NULL, 0) : 0;
   size = bytes / PAGE;
-  size_by_path = size / 4;
+  Page first = size - size / 4;
+  for (Area &area : areas) {
+    area.first = first;
+    area.pages = size / 4 / 16 * area.sixteenths;
+    first += area.pages;
+  }
   if (size <= FIRST_FREE) BX_PANIC(("NHM_TREE wants ADDRESS,SIZE"));
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) BX_PANIC(("no addresses for the host's files: %s", strerror(errno)));
