@@ -114,10 +114,11 @@ def test_another_machine_has_another_snapshot(snapshot, kind):
     assert found() and not found(**kind)
 
 
-IN_A_SMALL_ONE = """
+# In the user's and the kernel's mode: instructions, and cycles, which depend on every address.
+IN_A_SMALL_ONE = f"""
 import nehalem
-with nehalem.Guest(nehalem.Machine(memory=384), snapshot=True) as guest:
-    print(guest.from_snapshot, guest.run("echo here; date +%s").stdout)
+with nehalem.Guest(nehalem.Machine(memory=384, add=({known.path("tally")!r}, {known.path("chase")!r})), snapshot=True) as guest:
+    print(guest.from_snapshot, guest.run("date +%s; tally c0:0:0:0 3c:0:0:0 c0:0:0:1 3c:0:0:1 -- chase l2", paranoid=-1).stdout)
 """
 
 
@@ -129,6 +130,7 @@ def test_a_snapshot_serves_a_host_of_another_processor_and_kernel(own_cache, mon
             for words in (command, command, [sys.executable, RUN, "--here", "--no-snapshot", "--", *command])]
     assert [one[0] for one in said] == ["False", "True", "True"]
     assert said[0][1:] == said[1][1:] == said[2][1:]
+    assert len(said[0]) == 2 + 4 * 3 and all(map(int, said[0][1:])), said
 
 
 def test_what_continues_on_another_kernel_asks_it_for_the_time(own_cache, tmp_path):
