@@ -289,6 +289,11 @@ MUTANTS = [
         "pure/test_grouping.py::test_a_weak_group_that_does_not_fit_is_taken_apart_and_says_so",
     ),
     Mutant(
+        "tracepoint-of-users-side-not-looked-for",
+        "user/plan/sides.c", "if (one_side(&event->attr))", "if (event->attr.exclude_user)",
+        "pure/test_sides_of_pmus.py::test_a_tracepoint_counts_on_the_side_where_it_is_passed",
+    ),
+    Mutant(
         "side-that-counts-nothing-accepted",
         "user/plan/sides.c", "return attr->exclude_user && attr->exclude_kernel && !event->sideless &&", "return attr->exclude_user && !event->sideless &&",
         "pure/test_sides.py::test_a_side_that_is_asked_for_and_counts_nothing_is_refused",

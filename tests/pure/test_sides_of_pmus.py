@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Sides (modifiers u, k, h, G, H, I) of events of every kind of PMU: what the kernel would refuse, or ignore, is
 refused or said. The expected answers are those of the kernel's sources, which the messages name."""
+import os
+import subprocess
+
 import pytest
 from hosts import NEHALEM, pmu, status
-from records import parse
+from records import NHMTAP, parse
 
 ANYONE = status(capabilities=0)
 TRACEFS = "sys/kernel/tracing"
@@ -69,6 +72,14 @@ def test_a_tracepoint_counts_on_the_side_where_it_is_passed(explained, number, n
     assert code == 0, error
     assert "not_counted" not in records[0]
     assert (f"counts all of {name}" in records[0].get("note", "")) == (of_user and side == "k")
+
+
+@pytest.mark.parametrize("side, matters", [("", False), ("u", True), ("k", True), ("uk", False)])
+def test_a_tracepoint_is_looked_for_only_where_its_side_matters(host, tmp_path, side, matters):
+    """tracefs has a file for each of some two thousand."""
+    subprocess.run(["strace", "-f", "-e", "trace=openat", "-o", tmp_path / "calls", NHMTAP, "explain", "--force", host(NEHALEM, PMUS, TRACEPOINTS),
+                    f"tracepoint/config=372/{side}"], env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, stdout=subprocess.DEVNULL, check=True)
+    assert ("/sched_switch/id" in (tmp_path / "calls").read_text()) == matters
 
 
 @pytest.mark.parametrize("number", [372, 700])
