@@ -137,6 +137,14 @@ class Bench:
             if line.strip() and "trace error" not in line
         ]
 
+    def put(self, path):
+        """Copies a file into the guest, where it stays; returns its path there. A machine that is made with a file boots
+        anew for each worker and each run that compiles it."""
+        there = f"/run/{os.path.basename(path)}"
+        with open(path, "rb") as file:
+            self.say(f"cat > {there} && chmod 755 {there}", stdin=file.read())
+        return there
+
     def fetch(self, path, tmp_path):
         """Brings one file of the last command to the host."""
         tar = self.guest.fetch(path)

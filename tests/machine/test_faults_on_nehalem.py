@@ -11,7 +11,7 @@ from attacked import Allocations, Attacked, Calls
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("faults")]
 
 FOLDER = pathlib.PurePosixPath("/tmp")
-SHIM = "/opt/fail_alloc.so"
+SHIM = "/run/fail_alloc.so"
 COMMANDS = {
     "mem": "mem --side u -c 100 -o /tmp/out -- chase l1",
     "offcore": "offcore --side u --request DEMAND_DATA_RD --response LOCAL_DRAM,LLC_HIT_NO_OTHER_CORE -o /tmp/out -- offcore data",
@@ -46,7 +46,9 @@ class InGuest(Attacked):
 
 @pytest.fixture
 def attacked(machines, shim, command):
-    return InGuest(machines(add=(shim("fail_alloc"), "/usr/bin/strace")), command)
+    bench = machines(add=("/usr/bin/strace",))
+    assert bench.put(shim("fail_alloc")) == SHIM
+    return InGuest(bench, command)
 
 
 # The system calls that only these commands make.

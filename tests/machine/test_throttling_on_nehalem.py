@@ -3,7 +3,6 @@
 program's loads and branches are known, so it is known that some are missing."""
 import contextlib
 import json
-import os
 import subprocess
 
 import pytest
@@ -105,13 +104,12 @@ def test_a_count_whose_text_says_when_to_sample_is_as_high_as_another(guest):
 
 
 @pytest.mark.parametrize("release, stopped", [("6.15.9", False), ("6.16.0", True)])
-def test_with_an_event_its_group_is_stopped_from_linux_6_16_on(machines, shim, release, stopped):
+def test_with_an_event_its_group_is_stopped_from_linux_6_16_on(guest, shim, release, stopped):
     """The kernel says so nowhere but in its source (perf_event_throttle_group()). This one does not, so only the
     accounts can be seen here."""
-    path = shim("later_kernel")
-    guest = machines(add=(path,))
+    path = guest.put(shim("later_kernel"))
     with limit(guest, 1000):
-        said = guest.say(f"LD_PRELOAD=/opt/{os.path.basename(path)} RELEASE={release} nhmtap profile --by comm -e "
+        said = guest.say(f"LD_PRELOAD={path} RELEASE={release} nhmtap profile --by comm -e "
                          "'{cpu/r010b,period=100/u,cpu/r00c4,period=100003/u,page-faults/period=1/}' -- chase l1", paranoid=-1)
     loads, branches, faults = [record for record in map(json.loads, said.splitlines()) if record["type"] == "profile"]
     assert is_marked(loads)
