@@ -19,7 +19,6 @@ import pages
 import pprof
 import records
 import speedscope
-from browser import chromium
 from prometheus_client.parser import text_string_to_metric_families
 from records import NHMTAP, summed
 from selenium.webdriver.common.by import By
@@ -181,14 +180,13 @@ def top_pairs(path):
     return rows(screen)
 
 
-def report_pairs(path):
+def report_pairs(path, driver):
     page = f"{path}.page.html"
     shown("report", "-o", page, path)
-    with chromium(f"{path}.log") as driver:
-        driver.get(f"file://{page}")
-        for row in driver.find_elements(By.CSS_SELECTOR, "#functions tbody tr"):
-            cells = [cell.get_attribute("textContent") for cell in row.find_elements(By.TAG_NAME, "td")]
-            yield cells[-1], float(cells[0].rstrip(" %"))
+    driver.get(f"file://{page}")
+    for row in driver.find_elements(By.CSS_SELECTOR, "#functions tbody tr"):
+        cells = [cell.get_attribute("textContent") for cell in row.find_elements(By.TAG_NAME, "td")]
+        yield cells[-1], float(cells[0].rstrip(" %"))
 
 
 # What reads a file of the format of this name, and what reads the records.
@@ -198,7 +196,7 @@ OF_FORMATS = {"json": json_pairs, "flat": flat_pairs, "folded": folded_pairs, "p
 OF_STREAMS = ("json", "flat", "clickhouse", "firefox")  # the formats that have a stream's samples
 WITH_KINDS = ("json", "flat", "clickhouse", "openmetrics", "prometheus", "otlp")  # that have ranges beside edges, and tell which is which
 OF_METRICS = ("openmetrics", "prometheus", "otlp")
-OF_COMMANDS = {"flamegraph": flame_pairs, "show": show_pairs, "top": top_pairs, "report": report_pairs}
+OF_COMMANDS = {"flamegraph": flame_pairs, "show": show_pairs, "top": top_pairs}
 
 
 def series(forms):
@@ -214,11 +212,12 @@ def pairs(form, path):
     return [pair for file in files for pair in OF_FORMATS[form](file)]
 
 
-def shares(paths, thick, thin, commands=OF_COMMANDS, named=0.9):
-    """{output: the share of the first of two functions in what both weigh}, of paths by their formats. named: what both have
-    of the whole, at least."""
+def shares(paths, thick, thin, driver, named=0.9):
+    """{output: the share of the first of two functions in what both weigh}, of paths by their formats. driver: browser.py's. named:
+    what both have of the whole, at least."""
     found = {form: summed(pairs(form, path)) for form, path in paths.items()}
-    found |= {name: summed(OF_COMMANDS[name](paths["json"])) for name in commands}
+    found |= {name: summed(read(paths["json"])) for name, read in OF_COMMANDS.items()}
+    found["report"] = summed(report_pairs(paths["json"], driver))
     found = {name: collections.Counter(sums) for name, sums in found.items()}
     for name, weights in found.items():
         assert weights[thick] + weights[thin] > named * sum(weights.values()) > 0, (name, weights.most_common(9))

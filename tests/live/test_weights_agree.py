@@ -8,6 +8,7 @@ import pytest
 import weights
 from records import parse
 
+pytest_plugins = "browser"
 pytestmark = pytest.mark.xdist_group("browser")
 
 # thick() takes three times the faults of thin(), and they take turns. thin() needs longer for each, so that with a frequency
@@ -68,9 +69,9 @@ def measure(nhmtap, folder, command, way, forms, program, *more, turns=TURNS):
     return paths
 
 
-def agreed(paths, **named):
+def agreed(paths, driver, **named):
     """The share of the first function in all outputs of a run, which agree."""
-    found = weights.shares(paths, "thick", "thin", **named)
+    found = weights.shares(paths, "thick", "thin", driver, **named)
     assert all(abs(share - found["json"]) < ROUNDED for share in found.values()), found
     assert len({sum(weight for _, weight in weights.pairs(form, path)) for form, path in paths.items()}) == 1
     return found["json"]
@@ -78,13 +79,13 @@ def agreed(paths, **named):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("command", ["profile", "mem"])
-def test_every_format_and_every_view_gives_the_shares_that_the_program_has(nhmtap, tmp_path, uneven, command, way):
+def test_every_format_and_every_view_gives_the_shares_that_the_program_has(nhmtap, tmp_path, uneven, driver, command, way):
     paths = measure(nhmtap, tmp_path, command, way, weights.OF_FORMATS, uneven, "--by", "stack")
-    assert abs(agreed(paths) - SHARE) < TOLERANCE[way]
+    assert abs(agreed(paths, driver) - SHARE) < TOLERANCE[way]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_several_intervals_in_a_file_or_a_folder_weigh_the_same_in_every_output(nhmtap, tmp_path, uneven, way):
+def test_several_intervals_in_a_file_or_a_folder_weigh_the_same_in_every_output(nhmtap, tmp_path, uneven, driver, way):
     paths, outputs = {}, []
     for form in weights.OF_FORMATS:
         folder = form in OF_ONE_INTERVAL
@@ -97,17 +98,17 @@ def test_several_intervals_in_a_file_or_a_folder_weigh_the_same_in_every_output(
         records = [record for record in parse(file.read()) if record["type"] == "profile"]
     assert len(records) > 1 and all(len(os.listdir(paths[form])) == len(records) for form in OF_ONE_INTERVAL)
     # Half of an interval is for names, which may not do for the first ones: then both have less than their share.
-    assert 0 < agreed(paths, named=0.2) < 1
+    assert 0 < agreed(paths, driver, named=0.2) < 1
 
 
 @pytest.mark.parametrize("way", ["every", "period"])
-def test_a_stream_of_samples_gives_these_shares_as_well(nhmtap, tmp_path, uneven, way):
+def test_a_stream_of_samples_gives_these_shares_as_well(nhmtap, tmp_path, uneven, driver, way):
     """Each sample is a record. The last period is not full."""
     paths = measure(nhmtap, tmp_path, "stream", way, weights.OF_STREAMS, uneven, "-g", turns=1)
     with open(paths["json"], encoding="utf-8") as file:
         count, = (record["value"] for record in parse(file.read()) if record["type"] == "stream")
     assert 0 <= count - sum(weight for _, weight in weights.pairs("json", paths["json"])) < int(WAYS[way][1])
-    assert abs(agreed(paths) - SHARE) < 0.02
+    assert abs(agreed(paths, driver) - SHARE) < 0.02
 
 
 @pytest.mark.parametrize("way", WAYS)

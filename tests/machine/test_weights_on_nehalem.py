@@ -13,6 +13,7 @@ import pprof
 import records
 import weights
 
+pytest_plugins = "browser"
 LOADS = known.numbers("uneven")
 SHARE = LOADS["thick"] / (LOADS["thick"] + LOADS["thin"])
 WAYS = {"period": ["-c", "1009"], "frequency": ["-F", "4000"], "share": ["-c", "1009", "--cpu-share", "10%", "-I", "20"]}
@@ -41,10 +42,10 @@ def written(guest, tmp_path, command, way):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_output_has_the_shares_that_the_program_has(guest, tmp_path, command, way):
+def test_every_output_has_the_shares_that_the_program_has(guest, tmp_path, driver, command, way):
     paths = written(guest, tmp_path, command, way)
     table = paths.pop("table", None)
-    shares = weights.shares(paths, "thick", "thin")
+    shares = weights.shares(paths, "thick", "thin", driver)
     if table and way != "share":  # there the intervals are several
         periods = [period for _, period in weights.OF_FORMATS["json"](paths["json"])]
         with open(table, encoding="utf-8") as file:
