@@ -21,9 +21,9 @@ PRICES = {
     "a branch of a stack of 16, against one in a per-CPU hash map":
         {"a branch of a stack of 16 / in a per-CPU hash map": 1.2},
     "a sample as a line of JSON, its function named, against `perf record` and `perf data convert`":
-        {"a streamed sample / in perf record and perf data convert": 0.6},
+        {"a streamed sample / in perf record and perf data convert": 0.5},
     "nhmtap's own part of that, against only writing as many bytes":
-        {"nhmtap's own CPU of a streamed sample / writing as many bytes": 6},
+        {"nhmtap's own CPU of a streamed sample / writing as many bytes": 4},
     "`nhmtap stat -- true`, against `perf stat true`":
         {"stat -- true / perf stat true": 1},
     "largest resident set of a profile over 60 s":

@@ -271,7 +271,7 @@ static void add_owner(const struct streaming *streaming, struct fields *fields, 
 
 /* So many samples share a look at the clocks. A drain may write millions of them, and the clock be set
  * meanwhile. */
-#define CLOCK_SEEN_AT 16
+#define CLOCK_SEEN_AT 64
 
 static void see_clock(struct streaming *streaming)
 {
@@ -571,7 +571,7 @@ static void keep_waiting(struct streaming *streaming, const struct waiting *one)
 }
 
 /* So many samples share a reading of the clock, which would take as long as naming one. */
-#define NAMED_AT_ONCE 16
+#define NAMED_AT_ONCE 64
 
 /* Names and writes a sample. Sets whether it waits instead. */
 static int write_named(struct streaming *streaming, const struct waiting *one, __u64 now,

@@ -116,6 +116,8 @@ __u64 member_number(const struct member *member, const void *key)
 {
 	__u64 number = 0;
 
+	if (member->size == sizeof(__u32) || member->size == sizeof(__u64))
+		return plain_number((const char *)key + member->offset, member->size);
 	/* Little endian: the lower bytes come first. */
 	memcpy(&number, (const char *)key + member->offset, member->size);
 	return number;
