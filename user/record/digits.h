@@ -69,8 +69,13 @@ static inline unsigned int decimal_digits(unsigned long long number)
  * written from the last one where they belong: to move them there would wait for each of them. */
 static inline char *put_unsigned(char *at, unsigned long long number)
 {
-	char *end = at + decimal_digits(number), *last = end;
+	char *end, *last;
 
+	if (number < 10) { /* most are */
+		*at = '0' + number;
+		return at + 1;
+	}
+	end = last = at + decimal_digits(number);
 	for (; number >= 100; number /= 100)
 		put_two_digits(last -= 2, number % 100);
 	if (number >= 10)
