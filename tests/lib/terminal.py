@@ -73,7 +73,7 @@ class Terminal:
             if self.ended():  # little more can come through tmux
                 deadline = min(deadline, time.monotonic() + 10)
             time.sleep(pause)
-            pause = min(0.2, 1.2 * pause)  # each look starts a program
+            pause = min(0.1, 1.2 * pause)  # each look starts a program
 
     def still(self, seen):
         """As until(), for a screen that is the same twice: a single look may be at one that is half drawn."""
