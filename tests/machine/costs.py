@@ -109,7 +109,9 @@ COSTS = {
     "sample of profile": (1, without(faults("profile -e page-faults:u -c 1 --by pid -o x"), slope("doings faults {N}", 200, 1200)),
                           without(slope("perf record -q -e page-faults:u -c 1 -o x -- doings faults {N}", 200, 1200),
                                   slope("doings faults {N}", 200, 1200))),
+    # Of doings, each sample is in a function of its own, whose name is looked up; of faults, all are in one.
     "sample of stream": (1, without(faults("stream -e page-faults:u -c 1 -o x"), slope("doings faults {N}", 200, 1200)), ()),
+    "sample of stream, of a known function": (1, without(faults("stream -e page-faults:u -c 1 -o x", "faults"), slope("faults {N}", 200, 1200)), ()),
     "sample of mem": (CHASING, samples("nhmtap mem --ldlat 3 -c {C} --by pid -q -o x", True, 50),
                       samples("perf record -q -e cpu/mem-loads,ldlat=3/Pu -d -W -c {C} -o x", True, 50)),
     "sample of branch": (CHASING, samples("nhmtap branch -e BR_INST_RETIRED.ALL_BRANCHES:u -c {C} -q -o x", False, 100),
@@ -146,7 +148,8 @@ class Machines:
     def booted(self, cpus):
         if cpus not in self.guests:
             cores, *programs = cpus if isinstance(cpus, tuple) else (cpus,)
-            add = (tool(), f"{PROGRAMS}/tally", f"{WORKLOADS}/doings", f"{WORKLOADS}/puppet", *(f"{PROGRAMS}/{name}" for name in programs))
+            add = (tool(), f"{PROGRAMS}/tally", f"{WORKLOADS}/doings", f"{WORKLOADS}/faults",
+                   f"{WORKLOADS}/puppet", *(f"{PROGRAMS}/{name}" for name in programs))
             self.guests[cpus] = nehalem.Guest(nehalem.Machine(cores=cores, add=add, rounded=True, date=self.date))
             self.guests[cpus].run(LITTLE_KALLSYMS + "echo 0 > /proc/sys/kernel/randomize_va_space; cat > /run/config", stdin=CONFIG.encode(), paranoid=-1)
         return self.guests[cpus]
