@@ -732,4 +732,19 @@ MUTANTS = [
         "user/activity/streaming.c", "flow->next.time < found->next.time", "flow->next.time > found->next.time",
         "live/test_stream.py::test_samples_of_several_events_and_cpus_are_in_the_order_of_time",
     ),
+    Mutant(
+        "rings-out-of-turn",
+        "user/aggregation/rings.c", "moved.time <= rings->turns[child].time", "moved.time >= rings->turns[child].time",
+        "pure/test_rings.py::test_samples_come_in_the_order_of_time_and_what_is_missing_was_counted",
+    ),
+    Mutant(
+        "place-of-before",
+        "user/naming/codes.c", "codes->changes + mappings_changes(codes->mappings)", "codes->changes",
+        "pure/test_mapped.py::test_an_address_is_found_in_what_is_mapped_there_now_or_was_before",
+    ),
+    Mutant(
+        "line-with-former-names",
+        "user/record/fields.c", "fields->shape && fields->nr == fields->had", "fields->shape",
+        "pure/test_compact.py::test_a_line_that_differs_from_the_one_before_in_any_place_is_written_as_if_it_were_the_first",
+    ),
 ]
