@@ -215,9 +215,10 @@ def test_an_option_behind_the_files_is_no_third_file(nhmtap, tmp_path):
 def test_what_to_try_next_goes_to_the_machine_that_was_measured(nhmtap, tmp_path):
     path = stream(tmp_path, "a", {CYCLES: 1000, STALLED: 100})
     assert "next: nhmtap profile -e" in nhmtap("analyze", "--format", "table", path).out
-    emulated = {**json.loads(path.read_text().splitlines()[0])["host"], "emulated": {"model": "ep", "version": "1"}}
-    path.write_text(path.read_text().replace(json.dumps({k: v for k, v in emulated.items() if k != "emulated"}), json.dumps(emulated)))
-    assert "next: nhmtap profile --machine=ep -e" in nhmtap("analyze", "--format", "table", path).out
+    host = json.loads(path.read_text().splitlines()[0])["host"]
+    emulated = {**host, "emulated": {"model": "ep", "version": "1"}, "cpus_online": 2}
+    path.write_text(path.read_text().replace(json.dumps(host), json.dumps(emulated)))
+    assert "next: nhmtap profile --machine=ep,cpus=2 -e" in nhmtap("analyze", "--format", "table", path).out
 
 
 def screen_of(nhmtap, tmp_path, *shares, **members):

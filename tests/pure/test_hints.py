@@ -22,6 +22,7 @@ def test_what_measures_goes_to_the_emulated_machine_again_and_what_reads_does_no
     """This host may have no such events; a stored file is here."""
     host = {"emulated": {"model": "westmere", "version": "1"}}
     assert hint(command="profile", by=["symbol"], host=host) == "# next: with --machine=westmere, nhmtap profile -g says who calls them\n"
+    assert "with --machine=westmere,cpus=2, nhmtap profile -g" in hint(command="profile", by=["symbol"], host={**host, "cpus_online": 2})
     assert hint(command="profile", by=["stack"], host=host).startswith("# next: with -o FILE, nhmtap report FILE")
 
 

@@ -7,6 +7,7 @@
 #include "analyze/account.h"
 #include "analyze/again.h"
 #include "analyze/measure.h"
+#include "output/hints.h"
 #include "output/rows.h"
 #include "output/table.h"
 
@@ -176,24 +177,23 @@ static size_t add_parts(struct text *text, const json_t *shares, const char *par
 }
 
 /* "next: nhmtap profile -e EVENT": on the machine on which the shares were measured. */
-static void add_next(struct text *text, const char *line, const json_t *emulated)
+static void add_next(struct text *text, const char *line, const json_t *start)
 {
 	int command = strcspn(line, " ");
 
 	text_add(text, "\n    next: nhmtap %.*s", command, line);
-	if (emulated)
-		text_add(text, " --machine=%s", string(emulated, "model"));
+	hint_add_machine(text, start, " ", "");
 	text_add(text, "%s", line + command);
 }
 
 /* What a share is, and what it usually means, which `told` has. */
-static void add_meaning(struct text *text, const json_t *share, const json_t *told, const json_t *emulated)
+static void add_meaning(struct text *text, const json_t *share, const json_t *told, const json_t *start)
 {
 	text_add(text, "  %s: %s.", string(share, "name"), string(share, "description"));
 	if (*string(told, "meaning"))
 		text_add(text, " %s.", string(told, "meaning"));
 	if (*string(told, "locate"))
-		add_next(text, string(told, "locate"), emulated);
+		add_next(text, string(told, "locate"), start);
 	text_add(text, "\n");
 }
 
@@ -212,7 +212,7 @@ static void add_too_short(struct text *text, const json_t *record)
 		       "longer, or run a COMMAND once for each group, without --once.\n");
 }
 
-static void add_verdict(struct text *text, const json_t *record, const json_t *emulated)
+static void add_verdict(struct text *text, const json_t *record, const json_t *start)
 {
 	const json_t *verdict = json_object_get(record, "verdict"),
 		     *shares = json_object_get(record, "shares");
@@ -234,11 +234,11 @@ static void add_verdict(struct text *text, const json_t *record, const json_t *e
 	}
 	text_add(text, nr > 1 ? "\nThe largest is one of:\n" : "\nThe largest:\n");
 	json_array_foreach(verdict, i, one)
-		add_meaning(text, object_named(shares, string(one, "name")), one, emulated);
+		add_meaning(text, object_named(shares, string(one, "name")), one, start);
 }
 
 /* What is beside the shares is in no verdict, but tells more than it if it is most of the whole. */
-static void add_beside(struct text *text, const json_t *shares, const json_t *emulated)
+static void add_beside(struct text *text, const json_t *shares, const json_t *start)
 {
 	const char *before = "\nMore than half, beside these:\n";
 	json_t *share;
@@ -248,7 +248,7 @@ static void add_beside(struct text *text, const json_t *shares, const json_t *em
 		if (!json_object_get(share, "beside") || real_of(share, "low") <= TOLD_LEAST)
 			continue;
 		text_add(text, "%s", before);
-		add_meaning(text, share, share, emulated);
+		add_meaning(text, share, share, start);
 		before = "";
 	}
 }
@@ -504,8 +504,8 @@ static void analysis_table(struct text *text, const struct stream *stream, const
 		text_add(text,
 			 "two threads share a core here: while one uses it, the other may seem to stall\n");
 	add_identities(text, record);
-	add_verdict(text, record, emulated_host(stream->start));
-	add_beside(text, shares, emulated_host(stream->start));
+	add_verdict(text, record, stream->start);
+	add_beside(text, shares, stream->start);
 	add_where(text, shares);
 }
 

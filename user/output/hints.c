@@ -96,16 +96,27 @@ static bool fits_records(const struct hint *hint, const char *command, const jso
 	       (!hint->by_shares || has_shares(start)) && (!hint->shared || sharing_untold(sharing));
 }
 
-void hint_add(struct text *text, const char *command, const json_t *start, const struct sharing *sharing)
+void hint_add_machine(struct text *text, const json_t *start, const char *before, const char *behind)
 {
 	const json_t *emulated = emulated_host(start);
+	__u64 cpus = integer(json_object_get(start, "host"), "cpus_online");
 
+	if (!emulated)
+		return;
+	text_add(text, "%s--machine=%s", before, string(emulated, "model"));
+	if (cpus > 1)
+		text_add(text, ",cpus=%llu", cpus);
+	text_add(text, "%s", behind);
+}
+
+void hint_add(struct text *text, const char *command, const json_t *start, const struct sharing *sharing)
+{
 	for (size_t i = 0; i < ARRAY_SIZE(hints); i++) {
 		if (!fits_records(&hints[i], command, start, sharing))
 			continue;
 		text_add(text, "# next: ");
-		if (emulated && !hints[i].stored)
-			text_add(text, "with --machine=%s, ", string(emulated, "model"));
+		if (!hints[i].stored)
+			hint_add_machine(text, start, "with ", ", ");
 		text_add(text, "%s\n", hints[i].text);
 		return;
 	}
