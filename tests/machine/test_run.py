@@ -185,10 +185,11 @@ if sys.argv[2] == "killed":
 """
 
 
-@pytest.mark.parametrize("end", ["killed", "whole"])
-def test_a_program_that_has_guests_leaves_no_folders(end, tmp_path, monkeypatch):
+@pytest.mark.parametrize("end, closed", [("killed", ""), ("whole", ""), ("whole", "<&-")])
+def test_a_program_that_has_guests_leaves_no_folders(end, closed, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", HELD, nehalem.HERE, end], capture_output=True, text=True, check=False)
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", HELD, nehalem.HERE, end]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGKILL if end == "killed" else 0, "2\n", "")
     assert wait_for(lambda: not os.listdir(tmp_path))
 

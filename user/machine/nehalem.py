@@ -339,6 +339,7 @@ class Guest:
         without them the output is kept for the Result. watch: called with the guest's folder
         as soon as there is one, as that of a Guard (by default this process's own). snapshot: continue from one, or leave one for the next.
         paranoid: perf_event_paranoid from the start."""
+        open_closed()
         self.watch = watch
         self.machine = machine
         self.build = build or build_folder()

@@ -11,6 +11,6 @@
  * sharing. Nothing is added where there is nothing better to ask. */
 void hint_add(struct text *text, const char *command, const json_t *start, const struct sharing *sharing);
 
-/* Adds "--machine=ep,cpus=2", with the texts before and behind it, for the emulated machine that a start record is from. Nothing
- * is added if it is from none. */
+/* Adds "--machine=ep,cpus=2", with the texts before and behind it, for the emulated machine that a start
+ * record is from. Nothing is added if it is from none. */
 void hint_add_machine(struct text *text, const json_t *start, const char *before, const char *behind);
