@@ -1083,9 +1083,20 @@ def plugins(folder, *flags):
     return [built(folder / f"{name}.so", PLUGIN.replace("NAME", name), "-shared", "-fPIC", *flags) for name in ("first", "second")]
 
 
+def apart(run):
+    """A run that has named the samples of a first library, 300, before the 500 of a second one came to its address. On a busy
+    host it may be late. Then all of them are told to be ambiguous."""
+    for _ in range(10):
+        result = run()
+        names = result.one("end")["names"]
+        if names["ambiguous"] + names.get("data", {"ambiguous": 0})["ambiguous"] < 700:
+            return result
+    return pytest.fail("each of ten runs was late")
+
+
 def test_libraries_at_the_same_address_one_after_the_other_have_their_own_samples(nhmtap, tmp_path):
-    result = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", 1, "--by", "symbol", "--",
-                         built(tmp_path / "main", REUSED, "-ldl"), *plugins(tmp_path), 300, 500)
+    command = [built(tmp_path / "main", REUSED, "-ldl"), *plugins(tmp_path), 300, 500]
+    result = apart(lambda: nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", 1, "--by", "symbol", "--", *command))
     assert result.said == "1\n"
     samples = {entry["code"].get("symbol"): entry["samples"] for record in result.of("profile")
                for entry in record["entries"]}
@@ -1093,15 +1104,17 @@ def test_libraries_at_the_same_address_one_after_the_other_have_their_own_sample
 
 
 def test_a_library_that_was_there_before_the_run_has_its_own_samples_too(nhmtap, tmp_path):
-    main = built(tmp_path / "main", REUSED, "-ldl")
-    with subprocess.Popen([main, *plugins(tmp_path), "300", "500", "wait"], text=True, bufsize=1, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == "there\n"
-        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
-        process.stdin.write("\n")
-        assert process.stdout.readline() == "1\n"
-        result = nhmtap.interrupt(run)
-    found = code(result)
+    command = [built(tmp_path / "main", REUSED, "-ldl"), *plugins(tmp_path), "300", "500", "wait"]
+
+    def attached():
+        with subprocess.Popen(command, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout.readline() == "there\n"
+            run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
+            process.stdin.write("\n")
+            assert process.stdout.readline() == "1\n"
+            return nhmtap.interrupt(run)
+
+    found = code(apart(attached))
     assert 300 <= found["first", str(tmp_path / "first.so")] < 310 and 500 <= found["second", str(tmp_path / "second.so")] < 510
 
 
@@ -1170,7 +1183,8 @@ void NAME(int nr, int unused)
 def test_data_of_libraries_at_the_same_address_one_after_the_other_have_their_own_samples(nhmtap, tmp_path, by):
     """The first page of each may have been written to by the dynamic linker."""
     libraries = [built(tmp_path / f"{name}.so", WITH_DATA.replace("NAME", name), "-shared", "-fPIC") for name in ("first", "second")]
-    result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, "--by", by, "--", built(tmp_path / "main", REUSED, "-ldl"), *libraries, 300, 500)
+    main = built(tmp_path / "main", REUSED, "-ldl")
+    result = apart(lambda: nhmtap.into(tmp_path / "out", "mem", *FAULTS, "--by", by, "--", main, *libraries, 300, 500))
     assert result.said == "1\n"
     samples = {entry["variable"]: entry["samples"] for entry in result.entries("mem") if "variable" in entry}
     assert 299 <= samples["first_of"] <= 300 and 499 <= samples["second_of"] <= 500

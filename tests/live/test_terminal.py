@@ -33,12 +33,13 @@ def test_a_run_whose_records_go_elsewhere_says_how_far_it_is(tmp_path):
 
 def test_the_line_gives_way_to_what_the_command_writes_and_leaves_nothing_in_it(tmp_path):
     """Several lines at once, also where the screen scrolls, and the begin of a line."""
-    os.mkfifo(tmp_path / "go")
-    script = f"seq 9; read x < {tmp_path}/go; printf 'a\\nb\\nc'; read x < {tmp_path}/go; echo; echo last >&2"
+    for name in ("first", "second"):
+        os.mkfifo(tmp_path / name)
+    script = f"seq 9; read x < {tmp_path}/first; printf 'a\\nb\\nc'; read x < {tmp_path}/second; echo; echo last >&2"
     with Terminal(NHMTAP, "stat", "-o", tmp_path / "out", "--", "sh", "-c", script, rows=6) as seen:
-        for said in ("7 8 9", "a b c"):
+        for said, name in (("7 8 9", "first"), ("a b c", "second")):
             seen.until(lambda screen, said=said: re.search(f" {said} nhmtap: .* written$", " ".join(screen.split())))
-            with open_fifo(tmp_path / "go", "w") as go:
+            with open_fifo(tmp_path / name, "w") as go:
                 go.write("\n")
         assert seen.end().split() == [*map(str, range(1, 10)), "a", "b", "c", "last"]
 
