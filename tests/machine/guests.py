@@ -10,6 +10,8 @@ import records
 import variation
 
 PROGRAMS = nehalem.build_folder() + "/programs"
+# In the user's and the kernel's mode: instructions, and cycles, which depend on every address.
+TALLY = "tally c0:0:0:0 3c:0:0:0 c0:0:0:1 3c:0:0:1 --"
 
 # The first kernel, and the first model of each kind, are always tested; tests on further ones are
 # marked thorough. `make check-kernels` asks for other kernels.

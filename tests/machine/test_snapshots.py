@@ -16,6 +16,7 @@ import pytest
 import known
 import nehalem
 import snapshots
+from guests import TALLY
 
 pytestmark = pytest.mark.xdist_group("snapshots")  # they share one
 RUN = nehalem.HERE + "/run"
@@ -114,11 +115,10 @@ def test_another_machine_has_another_snapshot(snapshot, kind):
     assert found() and not found(**kind)
 
 
-# In the user's and the kernel's mode: instructions, and cycles, which depend on every address.
 IN_A_SMALL_ONE = f"""
 import nehalem
 with nehalem.Guest(nehalem.Machine(memory=384, add=({known.path("tally")!r}, {known.path("chase")!r})), snapshot=True) as guest:
-    print(guest.from_snapshot, guest.run("date +%s; tally c0:0:0:0 3c:0:0:0 c0:0:0:1 3c:0:0:1 -- chase l2", paranoid=-1).stdout)
+    print(guest.from_snapshot, guest.run("date +%s; {TALLY} chase l2", paranoid=-1).stdout)
 """
 
 

@@ -6,11 +6,12 @@
  *     map PID BEGIN END OFFSET PATH
  *     fork PID PARENT
  *     exec PID
- *     find PID ADDRESS   prints the path and the offset, or "-"; records must say the same, also if they were
- * asked before many PID NR        maps NR pages: two thirds from below, the others from above forks PID NR
- * forks NR children, one after the other, each of which ends execs PID NR       the same, and each executes a
- * program whose file no other has mapped files PID NR       maps NR files, one after the other, at one
- * address bytes              prints the memory that is used
+ *     find PID ADDRESS   prints the path and the offset, or "-"; codes must say the same
+ *     many PID NR        maps NR pages: two thirds from below, the others from above
+ *     forks PID NR       forks NR children, one after the other, each of which ends
+ *     execs PID NR       the same, and each executes a program whose file no other has mapped
+ *     files PID NR       maps NR files, one after the other, at one address
+ *     bytes              prints the memory that is used
  *
  * The times of the steps are 1, 2, … ns, so a mapping that still exists has existed for much longer than one
  * that has ended.

@@ -165,41 +165,45 @@ bool place_is_same(const struct place_of_output *one, const struct place_of_outp
 	       is_same_list(one->activities, other->activities) && is_same_list(one->types, other->types);
 }
 
+/* The format of an output that names none. */
+static const char *usual_format(bool terminal)
+{
+	return terminal ? "table" : "json";
+}
+
 /* Whether two lists of names have a name in common. NULL has all names. */
 static bool has_common_name(const json_t *one, const json_t *other)
 {
-	size_t i, k;
-	json_t *name, *same;
+	json_t *name;
+	size_t i;
 
 	if (!one || !other)
 		return true;
 	json_array_foreach(one, i, name)
-		json_array_foreach(other, k, same)
-			if (json_equal(name, same))
-				return true;
+		if (has_text(other, json_string_value(name)))
+			return true;
 	return false;
 }
 
-static const char *format_name(const struct place_of_output *place)
+static const char *format_name(const struct place_of_output *place, bool terminal)
 {
-	const char *usual = !place->path && isatty(STDOUT_FILENO) ? "table" : "json";
-
-	return place->format ? place->format : usual;
+	return place->format ? place->format : usual_format(terminal);
 }
 
 bool place_has_records_of(const struct place_of_output *one, const struct place_of_output *other)
 {
-	return is_same_text(one->path, other->path) && !strcmp(format_name(one), format_name(other)) &&
+	bool terminal = !one->path && isatty(STDOUT_FILENO);
+
+	return is_same_text(one->path, other->path) &&
+	       !strcmp(format_name(one, terminal), format_name(other, terminal)) &&
 	       has_common_name(one->activities, other->activities) &&
 	       has_common_name(one->types, other->types);
 }
 
 bool stream_is_at(const struct stream *stream, const struct place_of_output *place)
 {
-	const char *usual = stream->sink.terminal ? "table" : "json";
-
 	return is_same_text(stream->place.path, place->path) &&
-	       !strcmp(stream->format->name, place->format ? place->format : usual);
+	       !strcmp(stream->format->name, format_name(place, stream->sink.terminal));
 }
 
 static void release_state(struct stream *stream)
@@ -298,7 +302,7 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 	}
 	stream->sink.most = place->queue_bytes;
 	if (!stream->format)
-		stream->format = format_find(stream->sink.terminal ? "table" : "json", command, refusal);
+		stream->format = format_find(usual_format(stream->sink.terminal), command, refusal);
 	stream->sink.rows = stream->format->rows;
 	if (stream->format->bytes)
 		sink_take_bytes(&stream->sink);

@@ -21,7 +21,7 @@ static __u64 plain_of(const struct field *field)
 	return field->kind == FIELD_TEXT ? field->length : (__u64)field->number;
 }
 
-static bool has_text(const struct alike_member *member, const char *text, const char *of, size_t length)
+static bool has_bytes(const struct alike_member *member, const char *text, const char *of, size_t length)
 {
 	return member->length == length && is_same(text, of, length);
 }
@@ -41,9 +41,9 @@ static bool is_still(const struct alike_member *member, const char *text, const 
 		return member->plain == field->length && member->length == field->length + strlen("\"\"") &&
 		       is_same(text + 1, field->text, field->length);
 	case FIELD_RAW:
-		return has_text(member, text, field->text, field->length);
+		return has_bytes(member, text, field->text, field->length);
 	case FIELD_VALUE:
-		return field->compact && has_text(member, text, field->compact, field->length);
+		return field->compact && has_bytes(member, text, field->compact, field->length);
 	default:
 		return false;
 	}

@@ -102,7 +102,7 @@ struct Area { Bit32u sixteenths; Page first, pages, used; };
 enum { OF_KNOWN, OF_INSTALLED, OF_OTHERS, AREAS };
 Area areas[AREAS] = { { 2, 0, 0, 0 }, { 7, 0, 0, 0 }, { 7, 0, 0, 0 } };
 bool full;
-std::set<std::string> known;         // paths, for folders that the user may enter but not list
+std::set<std::string> known;         // paths that the command is likely to use
 
 const char *const own[] = { "/proc", "/sys", "/dev", "/run" };   // the guest has its own
 const char *const installed[] = { "/usr", "/etc", "/opt" };      // what packages bring is there
@@ -172,14 +172,19 @@ bool is_below(const std::string &path, const std::string &folder) {
 
 std::string start_of(const std::string &folder) { return folder == "/" ? folder : folder + "/"; }
 
-// Whether it is a known path or leads to one.
-bool is_known(const std::string &path) {
-  const auto next = known.lower_bound(start_of(path));
-  return known.count(path) || (next != known.end() && is_below(*next, path == "/" ? "" : path));
+// The names in a folder that lead to a known path.
+std::vector<std::string> known_names(const std::string &folder) {
+  const std::string start = start_of(folder);
+  std::vector<std::string> names;
+  for (auto p = known.lower_bound(start); p != known.end() && !p->compare(0, start.size(), start); ++p) {
+    const std::string name = p->substr(start.size(), p->find('/', start.size()) - start.size());
+    if (!name.empty() && (names.empty() || names.back() != name)) names.push_back(name);
+  }
+  return names;
 }
 
 Area &area_of(const std::string &path) {
-  if (is_known(path)) return areas[OF_KNOWN];
+  if (known.count(path) || !known_names(path).empty()) return areas[OF_KNOWN];
   const bool is = std::any_of(std::begin(installed), std::end(installed), [&](const char *folder) { return is_below(path, folder); });
   return areas[is ? OF_INSTALLED : OF_OTHERS];
 }
@@ -330,17 +335,6 @@ void tell_silent() {
 bool is_hidden(Bit32u n) {
   const std::string path = path_of(n);
   return std::find(std::begin(own), std::end(own), path) != std::end(own) || nhm_host::is_kernels(path);
-}
-
-// The names in a folder that lead to a known path.
-std::vector<std::string> known_names(const std::string &folder) {
-  const std::string start = start_of(folder);
-  std::vector<std::string> names;
-  for (auto p = known.lower_bound(start); p != known.end() && !p->compare(0, start.size(), start); ++p) {
-    const std::string name = p->substr(start.size(), p->find('/', start.size()) - start.size());
-    if (!name.empty() && (names.empty() || names.back() != name)) names.push_back(name);
-  }
-  return names;
 }
 
 // Whether a folder is shared, or below one that is, and only leads to what is known.
