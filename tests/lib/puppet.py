@@ -9,8 +9,8 @@ import time
 from records import program
 
 
-def command(*steps, workers=0):
-    return [program("puppet"), *(["-w", str(workers)] if workers else []), *steps]
+def command(*steps, workers=0, path=None):
+    return [path or program("puppet"), *(["-w", str(workers)] if workers else []), *steps]
 
 
 def touched(said):
@@ -54,8 +54,8 @@ def wait_asleep(pid):
 class Puppet:
     """A puppet that waits for steps. Use it in a with statement, which ends it."""
 
-    def __init__(self, workers=0, before=(), **options):
-        self.process = subprocess.Popen([*before, *command(workers=workers)], text=True,
+    def __init__(self, workers=0, before=(), path=None, **options):
+        self.process = subprocess.Popen([*before, *command(workers=workers, path=path)], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
         self.said = self.process.stdout.readline()
         self.pid = int(self.said.split()[1])

@@ -11,6 +11,16 @@ from records import Result
 FAULTS = ["-e", "page-faults:u"]
 
 
+def reader_of(process):
+    """The process that reads measured files for nhmtap; None: there is none yet."""
+    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as children:
+        for child in children.read().split():
+            with open(f"/proc/{child}/cmdline", "rb") as line:
+                if line.read().startswith(b"nhmtap-worker"):
+                    return int(child)
+    return None
+
+
 class Running:
     """A run with -I, whose records are read as they come."""
 

@@ -12,6 +12,7 @@ import threading
 
 import pytest
 from records import Result
+from running import reader_of
 from sessions import until, write
 from stalling import Mount
 
@@ -312,16 +313,6 @@ def test_a_map_of_a_compiler_that_stalls_keeps_nothing_waiting(nhmtap, compiled,
 
 
 PTRACE_ATTACH, WALL = 16, 0x40000000  # linux/ptrace.h, linux/wait.h
-
-
-def reader_of(process):
-    """The process that reads measured files for nhmtap; None: there is none yet."""
-    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as children:
-        for child in children.read().split():
-            with open(f"/proc/{child}/cmdline", "rb") as line:
-                if line.read().startswith(b"nhmtap-worker"):
-                    return int(child)
-    return None
 
 
 def test_a_debugger_that_holds_the_reader_of_files_keeps_nothing_waiting(nhmtap, spinning):

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """nhmtap stream: every sample as a record. The samples are page faults, each of which is one with -c 1."""
 import collections
+import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 from puppet import Puppet, command, pinned
 from records import Result, program
+from running import reader_of
 from sessions import until
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
@@ -262,3 +266,85 @@ def test_code_that_is_made_anew_at_an_address_has_its_new_name_soon(nhmtap, tmp_
         program_.wait()
         assert nhmtap.interrupt(run).status == 0
     assert not os.path.exists(f"/tmp/perf-{program_.pid}.map")
+
+
+class Slow:
+    """A stream of the faults of two puppets. The file of one has been read, that of the other has not, and what reads files is
+    stopped: a file that is slow to read."""
+
+    def __init__(self, nhmtap, tmp_path, quick, slow, *arguments):
+        self.quick, self.slow, self.out = quick, slow, tmp_path / "out"
+        self.process = nhmtap.attach("stream", *FAULTS, *arguments, "-o", "-", "-o", self.out, "-p", f"{quick.pid},{slow.pid}")
+        quick.do("faults=1")
+        until(lambda: self.out.read_text().count('"touch"'))
+        self.reader = reader_of(self.process)
+        os.kill(self.reader, signal.SIGSTOP)
+
+    def wait_slept(self, times):
+        """Waits until it has gone to sleep so many times from now on. It reads the rings every 20 ms."""
+        slept = self.slept() + times
+        while self.slept() < slept:
+            time.sleep(0.001)
+
+    def slept(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read(), re.M)[1])
+
+    def read_on(self):
+        with contextlib.suppress(ProcessLookupError):  # who waited for it has ended it
+            os.kill(self.reader, signal.SIGCONT)
+
+    def samples(self):
+        """Those of the slow one, as far as they are written."""
+        records = (json.loads(line) for line in self.out.read_text().splitlines(keepends=True) if line.endswith("\n"))
+        return [r for r in records if r["type"] == "sample" and r["pid"] == self.slow.pid]
+
+
+def unnamed(result):
+    return {why: nr for why, nr in result.one("end")["names"]["unnamed"].items() if nr}
+
+
+@pytest.fixture(name="copied")
+def fixture_copied(tmp_path):
+    """A puppet whose file is no other's, by its build-id neither."""
+    path = tmp_path / "copied"
+    subprocess.run(["objcopy", "--remove-section", ".note.gnu.build-id", program("puppet"), path], check=True)
+    with Puppet(path=path) as puppet:
+        yield puppet
+
+
+@pytest.mark.parametrize("fields", [["symbol,pid"], ["stack,pid", "--unwind", "fp"]], ids=["symbol", "stack"])
+def test_a_sample_behind_one_that_has_its_name_waits_no_longer_for_a_slow_file_than_another(nhmtap, tmp_path, copied, fields):
+    """Both are read after a second, when neither may wait for the next reading any more. Who waits for the file in spite of that
+    learns that its reader has failed."""
+    with Puppet() as quick:
+        run = Slow(nhmtap, tmp_path, quick, copied, "--fields", *fields)
+        run.process.send_signal(signal.SIGSTOP)
+        quick.do("faults=1")
+        copied.do("faults=1")
+        time.sleep(1.1)
+        run.process.send_signal(signal.SIGCONT)
+        until(run.samples)
+        run.read_on()
+        result = nhmtap.interrupt(run.process)
+    assert set(unnamed(result)) == {"no_time"}
+
+
+def names_at_the_end(nhmtap, tmp_path, quick, slow):
+    run = Slow(nhmtap, tmp_path, quick, slow, "--fields", "symbol,pid")
+    slow.do("faults=1")
+    run.wait_slept(10)  # the sample has been taken out of its ring, and the next reading is not due yet
+    run.process.send_signal(signal.SIGSTOP)
+    run.process.send_signal(signal.SIGINT)
+    quick.do("faults=9000")
+    run.process.send_signal(signal.SIGCONT)
+    time.sleep(0.1)
+    run.read_on()
+    return [r["code"].get("symbol") for r in run.samples()] if not unnamed(nhmtap.finish(run.process)) else []
+
+
+def test_a_name_is_waited_for_at_the_end_even_if_there_are_many_samples_behind_it(nhmtap, tmp_path, copied):
+    """More of them than may wait for a name: WAITING_MOST of user/activity/streaming.c. If SIGINT comes late, a reading before
+    the end has them all, so some runs may have to be tried."""
+    with Puppet() as quick:
+        assert any(names_at_the_end(nhmtap, tmp_path, quick, copied) == ["touch"] for _ in range(5))

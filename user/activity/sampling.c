@@ -734,7 +734,7 @@ static size_t count_gathered(const struct activity *activity, size_t i)
 /* Entries with stacks are never given up once they are named, so their number is limited. */
 static bool has_room_for_stacks(const struct activity *activity, size_t i)
 {
-	const struct codes *codes = reader_codes_early(activity->reader, 1);
+	const struct codes *codes = reader_codes_now(activity->reader);
 
 	return codes_nr(codes) < STACK_KEYS_MOST && codes_nr_places(codes) < KEYS_MOST &&
 	       count_gathered(activity, i) < sampling_most_keys(activity) / 2;
@@ -813,7 +813,7 @@ static void name_early(struct activity *activity, __u64 most)
 		all = name_event(activity, i, until) && all;
 	if (!activity->options->call_graph) /* chains have numbers of codes */
 		gathering_trim(gathering_of(activity), state->gathered, state->nr,
-			       reader_codes_early(activity->reader, 1), sampling_most_keys(activity));
+			       reader_codes_now(activity->reader), sampling_most_keys(activity));
 	state->named_ns = clock_ns(CLOCK_MONOTONIC);
 	if (all)
 		reader_named(activity->reader, now);

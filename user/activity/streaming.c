@@ -92,8 +92,9 @@ struct streaming {
 	struct waiting *waiting; /* a ring; NULL: no code is named */
 	char *keys;
 	size_t first, nr;
-	struct codes *codes_now; /* for the samples that share a reading of the clock */
-	unsigned int named;	 /* of these, and of others before */
+	__u64 now; /* CLOCK_MONOTONIC, ns: when this drain began */
+	bool last; /* of the interval: no sample waits for another, and names have the interval's time */
+	unsigned int named; /* of the samples that share a limit, and of others before */
 
 	/* Codes by their numbers, as long as none is forgotten. */
 	struct shown_code *codes;
@@ -225,6 +226,11 @@ static void add_time(const struct streaming *streaming, struct fields *fields, c
 	fields_time(fields, name, monotonic + streaming->realtime);
 }
 
+static const struct code *code_at(const struct streaming *streaming, __u32 number)
+{
+	return codes_at(reader_codes_now(streaming->activity->reader), number);
+}
+
 static struct shown_code *shown_code(struct streaming *streaming, __u32 number)
 {
 	size_t before = streaming->nr_codes;
@@ -235,8 +241,7 @@ static struct shown_code *shown_code(struct streaming *streaming, __u32 number)
 	memset(streaming->codes + before, 0, (streaming->nr_codes - before) * sizeof(*streaming->codes));
 	code = &streaming->codes[number];
 	if (!code->value)
-		code->value =
-			code_value(codes_at(reader_codes_early(streaming->activity->reader, 0), number));
+		code->value = code_value(code_at(streaming, number));
 	return code;
 }
 
@@ -271,7 +276,7 @@ static void add_owner(const struct streaming *streaming, struct fields *fields, 
 
 /* So many samples share a look at the clocks. A drain may write millions of them, and the clock be set
  * meanwhile. */
-#define CLOCK_SEEN_AT 64
+#define CLOCK_SEEN_AT 32
 
 static void see_clock(struct streaming *streaming)
 {
@@ -349,8 +354,7 @@ static json_t *frame_of(struct streaming *streaming, const struct stack *stack, 
 {
 	json_t *code = code_of(streaming, number), *frame;
 
-	if (!stack_frame_returns(stack, i) ||
-	    !code_tells_address(codes_at(reader_codes_early(streaming->activity->reader, 0), number)))
+	if (!stack_frame_returns(stack, i) || !code_tells_address(code_at(streaming, number)))
 		return code;
 	frame = json_copy(code);
 	json_object_set_new(frame, "return", json_true());
@@ -472,14 +476,10 @@ static int write_loss(struct streaming *streaming, struct flow *flow)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Whether a sample waits for the name of its code: as long as a lookup takes now, as the interval's names
- * may, or not at all. */
-enum patience { FOR_NOW, FOR_INTERVAL, NO_LONGER };
-
 /* The codes of a sample that is to be named. */
 struct sample_names {
 	struct codes *codes;
-	enum patience patience;
+	bool may_wait; /* for a later drain, if there is no time now */
 	pid_t pid;
 	const char *comm;
 	__u32 *numbers; /* where the next one's is to be put */
@@ -491,7 +491,7 @@ static bool name_code(const struct streaming *streaming, struct sample_names *na
 {
 	unsigned int detail = streaming->activity->keys.detail | more;
 
-	if (names->patience == FOR_NOW)
+	if (names->may_wait)
 		return codes_try(names->codes, detail, pid, names->comm, address, 1, names->numbers++);
 	*names->numbers++ = codes_number(names->codes, detail, pid, names->comm, address, 1);
 	return true;
@@ -521,13 +521,18 @@ static bool name_branches(const struct streaming *streaming, struct sample_names
 	return true;
 }
 
-/* The codes for the samples that are named now. What they allow a lookup begins now. */
-static struct codes *codes_for(const struct streaming *streaming, enum patience patience)
+/* So many samples share a limit: to read the clock would take as long as naming one. */
+#define NAMED_AT_ONCE 64
+
+/* Limits how long lookups may take, from now on. */
+static void limit_lookups(const struct streaming *streaming)
 {
 	struct reader *reader = streaming->activity->reader;
 
-	return patience == FOR_INTERVAL ? reader_codes(reader)
-					: reader_codes_early(reader, clock_ns(CLOCK_MONOTONIC) + LOOKUP_NS);
+	if (streaming->last)
+		reader_codes(reader);
+	else
+		reader_codes_early(reader, clock_ns(CLOCK_MONOTONIC) + LOOKUP_NS);
 }
 
 static const char *comm_of(const struct streaming *streaming, const void *key)
@@ -538,12 +543,11 @@ static const char *comm_of(const struct streaming *streaming, const void *key)
 }
 
 /* Names the codes of a sample; returns false as name_code(). */
-static bool name_sample(const struct streaming *streaming, const void *key, struct codes *codes,
-			enum patience patience, __u32 *numbers)
+static bool name_sample(const struct streaming *streaming, const void *key, bool may_wait, __u32 *numbers)
 {
 	struct sample_names names = {
-		.codes = codes,
-		.patience = patience,
+		.codes = reader_codes_now(streaming->activity->reader),
+		.may_wait = may_wait,
 		.pid = member_number(streaming->pid, key),
 		.comm = comm_of(streaming, key),
 		.numbers = numbers,
@@ -570,33 +574,28 @@ static void keep_waiting(struct streaming *streaming, const struct waiting *one)
 	waiting->sample.key = memcpy(key_at(streaming, at), one->sample.key, streaming->tail);
 }
 
-/* So many samples share a reading of the clock, which would take as long as naming one. */
-#define NAMED_AT_ONCE 64
-
 /* Names and writes a sample. Sets whether it waits instead. */
-static int write_named(struct streaming *streaming, const struct waiting *one, __u64 now,
-		       enum patience patience, bool *waits)
+static int write_named(struct streaming *streaming, const struct waiting *one, bool may_wait, bool *waits)
 {
-	bool late = patience == FOR_NOW && one->sample.time + STREAM_WAIT_NS < now;
+	bool late = streaming->last || one->sample.time + STREAM_WAIT_NS < streaming->now;
 	__u32 numbers[CODES_OF_SAMPLE];
 
 	if (!(streaming->named++ % NAMED_AT_ONCE))
-		streaming->codes_now = codes_for(streaming, patience);
-	*waits = !name_sample(streaming, one->sample.key, streaming->codes_now, late ? NO_LONGER : patience,
-			      numbers);
+		limit_lookups(streaming);
+	*waits = !name_sample(streaming, one->sample.key, may_wait && !late, numbers);
 	return *waits ? 0
 		      : write_sample(streaming, &streaming->flows[one->flow], &one->sample, one->every,
 				     numbers);
 }
 
-static int write_waiting(struct streaming *streaming, __u64 now, enum patience patience)
+static int write_waiting(struct streaming *streaming, bool may_wait)
 {
 	bool waits = false;
 	int err = 0;
 
 	streaming->named = 0;
 	while (streaming->nr && !err) {
-		err = write_named(streaming, &streaming->waiting[streaming->first], now, patience, &waits);
+		err = write_named(streaming, &streaming->waiting[streaming->first], may_wait, &waits);
 		if (waits)
 			break;
 		streaming->first = (streaming->first + 1) % WAITING_MOST;
@@ -606,24 +605,23 @@ static int write_waiting(struct streaming *streaming, __u64 now, enum patience p
 }
 
 /* Writes a sample, or keeps it if it waits for its name, or others do. */
-static int write_or_keep(struct streaming *streaming, const struct waiting *one, __u64 now,
-			 enum patience patience)
+static int write_or_keep(struct streaming *streaming, const struct waiting *one)
 {
 	bool waits = true;
 	int err = 0;
 
 	if (!streaming->nr)
-		err = write_named(streaming, one, now, patience, &waits);
+		err = write_named(streaming, one, true, &waits);
 	if (!waits)
 		return err;
 	keep_waiting(streaming, one);
-	return streaming->nr == WAITING_MOST ? write_waiting(streaming, now, NO_LONGER) : 0;
+	return streaming->nr == WAITING_MOST ? write_waiting(streaming, false) : 0;
 }
 
 /* What has ended before the oldest sample that waits is needed no more. */
 static void forget_ended(struct streaming *streaming, __u64 before)
 {
-	struct codes *codes = reader_codes_early(streaming->activity->reader, 0);
+	struct codes *codes = reader_codes_now(streaming->activity->reader);
 	bool *used;
 	__u32 *numbers;
 
@@ -658,13 +656,13 @@ static struct flow *oldest_flow(struct streaming *streaming, __u64 before)
 	return found;
 }
 
-static int take_sample(struct streaming *streaming, struct flow *flow, __u64 now, enum patience patience)
+static int take_sample(struct streaming *streaming, struct flow *flow)
 {
 	unsigned int every;
 	int err = 0;
 
 	if (flow->loss.samples) {
-		err = streaming->waiting ? write_waiting(streaming, now, NO_LONGER) : 0;
+		err = streaming->waiting ? write_waiting(streaming, false) : 0;
 		err = err ? err : write_loss(streaming, flow);
 	}
 	every = err ? 0 : thinning_take(&streaming->thinning, &flow->row);
@@ -672,11 +670,10 @@ static int take_sample(struct streaming *streaming, struct flow *flow, __u64 now
 		return err;
 	if (!streaming->waiting)
 		return write_sample(streaming, flow, &flow->next, every, NULL);
-	return write_or_keep(streaming, &(struct waiting){flow - streaming->flows, every, flow->next}, now,
-			     patience);
+	return write_or_keep(streaming, &(struct waiting){flow - streaming->flows, every, flow->next});
 }
 
-static void adapt_thinning(struct streaming *streaming, __u64 now)
+static void adapt_thinning(struct streaming *streaming)
 {
 	const struct activity *activity = streaming->activity;
 	bool behind = false;
@@ -684,29 +681,29 @@ static void adapt_thinning(struct streaming *streaming, __u64 now)
 	for (size_t i = 0; i < streaming->nr_flows; i++)
 		behind = behind || aggregation_is_behind(streaming->flows[i].aggregation);
 	thinning_adapt(&streaming->thinning, behind,
-		       session_filled(activity->session, activity->name, THINNING_LEVELS), now);
+		       session_filled(activity->session, activity->name, THINNING_LEVELS), streaming->now);
 }
 
 int streaming_drain(struct streaming *streaming, __u64 before, bool all)
 {
-	enum patience patience = all ? FOR_INTERVAL : FOR_NOW;
-	__u64 now = clock_ns(CLOCK_MONOTONIC);
 	struct flow *flow;
 	int err = 0;
 
+	streaming->now = clock_ns(CLOCK_MONOTONIC);
+	streaming->last = all;
 	streaming->named = 0;
 	see_clock(streaming);
 	if (streaming->thinning.on)
-		adapt_thinning(streaming, now);
+		adapt_thinning(streaming);
 	if (streaming->waiting)
 		reader_take(streaming->activity->reader, all);
 	while (!err && (flow = oldest_flow(streaming, before))) {
-		err = take_sample(streaming, flow, now, patience);
+		err = take_sample(streaming, flow);
 		flow->has_next = false;
 	}
 	if (!streaming->waiting || err)
 		return err;
-	err = write_waiting(streaming, now, patience);
+	err = write_waiting(streaming, true);
 	forget_ended(streaming, before);
 	return err;
 }

@@ -89,6 +89,7 @@ struct reader {
 	void (*due)(void *context); /* see reader_on_due() */
 	void *context;		    /* of due */
 	bool timed;		    /* the interval has ended: the time for its names runs */
+	__u64 deadline, waiting;    /* then: see codes_time() */
 };
 
 struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices)
@@ -639,34 +640,45 @@ struct mappings *reader_mappings(struct reader *reader)
 	return reader->names->mappings;
 }
 
-static void make_codes(struct reader *reader)
+struct codes *reader_codes_now(struct reader *reader)
 {
 	struct names *names = reader->names;
 
 	if (!reader->codes)
 		reader->codes = codes_new(names->mappings, names->data, &names->ksymbols, names->background,
 					  &reader->account, reader->since, 0, 0);
+	return reader->codes;
 }
 
-struct codes *reader_codes(struct reader *reader)
+/* Begins the time that the interval's names may take. */
+static void begin_time(struct reader *reader)
 {
-	struct names *names = reader->names;
+	const struct names *names = reader->names;
 	__u64 half = reader->interval_ms * 1000000 / 2, now = clock_ns(CLOCK_MONOTONIC);
 	__u64 most = names->most_ns && names->most_ns < half ? names->most_ns : half;
 	bool hurried = half && (!reader->unhurried || names->most_ns);
 
-	make_codes(reader);
-	if (!reader->timed)
-		codes_time(reader->codes, hurried ? now + half : 0, hurried ? now + most : 0);
+	reader->deadline = hurried ? now + half : 0;
+	reader->waiting = hurried ? now + most : 0;
 	reader->timed = true;
-	return reader->codes;
+}
+
+struct codes *reader_codes(struct reader *reader)
+{
+	struct codes *codes = reader_codes_now(reader);
+
+	if (!reader->timed)
+		begin_time(reader);
+	codes_time(codes, reader->deadline, reader->waiting);
+	return codes;
 }
 
 struct codes *reader_codes_early(struct reader *reader, __u64 until)
 {
-	make_codes(reader);
-	codes_time(reader->codes, until, until);
-	return reader->codes;
+	struct codes *codes = reader_codes_now(reader);
+
+	codes_time(codes, until, until);
+	return codes;
 }
 
 json_t *reader_value(const struct reader *reader)

@@ -98,8 +98,11 @@ struct codes *reader_codes(struct reader *reader);
  * codes_try(). */
 struct codes *reader_codes_early(struct reader *reader, __u64 until);
 
+/* The same, with the limit that was set last. */
+struct codes *reader_codes_now(struct reader *reader);
+
 /* All samples up to this time (CLOCK_MONOTONIC, ns) have their names by now, so what had ended by then can be
- * forgotten. To be called after reader_codes_early(). */
+ * forgotten. To be called after reader_codes_early() or reader_codes_now(). */
 void reader_named(struct reader *reader, __u64 until);
 
 /* For the end record: how many addresses have names, why others have none, and how many notes were lost. A
