@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// structures N: walks a list, a tree and slices of N items each, and loads known fields. Each part is a function of its own.
+// structures N: walks a list, a tree and slices of N items each four times, and loads known fields. Each part is a function of
+// its own.
 package main
 
 import (
@@ -103,8 +104,10 @@ func main() {
 		t.slots[i%1024] = &items[i]
 		shapes[i] = &square{int64(i)}
 	}
-	sum += walkList(head) + sumTree(root) + sumItems(items) + areas(shapes)
-	for i := range items {
-		sum += t.find(uint64(i)*7) + assert(head, root)
+	for turn := 0; turn < 4; turn++ {
+		sum += walkList(head) + sumTree(root) + sumItems(items) + areas(shapes)
+		for i := range items {
+			sum += t.find(uint64(i)*7) + assert(head, root)
+		}
 	}
 }
