@@ -29,6 +29,9 @@ static const struct timespec *date(struct stream *stream, bool shares)
 	return &dated->at;
 }
 
+/* Where in an envelope the members are that change. */
+enum { ENVELOPE_TIME = 2, ENVELOPE_SEQ = 4, ENVELOPE_ACTIVITY, ENVELOPE_MEMBERS };
+
 /* What comes first in every record. `shares`: its time may be that of the record before. */
 static void add_envelope(struct stream *stream, const char *type, bool shares, struct fields *fields)
 {
@@ -91,7 +94,8 @@ static int write_line(struct stream *stream, const json_t *record)
 
 struct json_lines {
 	struct alike_lines lines;
-	struct fields first;
+	struct fields first; /* the envelope of the last line */
+	const char *type;    /* that it is of */
 };
 
 static struct json_lines *own_of(struct stream *stream)
@@ -99,21 +103,39 @@ static struct json_lines *own_of(struct stream *stream)
 	return stream->own = stream->own ?: xcalloc(1, sizeof(struct json_lines));
 }
 
+/* Makes the envelope of a record. In that of another of the type only the time and the number are others, and
+ * perhaps the activity. */
+static void begin_line(struct stream *stream, const char *type, struct json_lines *own)
+{
+	struct fields *first = &own->first;
+
+	if (own->type == type && stream->activity && first->nr == ENVELOPE_MEMBERS) {
+		first->list[ENVELOPE_TIME].number = timespec_ns(date(stream, true));
+		first->list[ENVELOPE_SEQ].number = stream->records;
+		field_set_string(&first->list[ENVELOPE_ACTIVITY], stream->activity);
+		return;
+	}
+	fields_again(first);
+	add_envelope(stream, type, true, first);
+	fields_shape(first);
+	own->type = type;
+}
+
 static int write_fields(struct stream *stream, const char *type, const struct fields *fields)
 {
 	struct json_lines *own = own_of(stream);
 	struct alike_lines *lines = &own->lines;
 	struct alike_place begun;
+	size_t bytes;
 
-	fields_again(&own->first);
-	add_envelope(stream, type, true, &own->first);
-	fields_shape(&own->first);
+	begin_line(stream, type, own);
 	alike_begin(lines);
 	alike_add(lines, &own->first);
 	begun = lines->done;
 	alike_add(lines, fields);
-	if (lines->done.bytes + LINE_TAIL > RECORD_MAX) {
-		struct fields shorter = fields_shorter(fields, lines->done.bytes + LINE_TAIL - RECORD_MAX);
+	bytes = alike_bytes(lines, lines->done.nr) + LINE_TAIL;
+	if (bytes > RECORD_MAX) {
+		struct fields shorter = fields_shorter(fields, bytes - RECORD_MAX);
 
 		lines->done = begun;
 		alike_add(lines, &shorter);

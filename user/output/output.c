@@ -604,7 +604,8 @@ static bool is_let_in(const struct stream *stream, const char *type)
 {
 	if (stream->ending || stream->admits == ADMIT_ALL)
 		return true;
-	return stream->admits != ADMIT_NONE && sink_has_room(&stream->sink, is_single(type) ? 1 : 2);
+	return stream->admits != ADMIT_NONE &&
+	       (sink_has_room(&stream->sink, 1) || (!is_single(type) && sink_has_room(&stream->sink, 2)));
 }
 
 static void count_missed(struct stream *stream, __u64 records)

@@ -755,18 +755,10 @@ bool sink_waits(const struct sink *sink)
 
 /* While the documents for a server exceed the bound, a new one, which drops the oldest, is made only once for
  * each attempt to send. Making more would cost CPU time, only to drop them. */
-static bool is_document_wanted(const struct sink *sink, unsigned int times)
+bool sink_wants_document(const struct sink *sink, unsigned int times)
 {
 	return !sink->push || times > 1 || !sink->documents->full ||
 	       pusher.tries(sink->push) != sink->cut_try;
-}
-
-bool sink_has_room(const struct sink *sink, unsigned int times)
-{
-	if (!sink->most)
-		return true;
-	return sink->documents ? is_document_wanted(sink, times)
-			       : queue_waiting(&sink->queue) < times * sink->most;
 }
 
 unsigned int sink_filled(const struct sink *sink, unsigned int of)

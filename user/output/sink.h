@@ -181,9 +181,17 @@ int sink_finish(struct sink *sink, unsigned long long until_ns);
 /* Whether there is anything to write that the reader has not taken yet. */
 bool sink_waits(const struct sink *sink);
 
+bool sink_wants_document(const struct sink *sink, unsigned int times);
+
 /* Whether fewer bytes wait than `times` times `most`. For documents of a server it is true if a document is
  * wanted: while their bound is exceeded, only one for each attempt to send, and it drops the oldest. */
-bool sink_has_room(const struct sink *sink, unsigned int times);
+static inline bool sink_has_room(const struct sink *sink, unsigned int times)
+{
+	if (!sink->most)
+		return true;
+	return sink->documents ? sink_wants_document(sink, times)
+			       : queue_waiting(&sink->queue) < times * sink->most;
+}
 
 /* How many of `of` equal parts of the queue are taken, at most all; 0 for a sink that queues no bytes. */
 unsigned int sink_filled(const struct sink *sink, unsigned int of);

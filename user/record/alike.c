@@ -26,100 +26,118 @@ static bool has_bytes(const struct alike_member *member, const char *text, const
 	return member->length == length && is_same(text, of, length);
 }
 
-/* Whether the member's value, which is at `text`, is the field's. A text that has no more bytes as JSON than
- * its quotes is in there as it is. */
-static bool is_still(const struct alike_member *member, const char *text, const struct field *field)
+/* Whether the member's value is the field's. A text that has no more bytes as JSON than its quotes is in the
+ * line as it is. */
+static inline bool is_still(const struct alike_member *member, const char *line, const struct field *field)
 {
+	const char *value = line + member->at;
+
 	if (member->kind != field->kind)
 		return false;
-	switch (field->kind) {
-	case FIELD_NUMBER:
-	case FIELD_HEX:
-	case FIELD_TIME:
+	if (field_has_number(field))
 		return member->plain == (__u64)field->number;
+	switch (field->kind) {
 	case FIELD_TEXT:
 		return member->plain == field->length && member->length == field->length + strlen("\"\"") &&
-		       is_same(text + 1, field->text, field->length);
+		       is_same(value + 1, field->text, field->length);
 	case FIELD_RAW:
-		return has_bytes(member, text, field->text, field->length);
+		return has_bytes(member, value, field->text, field->length);
 	case FIELD_VALUE:
-		return field->compact && has_bytes(member, text, field->compact, field->length);
+		return field->compact && has_bytes(member, value, field->compact, field->length);
 	default:
 		return false;
 	}
 }
 
-static bool is_named(const struct alike_member *member, const char *text, const struct field *field)
+static bool is_named(const struct alike_member *member, const char *line, const struct field *field)
 {
 	return member->name_length == field->name_length &&
-	       is_same(text + strlen(",\""), field->name, field->name_length);
+	       is_same(line + member->at - strlen("\":") - field->name_length, field->name,
+		       field->name_length);
 }
 
 /* What comes behind goes: it has other members. */
-static void append_to(struct alike_lines *alike, struct alike_member *member, size_t begun,
-		      const struct field *field)
+static void append_to(struct alike_lines *alike, struct alike_member *member, const struct field *field)
 {
-	alike->nr = member - alike->list + 1;
-	alike->text.used = begun;
+	size_t nr = member - alike->list;
+	size_t at = alike_bytes(alike, nr) + HEAD(field->name_length);
+
+	alike->text.used = at - HEAD(field->name_length);
 	compact_add_named(&alike->text, field);
 	*member = (struct alike_member){
 		.kind = field->kind,
 		.name_length = field->name_length,
-		.length = alike->text.used - begun - HEAD(field->name_length),
+		.at = at,
+		.length = alike->text.used - at,
 		.plain = plain_of(field),
 	};
+	alike->nr = nr + 1;
 }
 
-/* Gives the member that begins at `begun` another value. */
-static void replace_value(struct alike_lines *alike, struct alike_member *member, size_t begun,
-			  const struct field *field)
+/* Gives the member `more` bytes for its value, or takes them. */
+static void stretch(struct alike_lines *alike, size_t nr, ptrdiff_t more)
 {
-	size_t at = begun + HEAD(member->name_length), behind = at + member->length;
-	struct compact *text = &alike->text, *value = &alike->value;
+	struct compact *text = &alike->text;
+	size_t behind = alike_bytes(alike, nr + 1);
 
+	compact_reserve(text, more > 0 ? more : 0);
+	memmove(text->text + behind + more, text->text + behind, text->used - behind);
+	text->used += more;
+	alike->list[nr].length += more;
+	for (size_t i = nr + 1; i < alike->nr; i++)
+		alike->list[i].at += more;
+}
+
+/* Gives the member another value. Most have as many bytes as the one before. */
+static void replace_value(struct alike_lines *alike, struct alike_member *member, const struct field *field)
+{
+	struct compact *value = &alike->value;
+
+	member->kind = field->kind;
+	member->plain = plain_of(field);
+	if (compact_overwrite(alike->text.text + member->at, member->length, field))
+		return;
 	value->used = 0;
 	compact_add_field(value, field);
-	if (value->used != member->length) {
-		compact_reserve(text, value->used);
-		memmove(text->text + at + value->used, text->text + behind, text->used - behind);
-		text->used += value->used - member->length;
-	}
-	memcpy(text->text + at, value->text, value->used);
-	member->kind = field->kind;
-	member->length = value->used;
-	member->plain = plain_of(field);
+	if (value->used != member->length)
+		stretch(alike, member - alike->list, value->used - member->length);
+	memcpy(alike->text.text + member->at, value->text, value->used);
 }
 
 /* Whether the list has the names of the line before. If not, what comes behind it is not known either. */
-static bool has_names(struct alike_lines *alike, __u64 shape)
+static bool has_names(struct alike_lines *alike, const struct fields *fields)
 {
 	__u64 *known = &alike->shapes[alike->done.lists++];
 
-	if (shape && *known == shape)
+	if (fields->shape && *known == fields->shape && alike->done.nr + fields->nr <= alike->nr)
 		return true;
 	memset(known, 0, (ALIKE_LISTS - (known - alike->shapes)) * sizeof(*known));
-	*known = shape;
+	*known = fields->shape;
 	return false;
+}
+
+/* `named`: the line before has all of the names, so each member costs a comparison. */
+static inline __attribute__((always_inline)) void add_members(struct alike_lines *alike,
+							      const struct fields *fields, bool named)
+{
+	struct alike_member *member = &alike->list[alike->done.nr];
+
+	for (const struct field *field = fields->list, *end = field + fields->nr; field < end;
+	     field++, member++)
+		if (!named &&
+		    (member == alike->list + alike->nr || !is_named(member, alike->text.text, field)))
+			append_to(alike, member, field);
+		else if (!is_still(member, alike->text.text, field))
+			replace_value(alike, member, field);
 }
 
 void alike_add(struct alike_lines *alike, const struct fields *fields)
 {
-	bool named = has_names(alike, fields->shape);
-	struct alike_member *member = &alike->list[alike->done.nr];
-	size_t bytes = alike->done.bytes;
-
-	for (const struct field *field = fields->list, *end = field + fields->nr; field < end;
-	     field++, member++) {
-		const char *text = alike->text.text + bytes;
-
-		if (member == alike->list + alike->nr || !(named || is_named(member, text, field)))
-			append_to(alike, member, bytes, field);
-		else if (!is_still(member, text + HEAD(member->name_length), field))
-			replace_value(alike, member, bytes, field);
-		bytes += HEAD(member->name_length) + member->length;
-	}
-	alike->done.nr = member - alike->list;
-	alike->done.bytes = bytes;
+	if (has_names(alike, fields))
+		add_members(alike, fields, true);
+	else
+		add_members(alike, fields, false);
+	alike->done.nr += fields->nr;
 }
 
 size_t alike_end(struct alike_lines *alike)
@@ -127,7 +145,7 @@ size_t alike_end(struct alike_lines *alike)
 	struct compact *text = &alike->text;
 
 	alike->nr = alike->done.nr;
-	text->used = alike->done.bytes;
+	text->used = alike_bytes(alike, alike->nr);
 	memcpy(compact_reserve(text, strlen("}\n")), "}\n", strlen("}\n"));
 	text->text[0] = '{';
 	return text->used + strlen("}\n");

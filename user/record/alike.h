@@ -21,13 +21,13 @@ struct alike_lines {
 	size_t nr;
 	struct alike_member {
 		enum field_kind kind;
-		size_t name_length, length; /* of the value, in bytes of JSON */
-		__u64 plain;		    /* the number; of a text, its bytes before they became JSON */
+		size_t name_length, at, length; /* of the value: where it is, and its bytes of JSON */
+		__u64 plain;			/* the number; of a text, its bytes before they became JSON */
 	} list[ALIKE_MOST];
 	__u64 shapes[ALIKE_LISTS]; /* of the lists that the line before was made of; 0: not known */
 	/* Up to where the line is made. */
 	struct alike_place {
-		size_t lists, nr, bytes;
+		size_t lists, nr;
 	} done;
 };
 
@@ -36,6 +36,12 @@ void alike_release(struct alike_lines *alike);
 static inline void alike_begin(struct alike_lines *alike)
 {
 	alike->done = (struct alike_place){0};
+}
+
+/* The bytes of so many members. */
+static inline size_t alike_bytes(const struct alike_lines *alike, size_t nr)
+{
+	return nr ? alike->list[nr - 1].at + alike->list[nr - 1].length : 0;
 }
 
 /* Adds members to the line that was begun. */

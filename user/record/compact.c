@@ -209,28 +209,56 @@ static void add_histogram(struct compact *compact, const struct field *field)
 	compact_add_text(compact, separator == '{' ? "{}" : "}");
 }
 
-static void add_time(struct compact *compact, __u64 ns)
+/* The bytes of a time with its quotes. */
+#define TIME_BYTES (TIME_TEXT - 1 + strlen("\"\""))
+
+static char *put_time(char *at, __u64 ns)
 {
 	struct timespec time = timespec_of(ns);
-	char *at = compact_reserve(compact, TIME_TEXT + strlen("\"\""));
 
 	*at = '"';
 	time_text(&time, at + 1);
-	at[TIME_TEXT] = '"';
-	compact->used += TIME_TEXT + 1;
+	at[TIME_BYTES - 1] = '"';
+	return at + TIME_BYTES;
+}
+
+/* How many bytes a field of the kinds that have a number takes; 0: of another kind, or a negative number. */
+static size_t bytes_of_number(const struct field *field)
+{
+	switch (field->kind) {
+	case FIELD_NUMBER:
+		return field->number < 0 ? 0 : decimal_digits(field->number);
+	case FIELD_HEX:
+		return hex_digits(field->number) + strlen("\"0x\"");
+	case FIELD_TIME:
+		return TIME_BYTES;
+	default:
+		return 0;
+	}
+}
+
+static char *put_field(char *at, const struct field *field)
+{
+	return field->kind == FIELD_TIME  ? put_time(at, field->number)
+	       : field->kind == FIELD_HEX ? put_hex(at, field->number)
+					  : put_number(at, field->number);
+}
+
+bool compact_overwrite(char *at, size_t size, const struct field *field)
+{
+	if (size != bytes_of_number(field))
+		return false;
+	put_field(at, field);
+	return true;
 }
 
 void compact_add_field(struct compact *compact, const struct field *field)
 {
 	switch (field->kind) {
 	case FIELD_NUMBER:
-		compact_add_integer(compact, field->number);
-		break;
 	case FIELD_HEX:
-		compact->used = put_hex(compact_reserve(compact, NUMBER_ROOM), field->number) - compact->text;
-		break;
 	case FIELD_TIME:
-		add_time(compact, field->number);
+		compact->used = put_field(compact_reserve(compact, TIME_BYTES), field) - compact->text;
 		break;
 	case FIELD_TEXT:
 		add_text(compact, field->text, field->length);

@@ -93,10 +93,15 @@ static inline char *put_number(char *at, long long number)
 	return put_unsigned(at + 1, -(unsigned long long)number);
 }
 
+static inline unsigned int hex_digits(unsigned long long number)
+{
+	return (significant_bits(number) + 3) / 4;
+}
+
 /* Writes "0x1c0" with its quotes, as put_unsigned(). */
 static inline char *put_hex(char *at, unsigned long long number)
 {
-	char *first = mempcpy(at, "\"0x", 3), *end = first + (significant_bits(number) + 3) / 4, *last = end;
+	char *first = mempcpy(at, "\"0x", 3), *end = first + hex_digits(number), *last = end;
 
 	for (; last - first >= 2; number >>= 8)
 		put_two_hex_digits(last -= 2, number & 0xff);

@@ -34,12 +34,8 @@ struct streamed_keys streamed_keys(const struct layout *layout)
 void add_streamed(struct fields *fields, const struct host *host, const struct streamed_keys *keys,
 		  const void *key)
 {
-	for (size_t i = 0; i < keys->nr; i++) {
-		const struct member *member = keys->list[i].member;
-
-		field_set_member(fields_add(fields, member->name), keys->list[i].form, host,
-				 (const char *)key + member->offset, member->size);
-	}
+	for (const struct streamed_key *at = keys->list, *end = at + keys->nr; at < end; at++)
+		add_formed_member(fields, host, at->member, at->form, key);
 }
 
 /* --- entries as text -------------------------------------------------------------------------- */

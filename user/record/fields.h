@@ -14,9 +14,11 @@
 #define FIELDS_MOST 40
 
 enum field_kind {
+	/* Those with a number: field_has_number(). */
 	FIELD_NUMBER,
 	FIELD_HEX,  /* a number as text, "0x1c0" */
 	FIELD_TIME, /* ns since 1970, as text: "2026-01-31T23:59:59.123456789Z" */
+	/* Others. */
 	FIELD_TEXT,
 	FIELD_VALUE,
 	FIELD_RAW,	 /* compact JSON, as text */
@@ -39,11 +41,17 @@ struct field {
 	bool borrowed;	  /* a value that the list has no reference to */
 };
 
+static inline bool field_has_number(const struct field *field)
+{
+	return field->kind <= FIELD_TIME;
+}
+
 /* Starts by fields_begin(). Texts, buckets and names are borrowed; the list owns references to the values but
  * for those that say otherwise. */
 struct fields {
 	size_t nr;
 	size_t had;  /* so many names are those that the list had before */
+	bool owns;   /* perhaps a reference to a value */
 	__u64 shape; /* lists of the same shape, if it is not 0, have the same names in the same order */
 	unsigned int every; /* how many samples the record of one stands for; 0: it is no such record, or 1.
 			     * Of one that tells of missing samples: one more than these */
@@ -55,6 +63,7 @@ struct fields {
 static inline void fields_begin(struct fields *fields)
 {
 	fields->nr = fields->had = 0;
+	fields->owns = false;
 	fields->shape = 0;
 	fields->every = 0;
 }
@@ -64,6 +73,7 @@ static inline void fields_begin(struct fields *fields)
 static inline void fields_again(struct fields *fields)
 {
 	fields->nr = 0;
+	fields->owns = false;
 	fields->every = 0;
 }
 
@@ -166,8 +176,10 @@ static inline void fields_raw(struct fields *fields, const char *name, const cha
 /* Takes over the reference. If value is NULL no member is added. */
 static inline void fields_value(struct fields *fields, const char *name, json_t *value)
 {
-	if (value)
-		field_set_value(fields_add(fields, name), value);
+	if (!value)
+		return;
+	field_set_value(fields_add(fields, name), value);
+	fields->owns = true;
 }
 
 /* The same for a value that is written often, which is borrowed, as its text is: to count references takes as

@@ -79,7 +79,7 @@ const struct member_form *member_form(const struct member *member)
 	return &forms[i];
 }
 
-void field_set_member(struct field *field, const struct member_form *form, const struct host *host,
+void field_set_formed(struct field *field, const struct member_form *form, const struct host *host,
 		      const void *at, size_t size)
 {
 	field->kind = form->kind;
@@ -89,15 +89,6 @@ void field_set_member(struct field *field, const struct member_form *form, const
 		field_set_text(field, at, strnlen(at, size));
 	else if (form->kind == FIELD_HISTOGRAM)
 		field_set_histogram(field, at, size / sizeof(__u64));
-	else
-		field->number = plain_number(at, size);
-}
-
-void add_key_member(struct fields *fields, const struct host *host, const struct member *member,
-		    const void *base)
-{
-	field_set_member(fields_add(fields, member->name), member_form(member), host,
-			 (const char *)base + member->offset, member->size);
 }
 
 json_t *member_value(const struct host *host, const struct member *member, const void *base)

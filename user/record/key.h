@@ -25,12 +25,35 @@ static inline __u64 plain_number(const void *at, size_t size)
 }
 
 /* Gives a field the value of a member, which is at `at` and has `size` bytes. A text stays where it is. */
-void field_set_member(struct field *field, const struct member_form *form, const struct host *host,
+void field_set_formed(struct field *field, const struct member_form *form, const struct host *host,
 		      const void *at, size_t size);
 
-/* Adds a member of the key or value that begins at `base`. */
-void add_key_member(struct fields *fields, const struct host *host, const struct member *member,
-		    const void *base);
+static inline void field_set_member(struct field *field, const struct member_form *form,
+				    const struct host *host, const void *at, size_t size)
+{
+	if (form->set || form->kind > FIELD_HEX) {
+		field_set_formed(field, form, host, at, size);
+		return;
+	}
+	field->kind = form->kind;
+	field->number = plain_number(at, size);
+}
+
+/* Adds a member of the key or value that begins at `base`, whose form this is. */
+static inline void add_formed_member(struct fields *fields, const struct host *host,
+				     const struct member *member, const struct member_form *form,
+				     const void *base)
+{
+	field_set_member(fields_add(fields, member->name), form, host, (const char *)base + member->offset,
+			 member->size);
+	fields->owns |= form->set != NULL;
+}
+
+static inline void add_key_member(struct fields *fields, const struct host *host, const struct member *member,
+				  const void *base)
+{
+	add_formed_member(fields, host, member, member_form(member), base);
+}
 
 /* The same member as a value, a new reference. */
 json_t *member_value(const struct host *host, const struct member *member, const void *base);
