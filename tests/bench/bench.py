@@ -429,6 +429,13 @@ def writing_cpu(path, record, nr):
     return time.process_time() - began
 
 
+def end_of(path):
+    """The last record of a file of lines."""
+    with open(path, "rb") as file:
+        file.seek(-4096, os.SEEK_END)
+        return json.loads(file.read().splitlines()[-1])
+
+
 def measure_stream(figures, folder, options):
     """The cost of a sample all the way to a line of JSON, that of the measured program included, compared with perf
     record and what makes text of its data.
@@ -450,8 +457,7 @@ def measure_stream(figures, folder, options):
         bare, ours = Run([FAULTS, str(nr)]).cpu, Run(stream).cpu
         with open(out, "rb") as file:
             samples = sum(line.startswith(b'{"type":"sample"') for line in file)
-            file.seek(-4096, os.SEEK_END)
-            end = json.loads(file.read().splitlines()[-1])
+        end = end_of(out)
         figures.add(f"samples missing in a stream of {nr:,}", max(0, nr - samples), 0, f"{samples} lines", "")
         # --buildid-mmap: see by_perf(). With a smaller ring, perf loses samples, and what it takes for one seems less.
         recorded = Run(["perf", "record", "-q", "-B", "-T", "--sample-cpu", "--buildid-mmap", "-m", "4096", "-e", "page-faults", "-c", "1",
@@ -484,21 +490,24 @@ ROW_FORMS = {"clickhouse": ("clickhouse", "", 5), "flat": ("flat", "", 5), "json
 
 
 def row_cost(folder, form, end, nr):
-    """Streams into `nr` outputs of a form beside one of json. Returns CPU seconds, and an output's size."""
-    out = os.path.join(folder, "rows")
+    """Streams into `nr` outputs of a form beside one of json. Returns the CPU nanoseconds of nhmtap alone, and an output's
+    size. The faults take ten times as much, and a twentieth more or less of that from run to run, which would be half of
+    what a row takes."""
+    out, lines = os.path.join(folder, "rows"), os.path.join(folder, "lines")
     outputs = [word for i in range(nr) for word in ("-o", f"{form}={out}{i}{end}")]
-    used = cost(nhmtap("stream", "-e", "page-faults", "-c", 1, "--fields", ROW_FIELDS, "-o", "json=/dev/null", *outputs,
-                       "--", FAULTS, STREAMED_NR))[0]
-    return used, os.path.getsize(f"{out}0{end}") if nr else 0
+    Run(nhmtap("stream", "-e", "page-faults", "-c", 1, "--fields", ROW_FIELDS, "-o", f"json={lines}", *outputs,
+               "--", FAULTS, STREAMED_NR))
+    return end_of(lines)["overhead"]["cpu_time_ns"], os.path.getsize(f"{out}0{end}") if nr else 0
 
 
 def measure_rows(figures, folder, options):
-    """The cost of a sample in each form: the difference between a run with several outputs of it and one without."""
+    """The cost of a sample in each form: the difference between a run with several outputs of it and one without, one after
+    the other."""
     for _ in range(options.rounds):
-        alone = row_cost(folder, None, None, 0)[0]
         for name, (form, end, bound) in ROW_FORMS.items():
+            alone = row_cost(folder, None, None, 0)[0]
             used, size = row_cost(folder, form, end, ROW_OUTPUTS)
-            each = (used - alone) / ROW_OUTPUTS / STREAMED_NR * 1e9
+            each = (used - alone) / ROW_OUTPUTS / STREAMED_NR
             figures.add(f"a streamed sample in {name}", each, None,
                         f"{1e3 / each:.1f} million a second, {size / STREAMED_NR:.0f} bytes, {size / each / STREAMED_NR * 1e3:.0f} MB/s",
                         "ns")
