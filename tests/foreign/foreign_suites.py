@@ -28,14 +28,19 @@ class Suite(typing.NamedTuple):
 
 # --- perf test, of Debian's linux-perf
 
-# On one CPU nobody finds a lock taken whose owner does not sleep, and this test wants one that was.
-PERF_WITH_TWO_CPUS = {"kernel lock contention analysis test"}
+PERF_OPTIONS = {
+    # On one CPU nobody finds a lock taken whose owner does not sleep, and this test wants one that was.
+    "kernel lock contention analysis test": ("--cpus", "2"),
+    # They run perf many times, which reads all of the kernel's symbols each time, and none of them looks at one.
+    **dict.fromkeys(("daemon operations", "perf record tests", "perf all metricgroups test", "perf all metrics test",
+                     "perf all PMU test", "Check branch stack sampling"), ("--few-symbols",)),
+}
 
 
 def perf_cases(folder):
     """In /: perf takes its own folder of tests from the current one, if that has one of this name."""
     listed = subprocess.run(["perf", "test", "list"], cwd="/", stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return [Case(name, f"cd /\nperf test -v {number}", ("--cpus", "2") if name in PERF_WITH_TWO_CPUS else ())
+    return [Case(name, f"cd /\nperf test -v {number}", PERF_OPTIONS.get(name, ()))
             for number, name in re.findall(r"^ *(\d+): (.*)$", listed, re.M) if ":" not in number]
 
 
@@ -129,7 +134,8 @@ def libpfm4_read(case, status, output):
 # --- PAPI's validation_tests and ctests, of Debian's source: its presets, compared with what the tests' own code does, and all else
 
 # In `less` the tests have less to do: a tenth of the operations between a start and a stop, and an overflow for a tenth of the
-# events; smaller matrices; buffers four times smaller, still larger than all caches.
+# events; smaller matrices; buffers four times smaller, still larger than all caches. flops_validation compares two orders of loops, which
+# differ where a column has more lines than the first-level cache: it has whole matrices, and a fiftieth of the product's rows.
 PAPI_BUILD = """
 $GET papi
 cd src
@@ -147,6 +153,9 @@ sed -i 's/NUM_RUNS\t100/NUM_RUNS\t10/' validation_tests/papi_l?_dcm.c
 sed -i 's/FLOPS 100000000/FLOPS 1000000/' ctests/profile_pthreads.c
 for part in testlib validation_tests ctests; do make -C $part clean; done
 for part in testlib validation_tests ctests; do make -C $part; done
+cp ../src/validation_tests/flops_testcode.c validation_tests
+sed -i 's|i < ROWS|i < ROWS / 50|' validation_tests/flops_testcode.c
+make -C validation_tests flops_validation
 """
 
 
@@ -164,7 +173,7 @@ PAPI_LESS = in_part("ctests", """
     branches byte_profile kufrin multiplex1 multiplex1_pthreads multiplex2 overflow3_pthreads overflow_allcounters
     overflow_force_software profile_force_software profile_pthreads profile_twoevents pthread_hl reset_multiplex sdsc-mpx sdsc2-mpx
     memory multiplex3_pthreads sdsc2-mpx-noreset sdsc4-mpx second sprofile
-""") | in_part("validation_tests", "papi_fp_ops papi_l1_dcm papi_l2_dcm papi_ld_ins papi_sp_ops papi_sr_ins papi_tot_cyc")
+""") | in_part("validation_tests", "flops_validation papi_fp_ops papi_l1_dcm papi_l2_dcm papi_ld_ins papi_sp_ops papi_sr_ins papi_tot_cyc")
 # With a slower clock its two processes execute too little for the samples that it wants.
 OTHER_CLOCKS = dict.fromkeys(PAPI_BY_SECONDS, SLOW_CLOCK) | {"ctests/fork_overflow": ("--ips", "100000000")}
 # They try all native events, and libpfm4 has one for each of the kernel's tracepoints, of which there are thousands.
@@ -286,21 +295,35 @@ def bpftrace_read(case, status, output):
 
 # --- V. Weaver's perf_event_tests, of GitHub
 
-# Without vectors: l1-dcache-stores wants a store for each double, where gcc 12 stores two at once.
+# Without vectors: l1-dcache-stores wants a store for each double, where gcc 12 stores two at once. In `less` the tests have less
+# to do: matrices of 256 instead of 512, and fewer repeats.
 PERF_EVENT_TESTS_BUILD = """
 git init -q perf_event_tests
 cd perf_event_tests
 git fetch -q --depth 1 https://github.com/deater/perf_event_tests.git cd135885e52f4fbecad0e66d36d15e9a73f6a56a
 git checkout -q FETCH_HEAD
+cp -r . ../less
+make CC='gcc -fno-tree-vectorize'
+cd ../less
+sed -i 's/MATRIX_SIZE 512/MATRIX_SIZE 256/' lib/matrix_multiply.c
+sed -i 's/num_runs=100/num_runs=10/' tests/generalized_events/branch-misses.c
+sed -i 's/repeats=i\\*1000/repeats=i*100/' tests/rdpmc/rdpmc_pthreads.c
 make CC='gcc -fno-tree-vectorize'
 """
+PERF_EVENT_TESTS_LESS = {
+    "generalized_events/branch-misses", "generalized_events/cycles", "corner_cases/context_switch_user_kernel",
+    "corner_cases/multiple_active", "rdpmc/rdpmc_pthreads",
+}
+# It opens one event more each time, until there are no more descriptors.
+FEW_DESCRIPTORS = {"corner_cases/max_multiplex": "ulimit -n 128 && "}
 
 
 def perf_event_tests_cases(folder):
     """The tests that its own run_tests.sh runs."""
     with open(folder + "/perf_event_tests/run_tests.sh", encoding="utf-8") as f:
         names = re.findall(r"^\s*\$TESTS_DIR/(\S+)$", f.read(), re.M)
-    return [Case(name, f"cd {folder}/perf_event_tests && TESTS_QUIET=y tests/{name}") for name in dict.fromkeys(names)]
+    return [Case(name, f"cd {folder}/{'less' if name in PERF_EVENT_TESTS_LESS else 'perf_event_tests'} && {FEW_DESCRIPTORS.get(name, '')}"
+                       f"TESTS_QUIET=y tests/{name}") for name in dict.fromkeys(names)]
 
 
 SUITES = {
