@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -90,9 +91,9 @@ class TestOutcomes(Marked):
 """
 
 
-def run(folder, *options):
+def run(folder, *options, package=PACKAGE):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "NHMTAP_MACHINE"))}
-    environment.update(PYTHONPATH=PACKAGE, NHMTAP=os.path.abspath(NHMTAP))
+    environment.update(PYTHONPATH=str(package), NHMTAP=os.path.abspath(NHMTAP))
     done = subprocess.run([sys.executable, "-m", "pytest", "-p", "nhmtap.plugin", "-p", "no:cacheprovider", "-rA", "--strict-markers",
                            "--junitxml=out/junit.xml", "--nhmtap-machine", *options], cwd=folder, env=environment, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
@@ -201,6 +202,19 @@ def refuse(path, config):
 if os.uname().nodename == "nehalem":
     rewrite._rewrite_test = refuse
 """
+# Nor are the modules of a package that is kept without compiled files.
+SITE = """
+import os
+from importlib.machinery import SourceFileLoader
+
+def refuse(loader, data, path, **more):
+    if os.path.dirname(path).endswith("/nhmtap"):
+        raise RuntimeError(f"{path} is compiled in the guest")
+    return compiled(loader, data, path, **more)
+
+if os.uname().nodename == "nehalem":
+    compiled, SourceFileLoader.source_to_code = SourceFileLoader.source_to_code, refuse
+"""
 WRITING = """
 import os
 import subprocess
@@ -216,14 +230,17 @@ def test_writing(nothing):
 """
 
 
-def test_files_that_are_not_kept_compiled_come_from_here_and_what_a_test_leaves_behind_ends_with_it(folder, monkeypatch):
+def test_files_that_are_not_kept_compiled_come_from_here_and_what_a_test_leaves_behind_ends_with_it(folder, tmp_path, monkeypatch):
     """It writes to the errors of the guest's pytest for ever, since nothing captures them."""
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     (folder / "below").mkdir()
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "below/conftest.py").write_text("import pytest\n@pytest.fixture\ndef nothing():\n    assert 1\n")
     (folder / "below/test_writing.py").write_text(WRITING)
-    done = run(folder, "-s", "below")
+    package = tmp_path / "package"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "sitecustomize.py").write_text(SITE)
+    done = run(folder, "-s", "below", package=package)
     assert done.status == 0 and "on and on" in done.text, done.text[-4000:]
 
 

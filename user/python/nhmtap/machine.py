@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import io
 import json
 import marshal
@@ -20,7 +21,8 @@ import sys
 import tempfile
 import time
 import warnings
-from typing import Any, Dict, List, Optional, Sequence
+from importlib.machinery import SourceFileLoader
+from typing import Any, Dict, List, NoReturn, Optional, Sequence
 
 import pytest
 from _pytest.assertion import rewrite
@@ -40,6 +42,8 @@ LEFT_OUT = {
 # Of a run or of one of its workers.
 VARIABLES_LEFT_OUT = ("PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "COV_CORE_")
 BASETEMP = "/tmp/pytest-nhmtap-machine"  # not numbered: its length would be another one some day
+WITHOUT_REFERENCES = 2  # a version of marshal, whose output does not depend on what else there is
+PACKAGE = os.path.dirname(os.path.abspath(__file__))
 # Removes the machine's folder when the run has ended, also if it was killed.
 GUARD = "import os, shutil, sys; os.read(0, 1); shutil.rmtree(sys.argv[1], ignore_errors=True)"
 PATIENCE_S = 60.0  # until there is a socket, which is made before the machine is
@@ -81,6 +85,7 @@ class Machine:
         self.folder = pathlib.Path(given)
         self._socket = self.folder / "socket"
         self._compiled: Dict[pathlib.Path, bytes] = {}
+        self._code_of_modules: Optional[Dict[str, bytes]] = None
 
     # --- its life -------------------------------------------------------------------------------
 
@@ -98,8 +103,10 @@ class Machine:
             self._send([self._order(), self._file(item.path), None]).close()
 
     def _launch(self) -> None:
-        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        begin = f"import sys; sys.path.insert(0, {package!r}); from nhmtap.guest import main; main()"
+        self._modules()  # so that the machine finds what is compiled now
+        package = os.path.dirname(PACKAGE)
+        begin = (f"import sys; sys.path.insert(0, {package!r}); given = {{}}; path = {PACKAGE + '/port.py'!r}; "
+                 "exec(compile(open(path, encoding='utf-8').read(), path, 'exec'), given); given['begin']()")
         command = [sys.executable, *subprocess._args_from_interpreter_flags(),  # type: ignore[attr-defined]
                    "-c", begin, *self._needed(package)]
         environment = {"PYTHONHASHSEED": "0", **_environment()}
@@ -188,7 +195,7 @@ class Machine:
                        nhmtap_repeat=self._repeat)
         arguments = [word for plugin in config.option.plugins for word in ("-p", plugin)]
         first = [config.rootpath, config.invocation_params.dir, *map(pathlib.Path, _folders(config))]
-        order = {"environment": _environment(), "path": sys.path, "options": options,
+        order = {"modules": self._modules(), "environment": _environment(), "path": sys.path, "options": options,
                  "arguments": arguments + _folders(config), "compiled": self._compile([folder / "conftest.py" for folder in first])}
         return packed(order)
 
@@ -196,6 +203,13 @@ class Machine:
         """What the guest's pytest is to collect."""
         below_root = (folder for folder in path.parents if self._config.rootpath in folder.parents)
         return packed((str(path), self._compile([path, *(folder / "conftest.py" for folder in below_root)])))
+
+    def _modules(self) -> Dict[str, bytes]:
+        """The code of the package's modules that Python does not keep compiled."""
+        if self._code_of_modules is None:
+            paths = sorted(glob.glob(glob.escape(PACKAGE) + "/*.py"))
+            self._code_of_modules = {path: code for path in paths if (code := _code_of_module(path))}
+        return self._code_of_modules
 
     def _compile(self, paths: Sequence[pathlib.Path]) -> Dict[str, bytes]:
         """The code of those of the files that pytest would compile, because Python writes no compiled files."""
@@ -225,6 +239,23 @@ def _compiled(path: pathlib.Path, config: pytest.Config) -> bytes:
             return marshal.dumps(rewrite._rewrite_test(path, config)[1])
     except Exception:  # pylint: disable=broad-except
         return b""  # no Python, which the guest reports, or another pytest's functions
+
+
+class _KeptCompiled(SourceFileLoader):
+    """Finds what is kept compiled, and compiles nothing."""
+
+    def source_to_code(self, *_: Any, **__: Any) -> NoReturn:  # type: ignore[override]
+        raise LookupError
+
+
+def _code_of_module(path: str) -> bytes:
+    """The code of a module; empty if Python keeps it compiled, or does so from now on."""
+    code = SourceFileLoader("module", path).get_code("module")
+    try:
+        _KeptCompiled("module", path).get_code("module")
+    except LookupError:
+        return marshal.dumps(code, WITHOUT_REFERENCES)
+    return b""
 
 
 def packed(value: Any) -> str:
