@@ -6,7 +6,7 @@ DRIVER = """#!/bin/sh
 printf '%s\\n' "$NHM_BUILD" "$PWD" "$@"
 exit {status}
 """
-BUILT = ["nhm-bochs", "nhm-restore", "here", "base.cpio", "boot.img", "BIOS-bochs-latest", "vgabios-stdvga.bin"]
+BUILT = ["nhm-bochs", "nhm-restore", "here", "base.cpio", "apart.cpio", "boot.rom", "BIOS-bochs-latest", "vgabios-stdvga.bin"]
 
 
 def idle_machine(folder, status):

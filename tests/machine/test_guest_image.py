@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import guestimage
+import mkboot
 import nehalem
 
 LIBRARY = "int answer(void) { return 42; }\n"
@@ -24,6 +25,13 @@ def names_in(path):
         at += 110 + length + -(110 + length) % 4
         at += size + -size % 4
     return names
+
+
+def test_a_module_ends_where_its_signature_began():
+    """As the kernel's scripts/sign-file puts it: the signature, eight bytes about it, its length, and a mark."""
+    signed = b"module" + b"signature" + bytes(8) + (9).to_bytes(4, "big") + b"~Module signature appended~\n"
+    assert mkboot.without_signature(signed) == b"module"
+    assert mkboot.without_signature(b"module") == b"module"
 
 
 @pytest.mark.parametrize("way", ["$ORIGIN/lib", "a folder in /tmp", "LD_LIBRARY_PATH"])

@@ -36,6 +36,10 @@ def test_the_clock_is_that_of_the_brand_string(timed):
     assert float(said.split("MHz")[1].split()[1]) == pytest.approx(2930, abs=1)
 
 
+def test_only_the_boot_has_time_pass_quickly_for_who_pauses(timed):
+    assert 30000 <= int(timed.say("pauses 10000")) < 40000
+
+
 def test_samples_by_time_and_by_cycles_agree(timed, tmp_path):
     """By cycles of the user's side alone, and by all of the task's time: the kernel's part of it is that of the handlers, some
     ten microseconds for a sample, and of the clock's ticks. With a sample in 4 ms both are far below a hundredth."""

@@ -26,4 +26,4 @@ install-machine: ## build: install the emulated Nehalem, which is to be built al
 	cd $(machine_place) && $(PYTHON) -E -m compileall -q here.py nehalem.py guard.py forks.py guestimage.py mkboot.py snapshots.py
 	install -D -m 644 -t $(machine_place)/src/nhm $(MACHINE)/src/nhm/nhm_models.inc
 	install -D -m 644 -t $(machine_place)/examples $(MACHINE)/examples/*
-	cd $(NHM_BUILD) && find nhm-bochs nhm-restore here base.cpio boot.img BIOS-bochs-latest vgabios-stdvga.bin kernel -type f ! -name 'vmlinu[xz]' -exec cp --parents -t $(abspath $(machine_place))/built {} +
+	cd $(NHM_BUILD) && find nhm-bochs nhm-restore here base.cpio apart.cpio boot.rom BIOS-bochs-latest vgabios-stdvga.bin kernel -type f ! -name 'vmlinu[xz]' -exec cp --parents -t $(abspath $(machine_place))/built {} +

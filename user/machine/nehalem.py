@@ -48,8 +48,8 @@ IPS_LEAST = 10000000  # the kernel has 250 ticks a second, each of some thousand
 NULL = os.makedev(1, 3)
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
 TAIL = 1 << 16  # bytes of the end of a console or a log
-# How the emulator says that the machine restarts: a triple fault, or a BIOS that finds nothing to start from a second time.
-RESTARTS = ("exception with no resolution", "No bootable device")
+# How the emulator says that the machine restarts: a triple fault, or the BIOS a second time.
+RESTARTS = ("exception with no resolution", "the BIOS has started again")
 ITS_END = 5  # seconds that an emulator may take to end when it has closed its channel
 GLANCE = 0.5  # seconds between two looks at how much the guest has sent
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
@@ -71,8 +71,7 @@ memory: guest={memory}, host={resident}
 cpu: model=corei5_lynnfield_750, count={cpus}:1:1, ips={frequency}, reset_on_triple_fault=0, ignore_bad_msrs=1
 romimage: file={firmware[0]}, options=fastboot
 vgaromimage: file={firmware[1]}
-floppya: 1_44={folder}/boot.img, status=inserted
-boot: floppy
+optromimage1: file={rom}, address=0xd0000
 clock: sync=none, time0={date}
 com1: enabled=1, mode=file, dev=/proc/self/fd/{console}
 display_library: nogui
@@ -591,12 +590,11 @@ class Guest:
 
     def _start(self, stdout, stderr):
         import json
-        import shutil
 
         import mkboot
 
         m, folder, build = self.machine, self.folder, self.build
-        for needed in ("nhm-bochs", "base.cpio", "boot.img", *FIRMWARE):
+        for needed in ("nhm-bochs", "base.cpio", "apart.cpio", "boot.rom", *FIRMWARE):
             if not os.path.exists(f"{build}/{needed}"):
                 raise NotBuilt(f"{build}/{needed} is missing; `make machine` builds it")
         check(m)
@@ -624,8 +622,7 @@ class Guest:
         images = [f"{kernel}/{name}@{address:#x}" for name, address in boot["images"]]
         self.inputs += [kernel + "/boot.json", *(f"{kernel}/{name}" for name, _ in boot["images"])]
         images += [f"{folder}/params@{mkboot.PARAMS:#x}", f"{folder}/initrd@{mkboot.INITRD:#x}"]
-        shutil.copyfile(build + "/boot.img", folder + "/boot.img")
-        self.inputs += [build + "/boot.img", self.program(), *self._firmware()]
+        self.inputs += [build + "/boot.rom", self.program(), *self._firmware()]
         # Nothing of the caller's environment: it would be in a snapshot.
         env = dict(
             TZ="UTC",
@@ -653,7 +650,8 @@ class Guest:
     def _launch(self, env, stdout, stderr):
         with self._files(stdout, stderr) as files:
             rc = dict(vars(self.machine), cpus=self.machine.cpus, folder=self.folder)
-            rc.update(frequency=self.machine.frequency, firmware=self._firmware(), resident=min(self.machine.memory, RESIDENT), console=files[CONSOLE])
+            rc.update(frequency=self.machine.frequency, resident=min(self.machine.memory, RESIDENT), console=files[CONSOLE])
+            rc.update(firmware=self._firmware(), rom=self.build + "/boot.rom")
             with open(self.folder + "/bochsrc", "w") as f:
                 f.write(BOCHSRC.format(**rc))
             env["NHM_STREAMS"] = ",".join(map(str, files))
@@ -736,7 +734,7 @@ class Guest:
         import guestimage
 
         out = self.folder + "/initrd"
-        shutil.copyfile(self.build + "/base.cpio", out)
+        parts = [f"{self.build}/{name}.cpio" for name in (("base",) if self.machine.tree else ("base", "apart"))]
         archive = guestimage.Archive(out + ".top", self.machine.rounded)
         programs = []
         for item in self.machine.add:
@@ -751,9 +749,11 @@ class Guest:
         if self.machine.libraries:
             archive.libraries(programs)
         archive.close()
-        self.inputs += [self.build + "/base.cpio", *archive.sources]
-        with open(out, "ab") as f, open(out + ".top", "rb") as top:
-            shutil.copyfileobj(top, f)  # the kernel reads one archive after the other
+        self.inputs += [*parts, *archive.sources]
+        with open(out, "wb") as f:  # the kernel reads one archive after the other
+            for part in (*parts, out + ".top"):
+                with open(part, "rb") as archived:
+                    shutil.copyfileobj(archived, f)
         os.remove(out + ".top")
         return os.path.getsize(out)
 
