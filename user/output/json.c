@@ -30,7 +30,7 @@ static const struct timespec *date(struct stream *stream, bool shares)
 }
 
 /* Where in an envelope the members are that change. */
-enum { ENVELOPE_TIME = 2, ENVELOPE_SEQ = 4, ENVELOPE_ACTIVITY, ENVELOPE_MEMBERS };
+enum { ENVELOPE_TIME = 2, ENVELOPE_RUN_ID, ENVELOPE_SEQ, ENVELOPE_ACTIVITY, ENVELOPE_MEMBERS };
 
 /* What comes first in every record. `shares`: its time may be that of the record before. */
 static void add_envelope(struct stream *stream, const char *type, bool shares, struct fields *fields)
@@ -104,13 +104,14 @@ static struct json_lines *own_of(struct stream *stream)
 }
 
 /* Makes the envelope of a record. In that of another of the type only the time and the number are others, and
- * perhaps the activity. */
+ * perhaps the activity. Where the run's id is in memory changes, too: a reload moves streams. */
 static void begin_line(struct stream *stream, const char *type, struct json_lines *own)
 {
 	struct fields *first = &own->first;
 
 	if (own->type == type && stream->activity && first->nr == ENVELOPE_MEMBERS) {
 		first->list[ENVELOPE_TIME].number = timespec_ns(date(stream, true));
+		field_set_text(&first->list[ENVELOPE_RUN_ID], stream->run_id, sizeof(stream->run_id) - 1);
 		first->list[ENVELOPE_SEQ].number = stream->records;
 		field_set_string(&first->list[ENVELOPE_ACTIVITY], stream->activity);
 		return;
