@@ -17,7 +17,7 @@ struct where_sample {
 
 static __always_inline __u64 comm_word(int i)
 {
-	__u64 comm[2];
+	__u64 comm[2] = {}; /* Linux 6.1 writes nothing behind the word in which a name ends */
 
 	bpf_get_current_comm(comm, sizeof(comm));
 	return comm[i];

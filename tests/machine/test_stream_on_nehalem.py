@@ -45,6 +45,19 @@ def test_a_condition_and_its_opposite_are_the_whole(guest, command):
     assert both[1]["aggregated"] == 0 and both[1]["filtered"] > 0
 
 
+@pytest.mark.parametrize("command", [
+    "profile -e page-faults:u -c 1 --by comm", "profile -e instructions:u -c 10007 --by comm", "mem -e page-faults:u -c 1 --by comm",
+    "branch -e branches:u -c 1009 --by edge,comm", "stream -e page-faults:u -c 1 --fields comm"])
+def test_a_program_is_chosen_by_a_name_of_any_length(any_kernel, command):
+    for name in ("a", "seven77", "eight888", "nine99999", "fifteen15letter"):
+        found = []
+        for text in (f'comm=="{name}"', f'comm!="{name}"', f'comm=="{name[:-1]}z"'):
+            found += of(run(any_kernel, f"cp $(command -v chase) /run/{name}; nhmtap {command} --where '{text}' --format json -- /run/{name} l2"), "end")
+        its, others, of_another = (record["samples"] for record in found)
+        assert its["aggregated"] > 5 and "filtered" not in its, name
+        assert others["aggregated"] == of_another["aggregated"] == 0 and others["filtered"] > 5 < of_another["filtered"], name
+
+
 def test_loads_are_chosen_by_their_latency_and_source(guest):
     samples = {}
     for text in ("source==l3_hit && latency>=38", "source!=l3_hit || latency<38"):
