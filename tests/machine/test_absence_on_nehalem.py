@@ -121,3 +121,28 @@ def test_samples_without_a_branch_that_the_filter_lets_through_say_so(guest, opt
 def test_samples_with_branches_say_nothing_of_missing_ones(guest):
     result = guest.run("nhmtap branch -e BR_INST_EXEC.ANY:u -c 1009 --filter any --format json -- steady short")
     assert all("no_entries" not in r for r in parse(result.stdout)) and "no entries" not in result.stderr
+
+
+DRAM = "-e MEM_UNCORE_RETIRED.LOCAL_DRAM:{} -c 32 --by comm"
+SPARSE = {"plain": f"profile {DRAM.format('u')}", "frequency": f"profile {DRAM.format('u')}".replace("-c 32", "-F 1000"),
+          "precise": f"profile {DRAM.format('pu')}", "mem": "mem --side u --ldlat 100 -c 32 --by comm"}
+
+
+@pytest.mark.parametrize("way", SPARSE)
+def test_a_thread_that_is_switched_before_each_sample_says_so(guest, way):
+    """The kernel raises what is left of a period at each switch, so that 32 events have to occur between two. The counter of a
+    CPU has no such switches."""
+    def run(target):
+        said = guest.say(f"naps 1000000 & sleep 0.05; nhmtap {SPARSE[way]} --duration 0.1 {target.format('$!')} --format json; kill $!",
+                         paranoid=-1, tag_all_loads=True)
+        found = parse("".join(f"{line}\n" for line in said.splitlines() if line.startswith("{")))
+        check_stream(found)
+        return next(record for record in found if record["type"] in ("profile", "mem"))
+
+    sparse = run("-p {}")
+    assert sparse["value"] > 1000 and sparse["samples"]["aggregated"] == 0
+    assert "less than 32 times from one switch of its thread to the next" in sparse["no_samples"]
+    of_cpu = run("-a --where 'comm==\"naps\"'")
+    assert "no_samples" not in of_cpu
+    if way != "frequency":
+        assert 33 * of_cpu["samples"]["aggregated"] == pytest.approx(sparse["value"], rel=0.4)

@@ -28,4 +28,16 @@ def why(tmp_path_factory):
     ("handler_skipped", 0, 0, 0, 0, "it occurred 5000 times, but on no CPU or thread the 1000 times"),
 ])
 def test_samples_that_were_all_lost_say_to_what(why, cause, table_full, stack_failed, missed, throttled, words):
-    assert words in why(cause, table_full, stack_failed, missed, throttled)
+    assert words in why(cause, table_full, stack_failed, missed, throttled, 0, 0, 0)
+
+
+@pytest.mark.parametrize("cause", ["handler_skipped", "pebs_unrecorded", "pebs_drained", "pebs_collision"])
+def test_a_thread_may_have_been_switched_too_often_for_any_sample(why, cause):
+    """What is left of a period is raised at each switch, of counters of the hardware, and not of those of a CPU."""
+    words = "less than 32 times from one switch of its thread to the next"
+    assert words in why(cause, 0, 0, 5, 0, 0, 1, 0)
+    assert words not in why(cause, 0, 0, 5, 0, 0, 0, 0) and words not in why(cause, 0, 0, 5, 0, 0, 1, 1)
+
+
+def test_samples_that_came_and_did_not_meet_the_condition_were_not_lost(why):
+    assert why("handler_skipped", 0, 0, 5, 0, 100, 0, 0) == "none of its samples met the condition (--where)"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "event/event.h"
 #include "plan/rules.h"
 #include "record/samples.h"
 
@@ -48,6 +49,23 @@ static bool without_record(const struct silence *silence)
 static bool throttled(const struct silence *silence)
 {
 	return silence->samples->throttled;
+}
+
+/*
+ * When the kernel switches a thread in, it leaves no less of a period than this (x86_perf_event_set_period(),
+ * arch/x86/events/core.c). A thread in which fewer events occur from one switch to the next never has a
+ * sample. A CPU's counters go on through switches.
+ */
+static __u64 least_left(const struct silence *silence)
+{
+	return silence->event->least ?: 2;
+}
+
+static bool has_switches(const struct silence *silence)
+{
+	const struct target *target = &silence->activity->plan.target;
+
+	return event_stops_throttled(silence->event) && (!target->cpus_given || target->nr_cgroups);
 }
 
 /* --- never due -------------------------------------------------------------------------------- */
@@ -140,6 +158,7 @@ static const struct silent_reason {
 } reasons[] = {
 	{in_full_table, "all were lost: a table was full"},
 	{without_stack, "all were lost: the kernel returned no stack"},
+	{all_filtered, "none of its samples met the condition (--where)"},
 	{on_excluded_side, "each tick fell on the side that is excluded"},
 	{only_elsewhere, "no sample fell in the cgroups that are measured, if there are any"},
 	{skipped, "all were lost: at each of them the CPU was in another BPF program, in bpf(), or in the "
@@ -152,7 +171,6 @@ static const struct silent_reason {
 	 "how often it occurred is not known: the kernel counts it wrongly on NetBurst, and has the "
 	 "first sample of a counter come late"},
 	{is_by_samples, "no sample fell in the cgroups that are measured"},
-	{all_filtered, "none of its samples met the condition (--where)"},
 	{none_so_long, "it ran, and no load took %llu cycles or longer"},
 	{none, "it ran, and did not occur"},
 	{clock_too_short, "it ran for %llu ns, and a sample comes every %llu ns"},
@@ -162,17 +180,24 @@ static const struct silent_reason {
 	{is_any, "it occurred %llu times, fewer than the kernel chose for a sample at this frequency"},
 };
 
+/* Whether nothing tells this reason from switches: see least_left(). */
+static bool may_be_switches(const struct silent_reason *reason)
+{
+	return reason->holds == skipped || reason->holds == unrecorded || reason->holds == without_record ||
+	       reason->holds == is_any;
+}
+
 bool silence_is(const struct silence *silence)
 {
 	return silence->count->running_ns && !silence->samples->aggregated;
 }
 
-static void print_why(char text[SILENCE_SIZE], const char *format, ...)
+static void print_why(char *text, size_t size, const char *format, ...)
 {
 	va_list numbers;
 
 	va_start(numbers, format);
-	vsnprintf(text, SILENCE_SIZE, format, numbers);
+	vsnprintf(text, size, format, numbers);
 	va_end(numbers);
 }
 
@@ -180,12 +205,20 @@ const char *silence_why(const struct silence *silence, char text[SILENCE_SIZE])
 {
 	unsigned long long number = silence->count->value;
 	__u64 cycles;
-	size_t i = 0;
+	size_t i = 0, used;
 
 	while (!reasons[i].holds(silence))
 		i++;
 	if (none(silence) && has_threshold(silence, &cycles))
 		number = cycles;
-	print_why(text, reasons[i].text, number, (unsigned long long)distance(silence));
+	print_why(text, SILENCE_SIZE, reasons[i].text, number, (unsigned long long)distance(silence));
+	if (may_be_switches(&reasons[i]) && has_switches(silence)) {
+		used = strlen(text);
+		snprintf(text + used, SILENCE_SIZE - used,
+			 "; or it occurred less than %llu times from one switch of its thread to the next: "
+			 "the kernel "
+			 "leaves no less of a period at a switch, of which there is none with -a",
+			 (unsigned long long)least_left(silence));
+	}
 	return text;
 }

@@ -6,7 +6,7 @@
 #include "activity/activity.h"
 #include "base/count.h"
 
-#define SILENCE_SIZE 300
+#define SILENCE_SIZE 400
 
 /* What is known of an event without samples, of an interval or a run. */
 struct silence {

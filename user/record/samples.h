@@ -84,7 +84,8 @@ struct samples samples_since(const struct samples *now, const struct samples *be
  * - "pebs_unrecorded": no record ever came, so the hardware does not record this event (from Sandy Bridge on
  *   the kernel accepts any event as precise), or the cause is that of pebs_drained.
  * - "handler_skipped": the kernel was running another BPF program or a bpf() call on that CPU
- *   (bpf_prog_active).
+ *   (bpf_prog_active), or raised what was left of a period when it switched a thread in
+ *   (x86_perf_event_set_period(), arch/x86/events/core.c).
  * - "excluded": the clock's ticks on the side that was not asked for.
  * - "timer_missed": ticks that came late or were throttled.
  */
