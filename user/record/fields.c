@@ -65,7 +65,7 @@ void fields_put(const struct fields *fields, json_t *record)
 
 void fields_clear(struct fields *fields)
 {
-	for (size_t i = 0; fields->owns && i < fields->nr; i++)
+	for (size_t i = 0; i < fields->nr; i++)
 		if (fields->list[i].kind == FIELD_VALUE && !fields->list[i].borrowed)
 			json_decref(fields->list[i].value);
 	fields->nr = 0;

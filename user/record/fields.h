@@ -51,7 +51,6 @@ static inline bool field_has_number(const struct field *field)
 struct fields {
 	size_t nr;
 	size_t had;  /* so many names are those that the list had before */
-	bool owns;   /* perhaps a reference to a value */
 	__u64 shape; /* lists of the same shape, if it is not 0, have the same names in the same order */
 	unsigned int every; /* how many samples the record of one stands for; 0: it is no such record, or 1.
 			     * Of one that tells of missing samples: one more than these */
@@ -63,7 +62,6 @@ struct fields {
 static inline void fields_begin(struct fields *fields)
 {
 	fields->nr = fields->had = 0;
-	fields->owns = false;
 	fields->shape = 0;
 	fields->every = 0;
 }
@@ -73,7 +71,6 @@ static inline void fields_begin(struct fields *fields)
 static inline void fields_again(struct fields *fields)
 {
 	fields->nr = 0;
-	fields->owns = false;
 	fields->every = 0;
 }
 
@@ -179,7 +176,6 @@ static inline void fields_value(struct fields *fields, const char *name, json_t 
 	if (!value)
 		return;
 	field_set_value(fields_add(fields, name), value);
-	fields->owns = true;
 }
 
 /* The same for a value that is written often, which is borrowed, as its text is: to count references takes as

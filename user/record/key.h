@@ -46,7 +46,6 @@ static inline void add_formed_member(struct fields *fields, const struct host *h
 {
 	field_set_member(fields_add(fields, member->name), form, host, (const char *)base + member->offset,
 			 member->size);
-	fields->owns |= form->set != NULL;
 }
 
 static inline void add_key_member(struct fields *fields, const struct host *host, const struct member *member,
