@@ -153,6 +153,11 @@ def summed(pairs):
     return dict(found)
 
 
+def parse_among(said):
+    """Returns the records among other lines, checked as by parse()."""
+    return parse("".join(f"{line}\n" for line in said.splitlines() if line.startswith("{")))
+
+
 def parse(text):
     """Returns the records of a stream, each checked against its schema. Of tens of thousands of a type, those after the
     first WHOLE are checked once for each form."""

@@ -2,7 +2,7 @@
 """An event that was never counted says so and why, in each activity and for each reason: a run without samples can't be
 taken for one in which nothing happened."""
 import pytest
-from records import check_stream, parse
+from records import check_stream, parse, parse_among
 
 # Any general counter will do for these, so that four of them, pinned, hold all.
 HOLD_ALL = """
@@ -123,9 +123,9 @@ def test_samples_with_branches_say_nothing_of_missing_ones(guest):
     assert all("no_entries" not in r for r in parse(result.stdout)) and "no entries" not in result.stderr
 
 
-DRAM = "-e MEM_UNCORE_RETIRED.LOCAL_DRAM:{} -c 32 --by comm"
-SPARSE = {"plain": f"profile {DRAM.format('u')}", "frequency": f"profile {DRAM.format('u')}".replace("-c 32", "-F 1000"),
-          "precise": f"profile {DRAM.format('pu')}", "mem": "mem --side u --ldlat 100 -c 32 --by comm"}
+DRAM = "profile --by comm -e MEM_UNCORE_RETIRED.LOCAL_DRAM"
+SPARSE = {"plain": f"{DRAM}:u -c 32", "frequency": f"{DRAM}:u -F 1000", "precise": f"{DRAM}:pu -c 32",
+          "mem": "mem --side u --ldlat 100 -c 32 --by comm"}
 
 
 @pytest.mark.parametrize("way", SPARSE)
@@ -135,7 +135,7 @@ def test_a_thread_that_is_switched_before_each_sample_says_so(guest, way):
     def run(target):
         said = guest.say(f"naps 1000000 & sleep 0.05; nhmtap {SPARSE[way]} --duration 0.1 {target.format('$!')} --format json; kill $!",
                          paranoid=-1, tag_all_loads=True)
-        found = parse("".join(f"{line}\n" for line in said.splitlines() if line.startswith("{")))
+        found = parse_among(said)
         check_stream(found)
         return next(record for record in found if record["type"] in ("profile", "mem"))
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import known
-from records import PROGRAMS, check_stream, parse
+from records import PROGRAMS, check_stream, parse, parse_among
 
 CHASE = known.numbers("chase")
 # Cycles of a load beyond those of a hit in the first level.
@@ -22,7 +22,7 @@ def analyze(guest, command, *options, before="true", status=0, where="--no-where
     """The records of an analysis of this line of a shell."""
     done = guest.run(f"{before} && nhmtap analyze -q {where} --format json {' '.join(options)} -- {command}")
     assert status in (None, done.status), str(done)
-    records = parse("".join(f"{line}\n" for line in done.stdout.splitlines() if line.startswith("{")))
+    records = parse_among(done.stdout)
     check_stream(records)
     return records
 
@@ -168,7 +168,7 @@ def test_who_holds_the_counters_of_an_analysis_in_a_session_is_named(guest):
     config = {"activities": [{"name": "where", "command": "analyze", "interval_ms": 1000},
                              {"name": "whole", "command": "stat", "event": five, "all_cpus": True}]}
     said = guest.say(f"echo '{json.dumps(config)}' > c && nhmtap run c -- chase memory")
-    records = parse("".join(f"{line}\n" for line in said.splitlines() if line.startswith("{")))
+    records = parse_among(said)
     shares = merged([record for record in records if record["activity"] == "where"])["shares"]
     assert shares["retiring"]["why"] == "CPU_CLK_UNHALTED.THREAD was not counted: it never got a counter: the events are " \
                                         "more than the core has counters: they take turns, and its turn did not come; or " \

@@ -8,7 +8,7 @@ import pytest
 
 import known
 from guests import CORE2
-from records import parse
+from records import parse_among
 
 CHASE = known.numbers("chase")
 BOUND = known.numbers("bound")
@@ -82,7 +82,7 @@ def measure(guest, program, built, **settings):
     """The rows of a program. The first execution has the kernel read it."""
     said = guest.say(f"{program} > /dev/null; nhmtap analyze -q --no-where --format json -- {program}; "
                      f"nhmtap stat -q -r 3 -e CPU_CLK_UNHALTED.THREAD --format json -- {program}", **settings)
-    records = parse("".join(f"{line}\n" for line in said.splitlines() if line.startswith("{")))
+    records = parse_among(said)
     whole = next(record["mean"] for record in records if record["type"] == "summary")
     analysis = [record for record in records if record["type"] == "analysis"]
     shares = {share["name"]: share for record in analysis for share in record["shares"]}

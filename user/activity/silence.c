@@ -216,8 +216,7 @@ const char *silence_why(const struct silence *silence, char text[SILENCE_SIZE])
 		used = strlen(text);
 		snprintf(text + used, SILENCE_SIZE - used,
 			 "; or it occurred less than %llu times from one switch of its thread to the next: "
-			 "the kernel "
-			 "leaves no less of a period at a switch, of which there is none with -a",
+			 "the kernel leaves no less of a period at a switch, of which there is none with -a",
 			 (unsigned long long)least_left(silence));
 	}
 	return text;

@@ -753,8 +753,6 @@ bool sink_waits(const struct sink *sink)
 	return left && !sink->error && (!sink->stopped || sink_is_remote(sink) || is_unread(sink));
 }
 
-/* While the documents for a server exceed the bound, a new one, which drops the oldest, is made only once for
- * each attempt to send. Making more would cost CPU time, only to drop them. */
 bool sink_wants_document(const struct sink *sink, unsigned int times)
 {
 	return !sink->push || times > 1 || !sink->documents->full ||

@@ -181,6 +181,9 @@ int sink_finish(struct sink *sink, unsigned long long until_ns);
 /* Whether there is anything to write that the reader has not taken yet. */
 bool sink_waits(const struct sink *sink);
 
+/* Whether a document for a server is to be made. While the documents exceed the bound, a new one, which drops
+ * the oldest, is made only once for each attempt to send. Making more would cost CPU time, only to drop them.
+ */
 bool sink_wants_document(const struct sink *sink, unsigned int times);
 
 /* Whether fewer bytes wait than `times` times `most`. For documents of a server it is true if a document is

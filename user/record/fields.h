@@ -173,9 +173,8 @@ static inline void fields_raw(struct fields *fields, const char *name, const cha
 /* Takes over the reference. If value is NULL no member is added. */
 static inline void fields_value(struct fields *fields, const char *name, json_t *value)
 {
-	if (!value)
-		return;
-	field_set_value(fields_add(fields, name), value);
+	if (value)
+		field_set_value(fields_add(fields, name), value);
 }
 
 /* The same for a value that is written often, which is borrowed, as its text is: to count references takes as

@@ -24,10 +24,11 @@ static inline __u64 plain_number(const void *at, size_t size)
 	return size == sizeof(__u32) ? *(const __u32 *)at : *(const __u64 *)at;
 }
 
-/* Gives a field the value of a member, which is at `at` and has `size` bytes. A text stays where it is. */
+/* The same as field_set_member() for the forms that are no plain number. */
 void field_set_formed(struct field *field, const struct member_form *form, const struct host *host,
 		      const void *at, size_t size);
 
+/* Gives a field the value of a member, which is at `at` and has `size` bytes. A text stays where it is. */
 static inline void field_set_member(struct field *field, const struct member_form *form,
 				    const struct host *host, const void *at, size_t size)
 {
