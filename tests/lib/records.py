@@ -145,6 +145,18 @@ def chosen(records, record_type, **members):
     return [r for r in records if r["type"] == record_type and all(r.get(name) == value for name, value in members.items())]
 
 
+def whole(records):
+    """The records with the entries of their further parts in the first one: how many parts a table takes depends on how long its
+    entries' texts are."""
+    found = []
+    for record in records:
+        if record.get("part", 1) > 1 and "entries" in record:
+            found[-1]["entries"] = found[-1]["entries"] + record["entries"]
+        else:
+            found.append(dict(record))
+    return found
+
+
 def summed(pairs):
     """{key: the sum of its numbers}"""
     found = collections.Counter()
@@ -321,7 +333,7 @@ class Result:
         return chosen(self.records, record_type, **members)
 
     def one(self, record_type, **members):
-        found = self.of(record_type, **members)
+        found = whole(self.of(record_type, **members))
         assert len(found) == 1, f"{len(found)} records of type {record_type}: {self.out}{self.err}"
         return found[0]
 

@@ -252,7 +252,7 @@ def test_calls_add_up_by_caller_and_callee(guest):
 def test_branches_add_up_by_function_and_the_most_mispredicted_come_first(guest):
     result = branch(guest, "-e branches:u -c 997 --by function --sort mispredicted", "graph")
     found = by_names(result)
-    own = {e["from"].get("symbol") for e in result.one("branch")["entries"] if e["from"].get("module") == "/opt/graph"}
+    own = {e["from"].get("symbol") for e in result.entries("branch") if e["from"].get("module") == "/opt/graph"}
     assert own == {"main_a", "a_b", "b", "main_x", "c", "d", "coin", "coin_to"}
     assert all(to is None for _, to in found)
     assert sum(found.values()) == branches(result)["delivered"]
@@ -391,7 +391,7 @@ def test_processes_are_told_apart_if_that_is_asked_for(guest):
 def test_a_process_that_has_gone_before_anybody_looked_is_placed_by_the_kernels_notes(guest):
     # The shell's child ends before the record of the run is made.
     result = branch(guest, "-e branches:u -c 1009 --filter ind_call --by edge,comm", "sh -c 'kinds; :'")
-    entries = [e for e in result.one("branch")["entries"] if e["comm"] == "kinds"]
+    entries = [e for e in result.entries("branch") if e["comm"] == "kinds"]
     at = known.addresses("kinds")
     assert [(address("kinds", e["from"]), address("kinds", e["to"])) for e in entries] == [
         (at["ind_call"], at["other"])]

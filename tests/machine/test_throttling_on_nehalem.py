@@ -10,7 +10,7 @@ import pytest
 import known
 import remarks
 from guests import nhmtap
-from records import NHMTAP
+from records import NHMTAP, chosen, whole
 
 N = known.numbers("chase")
 LOADS = N["l1.loads"] + N["other_loads"]
@@ -20,7 +20,7 @@ TURNS = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done"
 
 
 def of_type(found, kind):
-    return [r for r in found if r["type"] == kind]
+    return whole(chosen(found, kind))
 
 
 @contextlib.contextmanager
