@@ -76,9 +76,19 @@ def test_single_samples_are_shown_too_while_they_come_and_replayed(tmp_path):
     with Terminal(NHMTAP, "top", "--record", kept, "stream", "-e", "page-faults:u", "-c", "1", "-I", "100", "--", program("names"),
                   "here=300", columns=100) as seen:
         seen.until(lambda screen: "ENDED" in screen and shown.search(screen))
+        seen.type("7")
+        seen.until(lambda screen: "accounts" in screen)  # what has ended stays on the screen
         seen.type("q")
         seen.end()
+        assert open(seen.status, encoding="ascii").read() == "0\n"
     assert sum('"type":"sample"' in line for line in kept.read_text(encoding="utf-8").splitlines()) >= 300
     with Terminal(NHMTAP, "top", kept, columns=100) as seen:
         seen.type("e")
         seen.until(shown.search)
+
+
+def test_signals_that_come_while_measuring_begins_lose_no_record(shim):
+    """Such as that of a terminal that is resized."""
+    with Terminal(NHMTAP, "top", "profile", "-e", "page-faults:u", "-c", "1", "--", program("names"), "here=300", columns=100,
+                  LD_PRELOAD=shim("interrupt_polls")) as seen:
+        seen.until(lambda screen: "ENDED" in screen and re.search(r"^ +300 +\d+\.\d% .* names +here \(names\)", screen, re.M))

@@ -81,6 +81,13 @@ def test_a_profile_and_a_stream_of_one_event_are_apart_in_each_view(screens):
     assert len(re.findall("page-faults, activity [cd]", text_of(drawn[2]))) == 2
 
 
+@pytest.mark.parametrize("of, name", [({}, "1 functions"), ({"latency": 200, "source": "local_dram"}, "3 data sources")])
+def test_single_samples_alone_open_the_view_that_shows_them(screens, of, name):
+    screen, = screens(*take({"type": "sample", "event": "e", "activity": "single", "sample_time": at(1), "comm": "demo", **of}),
+                      "tick 1", "size 120 40", "draw", live=True)
+    assert f"│ {name} │" in screen[0][1] and re.search("^ *1 +100.0%.*(demo|local_dram)", text_of(screen), re.M)
+
+
 @pytest.mark.parametrize("view, name, has", [
     (1, "functions", ["large", "middle", "small"]), (2, "counts", ["page-faults"]), (3, "data sources", ["L3"]),
     (4, "off-core", ["request", "memory"]), (5, "branches", ["caller", "called"]), (6, "analysis", ["stalled"]),

@@ -83,7 +83,8 @@ bool stored_lines_would_wait(const struct stored_lines *lines)
 {
 	struct pollfd more = {.fd = lines->fd, .events = POLLIN};
 
-	return !lines->ended && !line_end(lines) && !poll(&more, 1, 0);
+	/* A signal, such as SIGWINCH, interrupts even a poll that does not wait. */
+	return !lines->ended && !line_end(lines) && poll(&more, 1, 0) <= 0;
 }
 
 void stored_lines_close(struct stored_lines *lines)

@@ -237,7 +237,7 @@ static void serve_contexts(int socket, const void *context)
 			list_children(&reader);
 		for (size_t i = 0; i < reader.nr; i++)
 			look_at_context(&reader, &reader.list[i], clock_ns(CLOCK_MONOTONIC));
-	} while (!poll(&closed, 1, wait_ms(&reader, clock_ns(CLOCK_MONOTONIC))));
+	} while (poll(&closed, 1, wait_ms(&reader, clock_ns(CLOCK_MONOTONIC))) <= 0);
 }
 
 /* --- in the session ------------------------------------------------------------------------------- */

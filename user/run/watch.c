@@ -42,7 +42,7 @@ static void serve_versions(int socket, const void *path)
 	struct version told = version_at(path), last = told;
 
 	send(socket, "", 1, MSG_NOSIGNAL);
-	while (!poll(&closed, 1, LOOK_MS)) {
+	while (poll(&closed, 1, LOOK_MS) <= 0) {
 		struct version now = version_at(path);
 
 		if (now.ino && is_same(&now, &last) && !is_same(&now, &told)) {

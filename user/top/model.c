@@ -107,9 +107,10 @@ void top_release(struct top_model *top)
 void top_take(struct top_model *top, const char *line, size_t size)
 {
 	json_t *record = json_loadb(line, size, 0, NULL);
-	enum top_view view = record ? view_of(string(record, "type")) : VIEWS;
+	const char *type = string(record, "type");
+	enum top_view view = view_of(!strcmp(type, "sample") ? single_type(record) : type);
 
-	if (record && *string(record, "type") && !is_summed_up(&top->summed, record))
+	if (record && *type && !is_summed_up(&top->summed, record))
 		tape_add(&top->tape, line, size, record);
 	if (view < VIEWS && !top->chosen_by_user && (!top->has_content || (int)view < top->view)) {
 		top->view = view;

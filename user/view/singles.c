@@ -68,6 +68,11 @@ static void add_latency(json_t *to, json_int_t latency, json_int_t samples, json
 	json_object_set_new(to, "latency_histogram_period", json_pack("{sI}", bound, period));
 }
 
+const char *single_type(const json_t *sample)
+{
+	return integer(sample, "latency") > 0 ? "mem" : "profile";
+}
+
 void single_take(const json_t *sample, void (*take)(void *of, const json_t *record), void *of)
 {
 	static const char *const kept[] = {"run_id", "activity", "event", "nth", "sample_time"};
@@ -80,7 +85,7 @@ void single_take(const json_t *sample, void (*take)(void *of, const json_t *reco
 	json_object_set_new(entry, "period", json_integer(period));
 	if (json_object_get(sample, "stack"))
 		take_frames(sample, entry, take, of);
-	record = json_pack("{ss sO* si s{sI sI s{}}}", "type", latency > 0 ? "mem" : "profile", "start_time",
+	record = json_pack("{ss sO* si s{sI sI s{}}}", "type", single_type(sample), "start_time",
 			   json_object_get(sample, "sample_time"), "duration_ns", 0, "samples", "expected",
 			   samples, "aggregated", samples, "lost");
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)

@@ -14,9 +14,12 @@ struct summed_up {
 bool is_summed_up(struct summed_up *summed, const json_t *record);
 void summed_up_release(struct summed_up *summed);
 
+/* The type of the record that a record of type sample stands for: mem if it has a latency, or profile. */
+const char *single_type(const json_t *sample);
+
 /*
- * Hands over what a record of type sample stands for: a record of type profile, or mem if it has a latency,
- * of one entry, and before it one of type frames if it has a stack. They keep sample_time, which tells them
- * from others. The records are not kept.
+ * Hands over what a record of type sample stands for: a record of type single_type(), of one entry, and
+ * before it one of type frames if it has a stack. They keep sample_time, which tells them from others. The
+ * records are not kept.
  */
 void single_take(const json_t *sample, void (*take)(void *of, const json_t *record), void *of);
