@@ -236,9 +236,12 @@ static struct shown_code *shown_code(struct streaming *streaming, __u32 number)
 	size_t before = streaming->nr_codes;
 	struct shown_code *code;
 
-	streaming->codes =
-		xfit(streaming->codes, number + 1, &streaming->nr_codes, sizeof(*streaming->codes));
-	memset(streaming->codes + before, 0, (streaming->nr_codes - before) * sizeof(*streaming->codes));
+	if (number >= before) {
+		streaming->codes =
+			xfit(streaming->codes, number + 1, &streaming->nr_codes, sizeof(*streaming->codes));
+		memset(streaming->codes + before, 0,
+		       (streaming->nr_codes - before) * sizeof(*streaming->codes));
+	}
 	code = &streaming->codes[number];
 	if (!code->value)
 		code->value = code_value(code_at(streaming, number));

@@ -397,11 +397,16 @@ static void put_code(struct clickhouse *own, json_t *code)
 
 static bool is_ascii(const char *text, size_t length)
 {
-	unsigned char any = 0;
+	__u64 any = 0, word;
+	size_t i = 0;
 
-	for (size_t i = 0; i < length; i++)
-		any |= text[i];
-	return any < 0x80;
+	for (; i + sizeof(word) <= length; i += sizeof(word)) {
+		memcpy(&word, text + i, sizeof(word));
+		any |= word;
+	}
+	for (; i < length; i++)
+		any |= (unsigned char)text[i];
+	return !(any & 0x8080808080808080ULL);
 }
 
 static void put_field(struct native_block *block, size_t column, const struct field *field)

@@ -113,7 +113,7 @@ static inline void put_fixed(struct native_column *column, const void *value, si
 	column->bytes.used += size;
 }
 
-void native_put_number(struct native_block *block, size_t number, __u64 value)
+void native_put_converted(struct native_block *block, size_t number, __u64 value)
 {
 	struct native_column *column = open_column(block, number);
 	double real;

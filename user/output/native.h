@@ -47,8 +47,24 @@ int native_find(const struct native_block *block, const char *name, size_t lengt
 /* Gives the column its value in the row that is being made. A second one is ignored. A number is put into
  * the column's type, and a text into a column of texts alone. */
 void native_put_text(struct native_block *block, size_t column, const char *text, size_t length);
-void native_put_number(struct native_block *block, size_t column, __u64 number);
+void native_put_converted(struct native_block *block, size_t column, __u64 number);
 void native_put_real(struct native_block *block, size_t column, double number);
+
+/* The same for a number, which mostly goes behind that of the row before as it is. */
+static inline void native_put_number(struct native_block *block, size_t number, __u64 value)
+{
+	struct native_column *column = &block->list[number];
+	struct compact *bytes = &column->bytes;
+
+	if (column->rows != block->rows || column->type == NATIVE_FLOAT64 ||
+	    bytes->room - bytes->used < sizeof(value)) {
+		native_put_converted(block, number, value);
+		return;
+	}
+	memcpy(bytes->text + bytes->used, &value, sizeof(value));
+	bytes->used += column->size;
+	column->rows++;
+}
 
 /* From the row that is being made on, rows without a text have this one in a column of texts. What all rows
  * of a block have costs little more than a copy of its bytes then. */
