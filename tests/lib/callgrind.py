@@ -9,11 +9,12 @@ Function = collections.namedtuple("Function", "module file name")
 
 
 def read(path):
-    """Returns (events, summary, {function: {line: costs}}, {(caller, line, callee): costs})."""
+    """Returns (events, summary, {function: {line: costs}}, {(caller, line, callee): costs}): sums over the instructions of a line."""
     with open(path, encoding="utf-8", newline="\n") as file:
         lines = file.read().split("\n")
     assert lines[0] == "# callgrind format" and lines.pop() == ""
     names, head, at, callee, called = {}, {}, {}, {}, False
+    told = set()
     selves, calls = collections.defaultdict(dict), {}
     for line in lines[1:]:
         numbered = re.fullmatch(r"(ob|fl|fn|cob|cfi|cfn)=\((\d+)\)(?: (.*))?", line)
@@ -24,15 +25,16 @@ def read(path):
             if name is not None:
                 names[kind, number] = name
             (callee if what[0] == "c" else at)[kind] = (number, names[kind, number])
-        elif re.fullmatch(r"calls=\d+ \d+", line):
+        elif re.fullmatch(r"calls=\d+ 0x0 0", line):
             called = True
-        elif re.fullmatch(r"[\d ]+", line):
-            place, *costs = map(int, line.split(" "))
+        elif re.fullmatch(r"0x[\da-f]+( \d+)+", line):
+            instruction, place, *costs = (int(number, 0) for number in line.split(" "))
             key, other = (tuple(x.get(kind) for kind in ("ob", "fl", "fn")) for x in (at, callee))
+            assert (key, instruction, place, called and other) not in told and len(costs) == len(head["events"].split())
+            told.add((key, instruction, place, called and other))
             found = selves[key] if not called else calls
             key = place if not called else (key, place, other)
-            assert key not in found and len(costs) == len(head["events"].split())
-            found[key] = costs
+            found[key] = [one + more for one, more in zip(found.get(key, [0] * len(costs)), costs)]
             called = False
         elif line:
             name, _, value = line.partition(": ")
@@ -41,7 +43,7 @@ def read(path):
                 continue
             assert name in ("version", "creator", "cmd", "positions", "events", "summary") and not at
             head[name] = value
-    assert head["version"] == "1" and head["positions"] == "line"
+    assert head["version"] == "1" and head["positions"] == "instr line"
     summary = [int(x) for x in head["summary"].split()]
     every = [costs for lines in selves.values() for costs in lines.values()]
     assert summary == [sum(costs[i] for costs in every) for i in range(len(summary))]

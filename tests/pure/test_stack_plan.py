@@ -72,7 +72,7 @@ def test_a_depth_without_stacks_is_refused(nhmtap):
     assert result.status == 1 and "-g" in result.err
 
 
-@pytest.mark.parametrize("form", ["folded", "pprof", "speedscope", "callgrind"])
+@pytest.mark.parametrize("form", ["folded", "pprof"])
 def test_a_form_that_can_not_tell_events_apart_takes_one(nhmtap, form):
     result = nhmtap("profile", "--format", form, "-e", "page-faults,cs", "--", "true")
     assert result.status == 1 and "several events" in result.err and result.out == ""

@@ -83,13 +83,6 @@ static void add_remark(void *to, const struct remark *remark)
 	fox_remark(to, remark->title, remark->text);
 }
 
-/* What tells an event from others of the run. The caller frees it. */
-static char *event_key(const struct stream *stream, const json_t *record)
-{
-	return xasprintf("%s\n%s\n%lld", stream->activity ?: "", string(record, "event"),
-			 (long long)integer(record, "nth"));
-}
-
 static void choose_time(struct fox *fox, const json_t *record)
 {
 	__u64 since = moment(record, "start_time");
@@ -102,7 +95,7 @@ static void take_samples(struct stream *stream, struct fox_stream *own, const js
 	const struct measure *measures = measures_of(record);
 	const json_t *event = profile_event(stream, record);
 	const char *member = measures[measure_main(measures)].member;
-	char *key = event_key(stream, record);
+	char *key = profile_event_key(stream, record);
 	struct fox_owner owner = {.event = key, .label = string(record, "event")};
 	json_t *entry;
 	size_t i;
@@ -125,7 +118,7 @@ static void take_single(struct stream *stream, struct fox_stream *own, const jso
 	json_t *entry = json_copy((json_t *)record), *numbers = json_array();
 	json_int_t every = integer(record, "every") ?: 1, latency = integer(record, "latency");
 	double weight = every * real_member(record, "period", 1);
-	char *key = event_key(stream, record);
+	char *key = profile_event_key(stream, record);
 	struct fox_owner owner = {
 		.event = key, .label = string(record, "event"), .clock = recorded_clock(event)};
 	struct calls calls = {.defined = json_pack("{sO*}", "frames", json_object_get(record, "stack"))};
@@ -157,7 +150,7 @@ static void take_count(struct stream *stream, struct fox *fox, const json_t *rec
 	if (!json_is_number(count))
 		return;
 	choose_time(fox, record);
-	key = event_key(stream, record);
+	key = profile_event_key(stream, record);
 	name = nth ? xasprintf("%s %lld", event, (long long)nth) : xstrdup(event);
 	about = xasprintf("what %s counted%s%s", event, stream->activity ? " in " : "",
 			  stream->activity ?: "");

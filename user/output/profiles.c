@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "output/member.h"
+#include "output/text.h"
 
 struct measured {
 	const char *type; /* type of the records */
@@ -77,6 +78,88 @@ const json_t *profile_event(const struct stream *stream, const json_t *record)
 		    integer(event, "nth") == integer(record, "nth"))
 			return event;
 	return json_array_get(events, 0);
+}
+
+char *profile_event_key(const struct stream *stream, const json_t *record)
+{
+	return xasprintf("%s\n%s\n%lld", stream->activity ?: "", string(record, "event"),
+			 (long long)integer(record, "nth"));
+}
+
+static const json_t *column_event(const struct columns *columns, size_t i)
+{
+	return json_array_get(columns->events, integer(json_array_get(columns->list, i), "event"));
+}
+
+static void add_columns(struct columns *columns, const struct stream *stream, const json_t *record,
+			const char *key)
+{
+	const struct measure *measures = measures_of(record);
+
+	for (size_t i = 0; i < MEASURES && measures[i].member; i++) {
+		struct measure measure = measure_of_event(&measures[i], profile_event(stream, record));
+
+		json_array_append_new(columns->list, json_pack("{sI ss* ss* sb}", "event",
+							       (json_int_t)json_array_size(columns->events),
+							       "type", measure.type, "unit", measure.unit,
+							       "main", i == measure_main(measures)));
+	}
+	json_array_append_new(columns->events,
+			      json_pack("{ss ss sI ss}", "key", key, "name", string(record, "event"), "nth",
+					integer(record, "nth"), "activity", stream->activity ?: ""));
+}
+
+size_t columns_of(struct columns *columns, const struct stream *stream, const json_t *record)
+{
+	char *key = profile_event_key(stream, record);
+	size_t first = 0;
+
+	columns->events = columns->events ?: json_array();
+	columns->list = columns->list ?: json_array();
+	while (first < columns_nr(columns) && strcmp(string(column_event(columns, first), "key"), key))
+		first++;
+	if (first == columns_nr(columns))
+		add_columns(columns, stream, record, key);
+	free(key);
+	return first;
+}
+
+size_t columns_nr(const struct columns *columns)
+{
+	return json_array_size(columns->list);
+}
+
+char *column_name(const struct columns *columns, size_t i)
+{
+	const json_t *column = json_array_get(columns->list, i), *event = column_event(columns, i), *other;
+	bool sole = json_array_size(columns->events) == 1, mixed = false;
+	const char *activity = string(event, "activity");
+	struct text name = {0};
+	size_t nr;
+
+	json_array_foreach(columns->events, nr, other)
+		mixed = mixed || strcmp(string(other, "activity"), activity);
+	if (sole || !json_is_true(json_object_get(column, "main")))
+		text_add(&name, "%s%s", string(column, "type"), sole ? "" : " of ");
+	if (!sole)
+		text_add(&name, "%s", string(event, "name"));
+	if (!sole && integer(event, "nth"))
+		text_add(&name, " %lld", (long long)integer(event, "nth"));
+	if (mixed)
+		text_add(&name, " in %s", activity);
+	return name.bytes;
+}
+
+bool column_is_time(const struct columns *columns, size_t i)
+{
+	return !strcmp(string(json_array_get(columns->list, i), "unit"), "nanoseconds");
+}
+
+void columns_release(struct columns *columns)
+{
+	json_decref(columns->events);
+	json_decref(columns->list);
+	*columns = (struct columns){0};
 }
 
 json_int_t profile_period(const json_t *event, const json_t *record)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A document for speedscope, as its file-format-schema.json describes it: frames, and a profile of type
- * "sampled" for each value that the samples have, so that the viewer's menu offers them. It shows first what
- * the samples stand for.
+ * "sampled" for each value that the samples of each event have, so that the viewer's menu offers them. It
+ * shows first what the samples of the first event stand for.
  *
  * speedscope takes frames with different lines for different functions. So frames have the file of their
  * source, or else the file of their code, but no lines.
@@ -10,19 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "output/member.h"
 #include "output/profiles.h"
 #include "output/remarks.h"
 #include "output/text.h"
 
+/* What a stream has gathered. */
 struct scoped_document {
-	const struct calls *calls;
-	const struct measure *measures;
+	const struct measure *measures; /* of the record that is taken in */
+	size_t first;			/* their first column */
+	size_t shown;			/* the column that is shown first */
+	struct columns columns;
 	json_t *known; /* {name and file: index of the frame} */
 	json_t *frames;
-	json_t *samples[MEASURES], *weights[MEASURES];
-	json_int_t sums[MEASURES];
-	json_t *stack; /* that is being made: indexes of frames, the outermost first */
+	json_t *profiles; /* of each column {samples, weights, sum} */
+	json_t *stack;	  /* that is being made: indexes of frames, the outermost first */
+	json_t *remarks;  /* {text: true} */
 };
 
 static void add_step(void *of, const struct step *step)
@@ -48,18 +52,19 @@ static void add_step(void *of, const struct step *step)
 static void add_sample(struct scoped_document *writing, const json_t *entry)
 {
 	for (size_t i = 0; i < MEASURES && writing->measures[i].member; i++) {
+		json_t *profile = json_array_get(writing->profiles, writing->first + i);
 		json_int_t weight = integer(entry, writing->measures[i].member);
 
 		if (!weight)
 			continue;
-		json_array_append(writing->samples[i], writing->stack);
-		json_array_append_new(writing->weights[i], json_integer(weight));
-		writing->sums[i] += weight;
+		json_array_append(json_object_get(profile, "samples"), writing->stack);
+		json_array_append_new(json_object_get(profile, "weights"), json_integer(weight));
+		json_object_set_new(profile, "sum", json_integer(count_sum(integer(profile, "sum"), weight)));
 	}
 	json_decref(writing->stack);
 }
 
-static void add_samples(struct scoped_document *writing, const json_t *record)
+static void add_samples(struct scoped_document *writing, const struct calls *calls, const json_t *record)
 {
 	const json_t *rest = json_object_get(record, "rest");
 	json_t *entry;
@@ -67,7 +72,7 @@ static void add_samples(struct scoped_document *writing, const json_t *record)
 
 	json_array_foreach(json_object_get(record, "entries"), i, entry) {
 		writing->stack = json_array();
-		calls_walk(writing->calls, entry, add_step, writing);
+		calls_walk(calls, entry, add_step, writing);
 		add_sample(writing, entry);
 	}
 	if (!rest)
@@ -77,72 +82,112 @@ static void add_samples(struct scoped_document *writing, const json_t *record)
 	add_sample(writing, rest);
 }
 
-static json_t *profile_at(const struct scoped_document *writing, size_t i, const json_t *event)
-{
-	struct measure measure = measure_of_event(&writing->measures[i], event);
-	bool time = !strcmp(measure.unit, "nanoseconds");
-
-	return json_pack("{ss ss* ss sI sI sO sO}", "type", "sampled", "name", measure.type, "unit",
-			 time ? measure.unit : "none", "startValue", (json_int_t)0, "endValue",
-			 writing->sums[i], "samples", writing->samples[i], "weights", writing->weights[i]);
-}
-
 /* The viewer shows a document's name above all else, and nothing else that is free text. */
 static void add_remark(void *to, const struct remark *remark)
 {
 	if (remark->serious)
-		text_add(to, "; %s", remark->text);
+		json_object_set_new(to, remark->text, json_true());
 }
 
-static json_t *name_of(const struct stream *stream, const json_t *record)
+static struct scoped_document *gathering(struct stream *stream)
+{
+	struct scoped_document *writing = stream->own;
+
+	if (!writing) {
+		writing = stream->own = xcalloc(1, sizeof(*writing));
+		writing->known = json_object();
+		writing->frames = json_array();
+		writing->profiles = json_array();
+		writing->remarks = json_object();
+	}
+	return writing;
+}
+
+static int take(struct stream *stream, const json_t *record)
+{
+	const struct measure *measures = measures_of(record);
+	struct scoped_document *writing;
+
+	if (!measures)
+		return 0;
+	writing = gathering(stream);
+	writing->measures = measures;
+	writing->first = columns_of(&writing->columns, stream, record);
+	if (!json_array_size(writing->profiles))
+		writing->shown = measure_main(measures);
+	while (json_array_size(writing->profiles) < columns_nr(&writing->columns))
+		json_array_append_new(writing->profiles,
+				      json_pack("{s[] s[] sI}", "samples", "weights", "sum", (json_int_t)0));
+	add_samples(writing, &stream->calls, record);
+	remarks_of(record, add_remark, writing->remarks);
+	return 0;
+}
+
+/* --- the document ----------------------------------------------------------------------------- */
+
+static json_t *profile_at(const struct scoped_document *writing, size_t i)
+{
+	const json_t *profile = json_array_get(writing->profiles, i);
+	char *name = column_name(&writing->columns, i);
+	json_t *made = json_pack("{ss ss* ss sI sI sO sO}", "type", "sampled", "name", name, "unit",
+				 column_is_time(&writing->columns, i) ? "nanoseconds" : "none", "startValue",
+				 (json_int_t)0, "endValue", integer(profile, "sum"), "samples",
+				 json_object_get(profile, "samples"), "weights",
+				 json_object_get(profile, "weights"));
+
+	free(name);
+	return made;
+}
+
+static json_t *name_of(const struct stream *stream, const struct scoped_document *writing)
 {
 	char *title = profile_title(stream);
 	struct text text = {0};
-	json_t *name;
+	const char *remark;
+	json_t *said, *name;
 
 	text_add(&text, "%s", title);
-	remarks_of(record, add_remark, &text);
+	json_object_foreach(writing->remarks, remark, said)
+		text_add(&text, "; %s", remark);
 	name = json_string(text.bytes);
 	free(title);
 	free(text.bytes);
 	return name;
 }
 
-static json_t *make_document(const struct stream *stream, const json_t *record,
-			     const struct measure *measures)
+static void release(struct stream *stream)
 {
-	struct scoped_document writing = {.calls = &stream->calls,
-					  .measures = measures,
-					  .known = json_object(),
-					  .frames = json_array()};
-	json_t *profiles = json_array(), *document;
+	struct scoped_document *writing = stream->own;
 
-	for (size_t i = 0; i < MEASURES; i++) {
-		writing.samples[i] = json_array();
-		writing.weights[i] = json_array();
-	}
-	add_samples(&writing, record);
-	for (size_t i = 0; i < MEASURES && measures[i].member; i++)
-		json_array_append_new(profiles, profile_at(&writing, i, profile_event(stream, record)));
-	document = json_pack(
-		"{ss ss so sI s{so} so}", "$schema", "https://www.speedscope.app/file-format-schema.json",
-		"exporter", "nhmtap", "name", name_of(stream, record), "activeProfileIndex",
-		(json_int_t)measure_main(measures), "shared", "frames", writing.frames, "profiles", profiles);
-	for (size_t i = 0; i < MEASURES; i++) {
-		json_decref(writing.samples[i]);
-		json_decref(writing.weights[i]);
-	}
-	json_decref(writing.known);
-	return document;
+	if (!writing)
+		return;
+	columns_release(&writing->columns);
+	json_decref(writing->known);
+	json_decref(writing->frames);
+	json_decref(writing->profiles);
+	json_decref(writing->remarks);
+	free(writing);
+	stream->own = NULL;
 }
 
-static int write_speedscope(struct stream *stream, const json_t *record)
+static int put_document(struct stream *stream)
 {
-	const struct measure *measures = measures_of(record);
+	const struct scoped_document *writing = stream->own;
+	json_t *profiles, *document;
+	int err;
 
-	if (!measures)
+	if (!writing)
 		return 0;
-	return profile_put_json(stream, make_document(stream, record, measures));
+	profiles = json_array();
+	for (size_t i = 0; i < columns_nr(&writing->columns); i++)
+		json_array_append_new(profiles, profile_at(writing, i));
+	document = json_pack(
+		"{ss ss so sI s{sO} so}", "$schema", "https://www.speedscope.app/file-format-schema.json",
+		"exporter", "nhmtap", "name", name_of(stream, writing), "activeProfileIndex",
+		(json_int_t)writing->shown, "shared", "frames", writing->frames, "profiles", profiles);
+	err = profile_put_json(stream, document);
+	release(stream);
+	return err;
 }
 
 static const struct format speedscope = {
@@ -154,7 +199,9 @@ static const struct format speedscope = {
 	.whole = true,
 	.media = "application/json",
 	.ending = ".json",
-	.check = profile_check,
-	.write = write_speedscope,
+	.check = profile_check_intervals,
+	.write = take,
+	.finish = put_document,
+	.release = release,
 };
 REGISTER_FORMAT(speedscope);
