@@ -133,6 +133,15 @@ def test_drilling_down_keeps_the_place_in_the_list(screens):
     assert "f30" in chosen(before) and "function f30" in text_of(inside) and after == before
 
 
+def test_a_function_of_several_events_has_the_name_of_each_at_its_tables(screens):
+    faults = [{**record, "event": "page-faults"} for record in stacks(main__work=7)]
+    inside, alone = (screens(*take(*stacks(main__work=30), *more), "tick 1", *key(ENTER), "size 100 60", "draw", live=True)[0]
+                     for more in (faults, []))
+    for of in ("lines of the function that samples are on", "callers"):
+        assert re.findall(rf"^{of}: ([a-z-]+): (\d+) samples", text_of(inside), re.M) == [("cpu-clock", "30"), ("page-faults", "7")]
+        assert re.search(f"^{of} *$", text_of(alone), re.M)
+
+
 def test_the_cursor_stays_within_the_list(screens):
     top, bottom = screens(*take(profile(*FUNCTIONS)), "tick 1", *key(UP, PAGE_UP, UP, HOME, UP), "draw", *key(END, DOWN, PAGE_DOWN), "draw",
                           live=True)

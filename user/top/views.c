@@ -240,6 +240,22 @@ static void add_blank(struct screen_lines *lines)
 		lines_add(lines, "\n", LINE_PLAIN);
 }
 
+/* Adds the title that a view gives its tables. Of several events, each table says of which it is, by the first
+ * line of what comes before it. */
+static void add_title(const struct share_tables *shares, const char *title, const struct text *before,
+		      struct screen_lines *lines)
+{
+	char *whole;
+
+	if (shares_tables(shares) == 1) {
+		lines_add(lines, title, LINE_TITLE);
+		return;
+	}
+	whole = xasprintf("%s: %.*s", title, (int)strcspn(before->bytes, "\n"), before->bytes);
+	lines_add(lines, whole, LINE_TITLE);
+	free(whole);
+}
+
 static void add_shares(const struct share_tables *shares, const char *title, struct screen_lines *lines,
 		       int width, const char *wanted)
 {
@@ -253,7 +269,7 @@ static void add_shares(const struct share_tables *shares, const char *title, str
 		if (!title)
 			add_text(lines, &before, width, LINE_TITLE);
 		else if (sheet.nr)
-			lines_add(lines, title, LINE_TITLE);
+			add_title(shares, title, &before, lines);
 		if (sheet.nr)
 			lines_add_sheet(lines, &sheet, width, wanted);
 		add_text(lines, &after, width, LINE_PLAIN);
