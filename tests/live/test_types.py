@@ -256,6 +256,37 @@ int main(void) { struct pair *pairs = malloc(1 << 20); two(pairs + 1000); many(p
     assert {e["code"]["symbol"]: e.get("field", e.get("untyped")) for e in entries} == {"two": "high", "many": "no_code"}
 
 
+@pytest.mark.parametrize("compiler", ["gcc -O2", "gcc -O0", "clang -O2"])
+def test_arrays_without_a_length_and_members_within_unions_are_told(nhmtap, tmp_path, compiler):
+    """Elements of the open array are as far apart as two of the struct that it ends, which may be in no array itself."""
+    (tmp_path / "ends.c").write_text("""
+#include <stdlib.h>
+struct item { short a; int b; };
+struct open { int nr; struct item items[]; };
+struct none { int nr; struct item items[0]; };
+struct tagged { int kind; union { struct { long x, y; } point; struct { float red, green, blue; } colour; char text[16]; }; };
+struct nameless { long head; union { struct { int low, high; }; double real; }; };
+#define FUNCTION(name, of) __attribute__((noinline)) void name(struct of *to, long i) { __asm__ volatile("" :: "r"(i)); to->
+FUNCTION(in_open, open) items[i].b = 1; }
+FUNCTION(in_none, none) items[i].b = 1; }
+FUNCTION(in_tagged, tagged) colour.blue = 1; }
+FUNCTION(in_nameless, nameless) high = 1; }
+int main(void)
+{
+    char *memory = malloc(1 << 20);
+    in_open((void *)(memory + 65536), 3);
+    in_none((void *)(memory + 131072), 3);
+    in_tagged((void *)(memory + 262144), 0);
+    in_nameless((void *)(memory + 524288), 0);
+}
+""")
+    subprocess.run([*compiler.split(), "-g", "ends.c", "-o", "ends"], check=True, cwd=tmp_path)
+    fields = {"in_open": ("struct open", "items[].b"), "in_none": ("struct none", "items[].b"),
+              "in_tagged": ("struct tagged", "point.y|colour.blue|text[]"), "in_nameless": ("struct nameless", "high|real")}
+    entries, _ = faults(nhmtap, tmp_path, tmp_path / "ends", *fields, by="symbol,type")
+    assert {e["code"]["symbol"]: (e.get("data_type"), e.get("field")) for e in entries} == fields
+
+
 def test_a_pointer_that_steps_through_an_array_leads_to_its_elements(nhmtap, tmp_path):
     """A loop with a call has the place in the array in a register that no variable describes."""
     (tmp_path / "steps.c").write_text("""

@@ -152,7 +152,7 @@ static bool is_multiple(__u64 distance, __u64 size)
 static bool are_elements(struct lines *lines, const struct pointer *pointer, Dwarf_Die type, __u64 offset)
 {
 	return type_is_same(lines, pointer->type, type) &&
-	       is_multiple(pointer->offset - offset, type_size(lines, &type));
+	       is_multiple(pointer->offset - offset, type_stride(lines, &type));
 }
 
 static void consider(void *context, Dwarf_Die *die, Dwarf_Die *in)
@@ -411,7 +411,8 @@ static bool counts_elements(struct body *body, struct pointer *pointer)
 
 	if (!pointer->stride)
 		return true;
-	if (!pointer->variable.addr && is_multiple(pointer->stride, type_size(body->lines, &pointer->type))) {
+	if (!pointer->variable.addr &&
+	    is_multiple(pointer->stride, type_stride(body->lines, &pointer->type))) {
 		pointer->steps = true;
 		return true;
 	}
@@ -1281,7 +1282,7 @@ static const char *follow_register(struct body *body, size_t i, int reg, struct 
 		body->same->differs = true;
 	if (why || !stepped)
 		return why;
-	found->steps = is_multiple(stepped, type_size(body->lines, &found->type));
+	found->steps = is_multiple(stepped, type_stride(body->lines, &found->type));
 	if (found->steps)
 		return NULL;
 	found->stride = common_factor(stepped, found->stride);

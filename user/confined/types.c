@@ -402,10 +402,35 @@ static bool ends_openly(struct lines *lines, Dwarf_Die *of, __u64 offset)
 	return found.nr == 1 && found.first.open;
 }
 
-/* Adds the names of the members that lead to the byte at an offset. */
-static void add_field(struct lines *lines, Dwarf_Die type, __u64 offset, char *field)
+static void add_field(struct lines *lines, Dwarf_Die type, __u64 offset, char *field, int depth);
+
+/* Adds what each member of a union has at an offset: "pair.low|number". */
+static void add_alternatives(struct lines *lines, Dwarf_Die *of, __u64 offset, char *field, int depth)
 {
-	for (int depth = 0; depth < HOPS_MOST && type_peel(lines, &type); depth++) {
+	char all[TYPE_TEXT] = "";
+	struct part part;
+	Dwarf_Die die;
+
+	if (!lines_descend(lines, of, &die, 0))
+		return;
+	do {
+		char one[TYPE_TEXT] = "";
+
+		if (!read_part(lines, &die, &part, 0) || !covers_offset(&part, offset))
+			continue;
+		if (part.name)
+			add_name(one, part.name);
+		add_field(lines, part.type, offset - part.begin, one, depth + 1);
+		add_text(all, *all ? "|" : "");
+		add_text(all, *one ? one : "(unnamed)");
+	} while (lines_next(lines, &die));
+	add_name(field, all);
+}
+
+/* Adds the names of the members that lead to the byte at an offset. */
+static void add_field(struct lines *lines, Dwarf_Die type, __u64 offset, char *field, int depth)
+{
+	for (; depth < HOPS_MOST && type_peel(lines, &type); depth++) {
 		int tag = dwarf_tag(&type);
 		struct parts_there found;
 		__u64 size;
@@ -423,6 +448,10 @@ static void add_field(struct lines *lines, Dwarf_Die type, __u64 offset, char *f
 		find_parts(lines, &type, offset, &found);
 		if (!found.nr)
 			return;
+		if (found.nr > 1 && tag == DW_TAG_union_type) {
+			add_alternatives(lines, &type, offset, field, depth);
+			return;
+		}
 		if (found.nr > 1 || found.bits) {
 			add_name(field, found.names);
 			return;
@@ -466,8 +495,18 @@ static const char *look_up_field(struct lines *lines, Dwarf_Die type, __u64 offs
 			break;
 	}
 	add_type(lines, type, typed->type, 0);
-	add_field(lines, type, array ? offset % size : offset, typed->field);
+	add_field(lines, type, array ? offset % size : offset, typed->field, 0);
 	return NULL;
+}
+
+__u64 type_stride(struct lines *lines, const Dwarf_Die *type)
+{
+	__u64 size = type_size(lines, type);
+	Dwarf_Die whole = *type;
+
+	return type_peel(lines, &whole) && is_aggregate(dwarf_tag(&whole)) && ends_openly(lines, &whole, size)
+		       ? 0
+		       : size;
 }
 
 const char *type_of_field(struct lines *lines, Dwarf_Die *type, __u64 offset, struct typed *typed)

@@ -95,6 +95,9 @@ bool type_is_same(const struct lines *lines, Dwarf_Die a, Dwarf_Die b);
 /* Bytes of a type; 0: not known. */
 __u64 type_size(struct lines *lines, const Dwarf_Die *type);
 
+/* How far elements of a type are apart; 0: not known, or there are none, since it ends in an open array. */
+__u64 type_stride(struct lines *lines, const Dwarf_Die *type);
+
 /* Goes from a variable, parameter or member to its type. */
 bool type_of_entry(const struct lines *lines, Dwarf_Die *die);
 

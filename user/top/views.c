@@ -240,8 +240,8 @@ static void add_blank(struct screen_lines *lines)
 		lines_add(lines, "\n", LINE_PLAIN);
 }
 
-/* Adds the title that a view gives its tables. Of several events, each table says of which it is, by the first
- * line of what comes before it. */
+/* Adds the title that a view gives its tables. Of several events, each table says of which it is, by the
+ * first line of what comes before it. */
 static void add_title(const struct share_tables *shares, const char *title, const struct text *before,
 		      struct screen_lines *lines)
 {
