@@ -38,7 +38,7 @@ struct callgrind_file {
 	const struct calls *calls;	/* of the record that is taken in */
 	const struct measure *measures; /* its values */
 	size_t first;			/* their first column */
-	struct columns columns;
+	struct profile_columns columns;
 	json_t *known;	   /* {module, file and name: index of the function} */
 	json_t *functions; /* [{module, file, name, lines: {place: costs}, calls: {"place callee": costs}}] */
 	json_t *stack;	   /* that is being made: [{function, place}, ...], the outermost first */
@@ -238,7 +238,7 @@ static void put_calls(struct text *text, struct callgrind_names *names, const js
 static void put_functions(struct text *text, const struct callgrind_file *file)
 {
 	struct callgrind_names names = {json_object(), json_object(), json_object()};
-	size_t columns = columns_nr(&file->columns), i;
+	size_t columns = profile_columns_nr(&file->columns), i;
 	json_t *function, *costs;
 	const char *place;
 
@@ -260,12 +260,12 @@ static void put_functions(struct text *text, const struct callgrind_file *file)
 static void put_events(struct text *text, const struct callgrind_file *file)
 {
 	json_t *sums = json_array(), *function, *costs;
-	size_t columns = columns_nr(&file->columns), nr;
+	size_t columns = profile_columns_nr(&file->columns), nr;
 	const char *place;
 
 	text_add(text, "events:");
 	for (size_t i = 0; i < columns; i++) {
-		char shown[VISIBLE_MAX * 160], *name = column_name(&file->columns, i);
+		char shown[VISIBLE_MAX * 160], *name = profile_column_name(&file->columns, i);
 
 		visible(shown, sizeof(shown), name);
 		free(name);
@@ -325,7 +325,7 @@ static void put_file(struct text *text, const struct stream *stream, const struc
 	free(title);
 }
 
-static struct callgrind_file *gathering(struct stream *stream)
+static struct callgrind_file *callgrind_gathering(struct stream *stream)
 {
 	struct callgrind_file *file = stream->own;
 
@@ -346,10 +346,10 @@ static int take(struct stream *stream, const json_t *record)
 
 	if (!measures)
 		return 0;
-	file = gathering(stream);
+	file = callgrind_gathering(stream);
 	file->calls = &stream->calls;
 	file->measures = measures;
-	file->first = columns_of(&file->columns, stream, record);
+	file->first = profile_columns_of(&file->columns, stream, record);
 	add_entries(file, record);
 	remarks_of(record, add_remark, member_of(file->remarks, string(record, "event"), json_object));
 	return 0;
@@ -361,7 +361,7 @@ static void release(struct stream *stream)
 
 	if (!file)
 		return;
-	columns_release(&file->columns);
+	profile_columns_release(&file->columns);
 	json_decref(file->known);
 	json_decref(file->functions);
 	json_decref(file->stack);

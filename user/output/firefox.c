@@ -21,7 +21,7 @@ struct fox_stream {
 	double interval_ms; /* distance of two samples of the first event */
 };
 
-static struct fox_stream *gathering(struct stream *stream)
+static struct fox_stream *firefox_gathering(struct stream *stream)
 {
 	struct fox_stream *own = stream->own;
 
@@ -181,13 +181,13 @@ static int take(struct stream *stream, const json_t *record)
 	const char *type = string(record, "type");
 
 	if (measures_of(record))
-		take_samples(stream, gathering(stream), record);
+		take_samples(stream, firefox_gathering(stream), record);
 	if (measures_of(record) || !strcmp(type, "count"))
-		take_count(stream, gathering(stream)->fox, record);
+		take_count(stream, firefox_gathering(stream)->fox, record);
 	if (!strcmp(type, "mem"))
-		take_sources(stream, gathering(stream)->fox, record);
+		take_sources(stream, firefox_gathering(stream)->fox, record);
 	if (!strcmp(type, "sample"))
-		take_single(stream, gathering(stream), record);
+		take_single(stream, firefox_gathering(stream), record);
 	return 0;
 }
 

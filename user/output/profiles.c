@@ -86,12 +86,12 @@ char *profile_event_key(const struct stream *stream, const json_t *record)
 			 (long long)integer(record, "nth"));
 }
 
-static const json_t *column_event(const struct columns *columns, size_t i)
+static const json_t *column_event(const struct profile_columns *columns, size_t i)
 {
 	return json_array_get(columns->events, integer(json_array_get(columns->list, i), "event"));
 }
 
-static void add_columns(struct columns *columns, const struct stream *stream, const json_t *record,
+static void add_columns(struct profile_columns *columns, const struct stream *stream, const json_t *record,
 			const char *key)
 {
 	const struct measure *measures = measures_of(record);
@@ -109,27 +109,28 @@ static void add_columns(struct columns *columns, const struct stream *stream, co
 					integer(record, "nth"), "activity", stream->activity ?: ""));
 }
 
-size_t columns_of(struct columns *columns, const struct stream *stream, const json_t *record)
+size_t profile_columns_of(struct profile_columns *columns, const struct stream *stream, const json_t *record)
 {
 	char *key = profile_event_key(stream, record);
 	size_t first = 0;
 
 	columns->events = columns->events ?: json_array();
 	columns->list = columns->list ?: json_array();
-	while (first < columns_nr(columns) && strcmp(string(column_event(columns, first), "key"), key))
+	while (first < profile_columns_nr(columns) &&
+	       strcmp(string(column_event(columns, first), "key"), key))
 		first++;
-	if (first == columns_nr(columns))
+	if (first == profile_columns_nr(columns))
 		add_columns(columns, stream, record, key);
 	free(key);
 	return first;
 }
 
-size_t columns_nr(const struct columns *columns)
+size_t profile_columns_nr(const struct profile_columns *columns)
 {
 	return json_array_size(columns->list);
 }
 
-char *column_name(const struct columns *columns, size_t i)
+char *profile_column_name(const struct profile_columns *columns, size_t i)
 {
 	const json_t *column = json_array_get(columns->list, i), *event = column_event(columns, i), *other;
 	bool sole = json_array_size(columns->events) == 1, mixed = false;
@@ -150,16 +151,16 @@ char *column_name(const struct columns *columns, size_t i)
 	return name.bytes;
 }
 
-bool column_is_time(const struct columns *columns, size_t i)
+bool profile_column_is_time(const struct profile_columns *columns, size_t i)
 {
 	return !strcmp(string(json_array_get(columns->list, i), "unit"), "nanoseconds");
 }
 
-void columns_release(struct columns *columns)
+void profile_columns_release(struct profile_columns *columns)
 {
 	json_decref(columns->events);
 	json_decref(columns->list);
-	*columns = (struct columns){0};
+	*columns = (struct profile_columns){0};
 }
 
 json_int_t profile_period(const json_t *event, const json_t *record)

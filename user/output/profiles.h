@@ -26,21 +26,21 @@ struct measure measure_of_event(const struct measure *measure, const json_t *eve
 size_t measure_main(const struct measure *measures);
 
 /* The values of a file that has the events of a whole run: of each event, its measures. Starts as {0}. */
-struct columns {
+struct profile_columns {
 	json_t *events; /* [{key, name, nth, activity}] */
 	json_t *list;	/* [{event: index, type, unit, main}] */
 };
 
 /* The number of the first of the columns that a record's measures have. New ones are appended. */
-size_t columns_of(struct columns *columns, const struct stream *stream, const json_t *record);
-size_t columns_nr(const struct columns *columns);
+size_t profile_columns_of(struct profile_columns *columns, const struct stream *stream, const json_t *record);
+size_t profile_columns_nr(const struct profile_columns *columns);
 
 /* The name of a column, which the caller frees: where there are several events, it says of which it is. */
-char *column_name(const struct columns *columns, size_t i);
+char *profile_column_name(const struct profile_columns *columns, size_t i);
 
 /* Whether a column is of ns. */
-bool column_is_time(const struct columns *columns, size_t i);
-void columns_release(struct columns *columns);
+bool profile_column_is_time(const struct profile_columns *columns, size_t i);
+void profile_columns_release(struct profile_columns *columns);
 
 /* What tells an event from others of the run. The caller frees it. */
 char *profile_event_key(const struct stream *stream, const json_t *record);

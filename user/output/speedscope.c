@@ -21,7 +21,7 @@ struct scoped_document {
 	const struct measure *measures; /* of the record that is taken in */
 	size_t first;			/* their first column */
 	size_t shown;			/* the column that is shown first */
-	struct columns columns;
+	struct profile_columns columns;
 	json_t *known; /* {name and file: index of the frame} */
 	json_t *frames;
 	json_t *profiles; /* of each column {samples, weights, sum} */
@@ -89,7 +89,7 @@ static void add_remark(void *to, const struct remark *remark)
 		json_object_set_new(to, remark->text, json_true());
 }
 
-static struct scoped_document *gathering(struct stream *stream)
+static struct scoped_document *speedscope_gathering(struct stream *stream)
 {
 	struct scoped_document *writing = stream->own;
 
@@ -110,12 +110,12 @@ static int take(struct stream *stream, const json_t *record)
 
 	if (!measures)
 		return 0;
-	writing = gathering(stream);
+	writing = speedscope_gathering(stream);
 	writing->measures = measures;
-	writing->first = columns_of(&writing->columns, stream, record);
+	writing->first = profile_columns_of(&writing->columns, stream, record);
 	if (!json_array_size(writing->profiles))
 		writing->shown = measure_main(measures);
-	while (json_array_size(writing->profiles) < columns_nr(&writing->columns))
+	while (json_array_size(writing->profiles) < profile_columns_nr(&writing->columns))
 		json_array_append_new(writing->profiles,
 				      json_pack("{s[] s[] sI}", "samples", "weights", "sum", (json_int_t)0));
 	add_samples(writing, &stream->calls, record);
@@ -128,10 +128,10 @@ static int take(struct stream *stream, const json_t *record)
 static json_t *profile_at(const struct scoped_document *writing, size_t i)
 {
 	const json_t *profile = json_array_get(writing->profiles, i);
-	char *name = column_name(&writing->columns, i);
+	char *name = profile_column_name(&writing->columns, i);
 	json_t *made = json_pack("{ss ss* ss sI sI sO sO}", "type", "sampled", "name", name, "unit",
-				 column_is_time(&writing->columns, i) ? "nanoseconds" : "none", "startValue",
-				 (json_int_t)0, "endValue", integer(profile, "sum"), "samples",
+				 profile_column_is_time(&writing->columns, i) ? "nanoseconds" : "none",
+				 "startValue", (json_int_t)0, "endValue", integer(profile, "sum"), "samples",
 				 json_object_get(profile, "samples"), "weights",
 				 json_object_get(profile, "weights"));
 
@@ -161,7 +161,7 @@ static void release(struct stream *stream)
 
 	if (!writing)
 		return;
-	columns_release(&writing->columns);
+	profile_columns_release(&writing->columns);
 	json_decref(writing->known);
 	json_decref(writing->frames);
 	json_decref(writing->profiles);
@@ -179,7 +179,7 @@ static int put_document(struct stream *stream)
 	if (!writing)
 		return 0;
 	profiles = json_array();
-	for (size_t i = 0; i < columns_nr(&writing->columns); i++)
+	for (size_t i = 0; i < profile_columns_nr(&writing->columns); i++)
 		json_array_append_new(profiles, profile_at(writing, i));
 	document = json_pack(
 		"{ss ss so sI s{sO} so}", "$schema", "https://www.speedscope.app/file-format-schema.json",
