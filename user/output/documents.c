@@ -127,10 +127,27 @@ void documents_release(struct documents *documents)
 		documents_pop(documents);
 }
 
+/* Drops a document. The records of parts are with the first part that is left, which `before` may be. */
+static void drop(struct documents *documents, struct document **at, struct document *before)
+{
+	struct document *gone = *at;
+
+	if (before && before->goes_on) {
+		documents->dropped += before->records;
+		before->records = before->missed = 0;
+		before->goes_on = gone->goes_on;
+	}
+	*at = gone->next;
+	documents->bytes -= gone->size;
+	documents->dropped += gone->records;
+	free(gone->bytes);
+	free(gone);
+}
+
 void documents_add(struct documents *documents, const struct document *document, size_t most,
 		   unsigned int kept)
 {
-	struct document *own = xmalloc(sizeof(*own)), **oldest = &documents->first;
+	struct document *own = xmalloc(sizeof(*own)), **oldest = &documents->first, *before = NULL;
 
 	*own = *document;
 	own->next = NULL;
@@ -139,18 +156,13 @@ void documents_add(struct documents *documents, const struct document *document,
 	*documents->end = own;
 	documents->end = &own->next;
 	documents->bytes += own->size;
-	for (; kept && *oldest; kept--)
-		oldest = &(*oldest)->next;
-	documents->full = most && documents->bytes > most;
-	while (documents->full && documents->bytes > most && *oldest && *oldest != own) {
-		struct document *gone = *oldest;
-
-		*oldest = gone->next;
-		documents->bytes -= gone->size;
-		documents->dropped += gone->records;
-		free(gone->bytes);
-		free(gone);
+	for (; kept && *oldest; kept--) {
+		before = *oldest;
+		oldest = &before->next;
 	}
+	documents->full = most && documents->bytes > most;
+	while (documents->full && documents->bytes > most && *oldest && *oldest != own)
+		drop(documents, oldest, before);
 }
 
 void documents_pop(struct documents *documents)
