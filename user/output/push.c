@@ -112,10 +112,16 @@ struct push {
 	unsigned long long refusals_ns; /* when refusals may be taken next */
 	bool told, warned;		/* what was rejected, and a mere warning, were told on stderr */
 	bool halves;			/* that requests are sent in parts was told */
+	unsigned int too_large;		/* parts of a document in a row that were too large */
 	long refused;			/* the HTTP status that was reported last */
 };
 
 #define TOO_LARGE 413 /* RFC 9110, 15.5.14 */
+
+/* After so many requests of a document in a row that are too large, its other parts would be as well: a
+ * server that takes nothing would be asked for each sample. Halving reaches one of a thousand million by 30.
+ */
+#define TOO_LARGE_MOST 40
 
 #define OTLP	      "otlp"
 #define OTLP_PROFILES "otlp-profiles"
@@ -908,6 +914,21 @@ static bool halve_first(struct push *push, struct documents *documents)
 	return true;
 }
 
+/* Drops the request, which the server refuses: with the other parts of its document if they would be refused
+ * as well. */
+static void drop_refused(struct push *push, struct documents *documents)
+{
+	bool goes_on;
+
+	do {
+		goes_on = documents->first->goes_on;
+		documents->dropped += documents->first->records;
+		documents_pop(documents);
+	} while (goes_on && push->too_large >= TOO_LARGE_MOST);
+	if (!goes_on)
+		push->too_large = 0;
+}
+
 /* Once the status has come, the request was taken or refused, however the rest of the answer is: to send it
  * again would count it twice. */
 static void take_outcome(struct push *push, struct documents *documents, CURLcode code)
@@ -924,7 +945,8 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 	}
 	push->stopped = 0;
 	push->pause_ns = 0;
-	if (status == TOO_LARGE && halve_first(push, documents))
+	push->too_large = status == TOO_LARGE ? push->too_large + 1 : 0;
+	if (status == TOO_LARGE && push->too_large < TOO_LARGE_MOST && halve_first(push, documents))
 		return;
 	if (status <= 299) {
 		push->broken = code == CURLE_OPERATION_TIMEDOUT || code == CURLE_PARTIAL_FILE ||
@@ -946,8 +968,7 @@ static void take_outcome(struct push *push, struct documents *documents, CURLcod
 			    status == TOO_LARGE ? ". Next: a shorter interval (-I), or fewer entries "
 						  "(--top), make smaller requests"
 						: "");
-		documents->dropped += first->records;
-		documents_pop(documents);
+		drop_refused(push, documents);
 		push->refused = status;
 	}
 }
