@@ -17,9 +17,10 @@ class Authority:
                 "-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", self.key, "-out", self.path)
 
     def signed(self, name, days=30, host="IP:127.0.0.1"):
-        """Returns the files of a certificate for a host and of its key. With negative days it has expired."""
+        """Returns the files of a certificate for a host, None: without alternative names, and of its key. With negative days
+        it has expired."""
         cert, key, request, text = (self.folder / f"{name}.{end}" for end in ("pem", "key", "csr", "ext"))
-        text.write_text(f"subjectAltName={host}\n")
+        text.write_text(f"subjectAltName={host}\n" if host else "basicConstraints=CA:FALSE\n")
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}",
                 "-keyout", key, "-out", request)
         openssl("x509", "-req", "-in", request, "-CA", self.path, "-CAkey", self.key, "-CAcreateserial", "-days", days,

@@ -56,13 +56,23 @@ def of_another_host(ca, folder):
     return ca.signed("elsewhere", host="DNS:elsewhere.example"), ca.path
 
 
+def without_alternative_names(ca, folder):
+    return ca.signed("127.0.0.1", host=None), ca.path
+
+
+def of_its_address_as_a_name(ca, folder):
+    return ca.signed("127.0.0.1", host="DNS:127.0.0.1"), ca.path
+
+
 def signed_by_itself(ca, folder):
     own = Authority(folder, "own")
     return (own.path, own.key), None
 
 
 @pytest.mark.parametrize("made, why", [(untrusted, "no CA that is known here has signed it"), (expired, "it has expired"),
-                                       (of_another_host, "does not match target host name"),
+                                       (of_another_host, "it is of another host"),
+                                       (without_alternative_names, "it needs that of the URL as an alternative name"),
+                                       (of_its_address_as_a_name, "it needs that of the URL as an alternative name"),
                                        (signed_by_itself, "no CA that is known here has signed it")])
 def test_a_certificate_that_is_not_valid_is_refused_with_the_reason(nhmtap, tmp_path, ca, made, why):
     pair, trusted = made(ca, tmp_path)

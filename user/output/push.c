@@ -600,6 +600,11 @@ static bool clickhouse_passes(const struct push *push)
 	return false;
 }
 
+/* What libcurl says if no alternative name of a certificate is the host's. It shows the name of the subject,
+ * which does not count, and may well be the host's: RFC 9525, section 2. */
+#define MISMATCH   "does not match target host name"
+#define OTHER_HOST "it is of another host: it needs that of the URL as an alternative name (subjectAltName)"
+
 /* What GnuTLS finds wrong with a certificate: gnutls_certificate_status_t, gnutls/gnutls.h. */
 static const char *wrong_with_certificate(long status)
 {
@@ -668,7 +673,7 @@ static void explain_failure(struct push *push, CURLcode code, long status)
 		const char *wrong;
 
 		curl_easy_getinfo(push->easy, CURLINFO_SSL_VERIFYRESULT, &error);
-		wrong = wrong_with_certificate(error);
+		wrong = strstr(said, MISMATCH) ? OTHER_HOST : wrong_with_certificate(error);
 		snprintf(push->why, sizeof(push->why), "the server's certificate is refused: %.110s",
 			 wrong ? wrong : said);
 		return;
