@@ -91,6 +91,12 @@ def test_the_table_has_the_source_above_the_instructions(nhmtap, touch):
     assert "\\u0009" not in said
 
 
+def test_the_end_of_a_line_of_other_systems_is_no_part_of_it(nhmtap, tmp_path):
+    annotation, = annotated(nhmtap, build(tmp_path, "-g", source=SOURCE.replace("\n", "\r\n")))
+    shown = [one["source"] for one in annotation["instructions"] if "source" in one]
+    assert shown and set(shown) <= set(SOURCE.splitlines())
+
+
 def test_a_missing_source_is_told_and_the_instructions_stay(nhmtap, tmp_path):
     program = build(tmp_path, "-g")
     os.unlink(f"{program}.c")

@@ -45,6 +45,7 @@ void source_texts_release(struct source_texts *texts)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+/* Lines of other systems end in CR LF. */
 static void cut_lines(struct source_file *file)
 {
 	for (char *at = file->text; at && *at;) {
@@ -52,7 +53,7 @@ static void cut_lines(struct source_file *file)
 
 		*xappend(file->lines, file->nr) = at;
 		if (end)
-			*end = '\0';
+			end[end > at && end[-1] == '\r' ? -1 : 0] = '\0';
 		at = end ? end + 1 : NULL;
 	}
 }
