@@ -74,6 +74,18 @@ EVERYTHING = [
         {"name": "memory_bound", "description": "waits", "parent": "cycles", "share": .5, "low": .25, "high": .75}]),
     end()]
 
+# An analysis in two parts, as most are: what a share is a part of is in the first, what is its part in the second.
+IN_PARTS = [
+    record("analysis", 0, whole="cycles", part=1, parts=2, verdict=[{"name": "dram_bound"}], shares=[
+        {"name": "cycles", "share": 1.0, "low": 1.0, "high": 1.0},
+        {"name": "stalled", "parent": "cycles", "share": .9, "low": .9, "high": .9},
+        {"name": "memory_bound", "parent": "stalled", "share": .7, "low": .5, "high": .8}]),
+    record("analysis", 0, whole="cycles", part=2, parts=2, shares=[
+        {"name": "dram_bound", "parent": "memory_bound", "share": .6, "low": .5, "high": .7, "where": [
+            {"symbol": "chase", "module": "/opt/demo", "file": "/src/chase.c", "line": 7, "share": .75}, {"symbol": HOSTILE, "share": .25}]},
+        {"name": "branch_mispredicts", "parent": "stalled", "share": .1, "low": .1, "high": .1, "where": [
+            {"symbol": "turn", "share": 1.0, "to": {"symbol": "end"}}]}])]
+
 
 def text_of(records):
     return "".join(json.dumps({**record, "seq": seq}) + "\n" for seq, record in enumerate(records))
@@ -184,6 +196,23 @@ def test_names_run_nothing_and_are_shown(opened):
     assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
     driver.execute_script("""const made = document.createElement("script"); made.textContent = "document.title = 'broken'"; document.body.append(made);""")
     assert driver.title != "broken", "the policy lets no other script run"
+
+
+def labelled(driver, label):
+    """The cells of the rows of a table, by its label."""
+    return driver.execute_script("""return [...document.querySelectorAll(`[aria-label="${arguments[0]}"] tbody tr`)].map(
+        row => [...row.cells].map(cell => cell.textContent))""", label)
+
+
+def test_shares_in_several_parts_are_one_tree_and_have_their_places(opened):
+    seen = opened([start(), *IN_PARTS, end()])
+    depths = {row[0].strip("\u00a0"): row[0].count("\u00a0") // 4 for row in labelled(seen, "Shares of the cycles")}
+    assert depths == {"cycles": 0, "stalled": 1, "memory_bound": 2, "dram_bound": 3, "branch_mispredicts": 2}
+    chase, hostile, turn = labelled(seen, "Code of the shares")
+    assert chase == ["dram_bound", "75.0 %", "chase (demo) chase.c:7", ""] and turn == ["branch_mispredicts", "100.0 %", "turn", "end"]
+    assert hostile[:2] == ["dram_bound", "25.0 %"] and "<script>" in hostile[2]
+    both = opened([start(), *IN_PARTS, end()], [start(), *IN_PARTS, end()])
+    assert [row[1] for row in labelled(both, "Code of the shares")] == [*"AAABBB"]
 
 
 def test_the_page_asks_for_nothing(opened):

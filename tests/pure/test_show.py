@@ -379,6 +379,19 @@ def test_counts_are_added_with_their_bounds():
     assert rows(text) == [["200", "~", "180", "240", "loads"], ["10", "faults"]]
 
 
+def test_shares_in_several_parts_are_one_tree():
+    """As most analyses are: a line of JSON has 8 KiB at most. The second interval begins anew."""
+    first = [{"name": "cycles"}, {"name": "stalled", "parent": "cycles"}, {"name": "memory_bound", "parent": "stalled"}]
+    second = [{"name": "dram_bound", "parent": "memory_bound"}, {"name": "divider", "parent": "stalled"}]
+    parts = [{"type": "analysis", "whole": "cycles", "part": part, "parts": 2, "shares": [{**share, "share": .5, "low": .5, "high": .5} for share in shares]}
+             for part, shares in ((1, first), (2, second))]
+    said = show(text_of(*stream(*parts, *parts))).stdout
+    indents = {line.split()[-1]: len(re.search(r"%( +)", line)[1]) for line in said.splitlines() if "%" in line}
+    least = indents["cycles"]
+    assert {name: (indent - least) // 2 for name, indent in indents.items()} == {
+        "cycles": 0, "stalled": 1, "memory_bound": 2, "dram_bound": 3, "divider": 2}
+
+
 def of(activity, *records):
     """The same records of an activity."""
     return [{**record, "activity": activity} for record in records]

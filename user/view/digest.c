@@ -19,12 +19,14 @@
 #include "record/record.h"
 #include "view/cells.h"
 #include "view/heading.h"
+#include "view/share_tree.h"
 #include "view/weights.h"
 
 #define BUCKETS	      64  /* pieces that the time is divided into */
 #define FIGURES_MOST  400 /* that have a line over time */
 #define LINES_MOST    50  /* shared lines */
 #define BRANCHES_MOST 100
+#define PLACES_MOST   10  /* of a share */
 #define NAME_MOST     300 /* bytes of a name */
 #define CAUSES_MOST   16
 #define STARTS_MOST   8
@@ -60,6 +62,7 @@ struct digest_figure {
 	double value, low, high, weight;
 	int depth;
 	char *about;
+	json_t *where; /* of a share: [{place, to, share}]; NULL */
 	struct digest_line values, durations;
 };
 
@@ -122,6 +125,7 @@ struct digest {
 	struct digest_figure *figures;
 	size_t nr_figures, figures_room;
 	json_t *known_figures, *verdict;
+	json_t *parents; /* of shares: see view/share_tree.h */
 	struct digest_event *events;
 	size_t nr_events;
 	struct sharing sharing;
@@ -147,6 +151,7 @@ struct digest *digest_new(void)
 	digest->known_figures = json_object();
 	digest->lines = json_object();
 	digest->branches = json_object();
+	digest->parents = json_object();
 	activities_begin(&digest->activities);
 	numbered_texts_init(&digest->texts);
 	numbered_texts_init(&digest->file_names);
@@ -158,6 +163,7 @@ static void release_figure(struct digest_figure *figure)
 	free(figure->section);
 	free(figure->unit);
 	free(figure->about);
+	json_decref(figure->where);
 }
 
 static void release_event(struct digest_event *event)
@@ -189,6 +195,7 @@ void digest_release(struct digest *digest)
 	json_decref(digest->verdict);
 	json_decref(digest->lines);
 	json_decref(digest->branches);
+	json_decref(digest->parents);
 	numbered_texts_release(&digest->file_names);
 	free(digest->files);
 	free(digest->file_of);
@@ -331,16 +338,29 @@ static void digest_offcore(struct digest *digest, const json_t *record)
 	}
 }
 
-static int share_depth(const json_t *shares, const json_t *share, int depth)
+/* The places where most of a share is: [{place, to, share}]. */
+static json_t *places_of(const json_t *share)
 {
-	json_t *other;
+	json_t *places = json_array(), *place;
 	size_t i;
 
-	json_array_foreach(shares, i, other)
-		if (*string(share, "parent") && depth < 8 &&
-		    !strcmp(string(other, "name"), string(share, "parent")))
-			return share_depth(shares, other, depth + 1);
-	return depth;
+	json_array_foreach(json_object_get(share, "where"), i, place) {
+		json_t *branch = json_pack("{sO sO*}", "from", place, "to", json_object_get(place, "to"));
+		struct cell_source cells = {.record = branch, .entry = branch};
+		char from[CELL_TEXT_MAX] = "", to[CELL_TEXT_MAX] = "";
+
+		if (i == PLACES_MOST) {
+			json_decref(branch);
+			break;
+		}
+		cell_text(&cells, "from", from, sizeof(from));
+		cell_text(&cells, "to", to, sizeof(to));
+		json_array_append_new(places, json_pack("{so so sf}", "place", value_text(from, NAME_MOST),
+							"to", value_text(to, NAME_MOST), "share",
+							real_member(place, "share", 0)));
+		json_decref(branch);
+	}
+	return places;
 }
 
 static void digest_analysis(struct digest *digest, const json_t *record)
@@ -353,6 +373,7 @@ static void digest_analysis(struct digest *digest, const json_t *record)
 		json_decref(digest->verdict);
 		digest->verdict = json_deep_copy(verdict);
 	}
+	share_tree_take(digest->parents, record);
 	json_array_foreach(shares, i, share) {
 		struct digest_figure *figure =
 			digest_figure(digest, "analysis", record, string(share, "name"), "", true);
@@ -360,8 +381,10 @@ static void digest_analysis(struct digest *digest, const json_t *record)
 
 		if (!figure->about) {
 			figure->about = xstrdup(string(share, "description"));
-			figure->depth = share_depth(shares, share, 0);
+			figure->depth = share_tree_depth(digest->parents, string(share, "name"));
 		}
+		if (json_object_get(share, "where") && !figure->where)
+			figure->where = places_of(share);
 		if (!isnan(value))
 			add_figure(digest, figure, record, value, real_member(share, "low", value),
 				   real_member(share, "high", value));
@@ -956,6 +979,8 @@ static json_t *figure_value(const struct digest *digest, const struct digest_fig
 
 	if (figure->about)
 		json_object_set_new(value, "about", shown_value(figure->about));
+	if (figure->where)
+		json_object_set(value, "where", figure->where);
 	if (!figure->weight)
 		json_object_set_new(value, "value", json_null());
 	if (lines) {

@@ -12,6 +12,7 @@
 #include "output/member.h"
 #include "output/rows.h"
 #include "view/weights.h"
+#include "view/share_tree.h"
 
 #define HISTORY 32    /* intervals of the line of a figure */
 #define ARROW	" → " /* from a request to its response */
@@ -42,8 +43,9 @@ struct figures {
 	struct figure *list;
 	size_t nr, room;
 	struct activities activities;
-	json_t *known; /* {section, name, activity: index} */
-	json_t *whys;  /* {text: true} */
+	json_t *known;	 /* {section, name, activity: index} */
+	json_t *whys;	 /* {text: true} */
+	json_t *parents; /* of shares: see view/share_tree.h */
 	int stream;
 };
 
@@ -55,6 +57,7 @@ struct figures *figures_new(const struct row_filter *filter)
 	activities_begin(&figures->activities);
 	figures->known = json_object();
 	figures->whys = json_object();
+	figures->parents = json_object();
 	return figures;
 }
 
@@ -68,6 +71,7 @@ void figures_release(struct figures *figures)
 	activities_release(&figures->activities);
 	json_decref(figures->known);
 	json_decref(figures->whys);
+	json_decref(figures->parents);
 	free(figures);
 }
 
@@ -203,29 +207,17 @@ static void take_cells(struct figures *figures, const json_t *record)
 	}
 }
 
-/* How deep a share is in the tree, by its parents in the same list. */
-static int depth_of(const json_t *shares, const json_t *share, int depth)
-{
-	const char *parent = string(share, "parent");
-	json_t *other;
-	size_t i;
-
-	json_array_foreach(shares, i, other)
-		if (*parent && depth < 8 && !strcmp(string(other, "name"), parent))
-			return depth_of(shares, other, depth + 1);
-	return *parent && !depth ? 1 : depth;
-}
-
 static void take_analysis(struct figures *figures, const json_t *record)
 {
 	const json_t *shares = json_object_get(record, "shares");
 	json_t *share;
 	size_t i;
 
+	share_tree_take(figures->parents, record);
 	json_array_foreach(shares, i, share) {
 		char *keys = row_title(record, "");
-		char *name =
-			xasprintf("%*s%s%s", 2 * depth_of(shares, share, 0), "", string(share, "name"), keys);
+		int depth = share_tree_depth(figures->parents, string(share, "name"));
+		char *name = xasprintf("%*s%s%s", 2 * depth, "", string(share, "name"), keys);
 		struct figure *figure =
 			figure_at(figures, FIGURES_ANALYSIS, record, name, "%", AVERAGED, 100);
 
