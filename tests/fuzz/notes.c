@@ -49,9 +49,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 					     time > 2 ? time - 2 : 0);
 			if (spot.file && !spot.file->path)
 				abort();
-			mappings_jit(mappings, note.pid, note.begin, note.parent & 7, &writer, text,
+			mappings_jit(mappings, note.pid, spot.life, note.parent & 7, &writer, text,
 				     sizeof(text));
-			mappings_jitdump(mappings, note.pid, note.begin, note.parent & 7, &writer, text,
+			mappings_jitdump(mappings, note.pid, spot.life, note.parent & 7, &writer, text,
 					 sizeof(text));
 			mappings_program(mappings, note.pid);
 		} else if (data[0] < 224) {

@@ -553,6 +553,72 @@ def test_inherited_code_has_its_names_whatever_the_child_does_afterwards(nhmtap,
     assert found == {"of_parent0": 100, "of_parent1": 80, **({"of_child": 20} if then == "dump" else {})}
 
 
+EXECUTED_AGAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CODE ((unsigned char *)0x10000000)
+
+static void make(const char *name)
+{
+	char path[64];
+	FILE *map;
+
+	mmap(CODE, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	memcpy(CODE, "\\xc6\\x07\\x01\\xc3", 4); /* movb $1,(%rdi); ret */
+	if (!*name)
+		return;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "w");
+	fprintf(map, "%lx 4 %s\\n", (long)CODE, name);
+	fclose(map);
+	puts(path);
+	fflush(stdout);
+}
+
+static void run(int times)
+{
+	char *pages = mmap(0, times * 4096L, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise(pages, times * 4096L, MADV_NOHUGEPAGE);
+	for (int i = 0; i < times; i++)
+		((void (*)(char *))CODE)(pages + i * 4096L);
+}
+
+int main(int argc, char **argv)
+{
+	make(argv[1]);
+	nanosleep(&(struct timespec){0, 400000000}, NULL);
+	run(500);
+	if (argc < 3)
+		return 0;
+	if (!fork()) {
+		run(300);
+		nanosleep(&(struct timespec){0, 400000000}, NULL);
+		execl(argv[0], argv[0], argv[2], NULL);
+	}
+	wait(NULL);
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("further", ["after", ""])  # the map of the program that is executed; none
+def test_inherited_code_has_not_the_name_of_what_was_made_after_an_exec_at_its_address(nhmtap, tmp_path, further):
+    command = [built(tmp_path / "main", EXECUTED_AGAIN), "before", further]
+    result = apart(lambda: nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", 1, "--by", "symbol,pid", "--", *command))
+    for path in result.said.split():
+        os.unlink(path)
+    made = sorted((entry["samples"], entry["code"].get("symbol", "")) for record in result.of("profile")
+                  for entry in record["entries"] if entry["code"].get("module") == "[anon]")
+    assert made == [(300, "before"), (500, further), (500, "before")] or made == [(300, "before"), (500, "before"), (500, further)]
+
+
 def test_inherited_code_goes_by_the_map_of_the_process_that_made_it(nhmtap, tmp_path):
     """The child and its child write no map, as the workers of a server that forks."""
     result = by_symbol(nhmtap, tmp_path, NAMES, "jit=50", "heir=200")

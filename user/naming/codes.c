@@ -35,6 +35,7 @@ struct answer_key {
 	struct mapped_file
 		*file; /* NULL: not known, or the kernel; referenced, so that its address is not reused */
 	__u64 address; /* offset if `file` is a regular file or the vdso */
+	__u64 life;    /* of the process, see struct spot */
 	__u32 pid;     /* 0: any process */
 	__u32 detail;
 };
@@ -202,8 +203,8 @@ static bool find_place(struct codes *codes, const struct question *question, con
 	}
 	if (spot->file->kind == FILE_ANONYMOUS) {
 		at->kind = NAME_OF_JIT;
-		at->path = mappings_jit(codes->mappings, question->pid, question->address, generation,
-					&at->writer, at->text, sizeof(at->text));
+		at->path = mappings_jit(codes->mappings, question->pid, spot->life, generation, &at->writer,
+					at->text, sizeof(at->text));
 		return at->path;
 	}
 	at->kind = NAME_OF_FILE;
@@ -270,11 +271,11 @@ static const struct name *look_in_place(struct codes *codes, const struct place_
 
 /* The place is a dump of code that the process has made at run time. Returns false if there is none with this
  * number. */
-static bool find_dump(struct codes *codes, const struct question *question, unsigned int number,
-		      struct place_asked *at)
+static bool find_dump(struct codes *codes, const struct question *question, const struct spot *spot,
+		      unsigned int number, struct place_asked *at)
 {
-	const char *path = mappings_jitdump(codes->mappings, question->pid, question->address, number,
-					    &at->writer, at->text, sizeof(at->text));
+	const char *path = mappings_jitdump(codes->mappings, question->pid, spot->life, number, &at->writer,
+					    at->text, sizeof(at->text));
 
 	at->path = path ? path : at->path;
 	return path;
@@ -316,7 +317,7 @@ static const struct name *find_name(struct codes *codes, const struct question *
 	codes->made.name = *name;
 	while (is_looked_for(name) && find_place(codes, question, spot, ++generation, at))
 		name = look_in_place(codes, at, back);
-	while (is_looked_for(name) && find_dump(codes, question, number++, at))
+	while (is_looked_for(name) && find_dump(codes, question, spot, number++, at))
 		name = look_in_place(codes, at, back);
 	/* Of several that have no name, the first says why. */
 	return is_looked_for(name) ? first : name;
@@ -507,6 +508,7 @@ static struct answer_key place_of(const struct question *question, const struct 
 
 	return (struct answer_key){.file = spot->file,
 				   .address = in_file ? spot->offset : question->address,
+				   .life = in_file ? 0 : spot->life,
 				   .pid = in_file ? 0 : question->pid,
 				   .detail = question->detail};
 }

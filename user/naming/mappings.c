@@ -575,6 +575,20 @@ static void replace(struct mappings *mappings, struct space *space, const struct
 	}
 }
 
+/* Whether it is code that is made at run time where the program that the process executed before had some. */
+static bool is_made_anew(const struct life *life, const struct mapping *new)
+{
+	const struct life *before = life->before;
+	size_t i;
+
+	if (new->file->kind != FILE_ANONYMOUS || !before || !before->space->anonymous)
+		return false;
+	i = first_after(before->space, new->begin);
+	while (i < before->space->nr && current_mapping(before->space, i)->file != new->file)
+		i++;
+	return i < before->space->nr && current_mapping(before->space, i)->begin < new->end;
+}
+
 static void add_mapping(struct mappings *mappings, struct process *process, struct sighting *sighting,
 			__u64 offset, __u64 time)
 {
@@ -603,6 +617,7 @@ static void add_mapping(struct mappings *mappings, struct process *process, stru
 	space = own_space(mappings, life);
 	space->anonymous |= mapping.file->kind == FILE_ANONYMOUS;
 	replace(mappings, space, &mapping);
+	mappings->replaced |= is_made_anew(life, &mapping);
 	space_add(mappings, space, &mapping);
 	tell_change(mappings, MAPPINGS_ADDED, process->pid, 0);
 	/* The kernel maps a program before its interpreter: load_elf_binary(), fs/binfmt_elf.c. */
@@ -949,7 +964,8 @@ struct found_mapping {
 	struct spot spot;
 };
 
-/* Whether it matters which of both mappings was there. A program's own data are mapped over what it has
+/* Whether it matters which of both mappings was there. Code that was made at run time is another program's
+ * after an exec. A program's own data are mapped over what it has
  * mapped of the same file before, and over memory. */
 static bool is_other(const struct found_mapping *found, const struct spot *spot)
 {
@@ -960,7 +976,8 @@ static bool is_other(const struct found_mapping *found, const struct spot *spot)
 	if (found->data)
 		return known->file != spot->file && known->file->kind == FILE_REGULAR &&
 		       spot->file->kind == FILE_REGULAR;
-	return known->file != spot->file || known->offset != spot->offset;
+	return known->file != spot->file || known->offset != spot->offset ||
+	       (spot->file->kind == FILE_ANONYMOUS && known->life != spot->life);
 }
 
 static void consider_mapping(struct found_mapping *found, const struct life *life,
@@ -968,7 +985,8 @@ static void consider_mapping(struct found_mapping *found, const struct life *lif
 {
 	struct spot spot = {.file = mapping->file,
 			    .offset = found->address - mapping->begin + mapping->offset,
-			    .until = mapping->until < life->until ? mapping->until : life->until};
+			    .until = mapping->until < life->until ? mapping->until : life->until,
+			    .life = life->since};
 	enum likelihood likely;
 	__u64 time;
 
@@ -1131,45 +1149,36 @@ static const char *jit_path(pid_t own_pid, const struct root *root, char *text, 
 	return root_path(root, path, text, size);
 }
 
-static bool has_own_code(const struct mapping *mapping, __u64 address)
+/* The life that began then; the current one if it is forgotten. */
+static const struct life *life_since(const struct process *process, __u64 since)
 {
-	return mapping->file->kind == FILE_ANONYMOUS && address >= mapping->begin && address < mapping->end;
-}
-
-/* The newest life that has, or had, code that was made at run time at this address; otherwise the current
- * one. */
-static const struct life *life_of_code(const struct process *process, __u64 address)
-{
-	for (const struct life *life = process->life; life; life = life->before) {
-		const struct space *space = life->space;
-		size_t i = first_after(space, address);
-
-		if (i < space->nr && has_own_code(current_mapping(space, i), address))
+	for (const struct life *life = process->life; life; life = life->before)
+		if (life->since == since)
 			return life;
-		for (size_t n = 0; n < space->nr_ended; n++)
-			if (has_own_code(&space->ended[n], address))
-				return life;
-	}
 	return process->life;
 }
 
-const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 address, unsigned int generation,
+const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 since, unsigned int generation,
 			 struct map_writer *writer, char *text, size_t size)
 {
 	struct process *process = find_process(mappings, pid);
 	const struct ancestor *ancestor;
 	const struct life *life;
+	unsigned int own = 0;
 
 	if (!process || !process->life)
 		return NULL;
 	look_for_jit(mappings, process);
-	life = life_of_code(process, address);
+	life = life_since(process, since);
 	ancestor = life->ancestor;
+	/* An exec does not change the number: the map may be that of the program after it. */
+	if (life != process->life && ancestor)
+		own = ancestor->generation + 1;
 	*writer = (struct map_writer){life->owner, process->life->began_at,
 				      process->exited != MAPPINGS_FOREVER};
-	if (!generation) /* an exec does not change the number */
+	if (generation == own)
 		return jit_path(process->life->own_pid, life->root, text, size);
-	while (ancestor && --generation)
+	for (generation -= generation > own; ancestor && generation; generation--)
 		ancestor = ancestor->before;
 	if (!ancestor)
 		return NULL;
@@ -1203,11 +1212,11 @@ static const struct mapping *older_dump(const struct space *space, const struct 
 /* Anybody may map any number of files that are called so. */
 #define DUMPS_MOST 4
 
-const char *mappings_jitdump(struct mappings *mappings, pid_t pid, __u64 address, unsigned int number,
+const char *mappings_jitdump(struct mappings *mappings, pid_t pid, __u64 since, unsigned int number,
 			     struct map_writer *writer, char *text, size_t size)
 {
 	struct process *process = find_process(mappings, pid);
-	const struct life *life = process && process->life ? life_of_code(process, address) : NULL;
+	const struct life *life = process && process->life ? life_since(process, since) : NULL;
 	const struct mapping *dump = life ? older_dump(life->space, NULL) : NULL;
 
 	for (unsigned int i = 0; dump && i < number; i++)

@@ -79,6 +79,7 @@ struct spot {
 	bool ambiguous; /* the process had another mapping there as well in this interval; this one existed
 			   longer */
 	__u64 until;	/* CLOCK_MONOTONIC, ns: when this one ended; MAPPINGS_FOREVER: it has not */
+	__u64 life;	/* the process's life that had it, by its begin: a fork or an exec */
 };
 
 /*
@@ -110,17 +111,18 @@ const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
 
 /*
  * Writes the path by which this process can open a process's perf-PID.map, where a JIT writes the names of
- * the code that it compiles (/tmp/perf-PID.map in the process's own namespaces). The process may have
- * executed another program since it had the code at this address. `generation` is 0 for the process's own; 1
- * and more are those of its parent and older ancestors, whose code it has inherited by fork(). NULL if not
- * known, or if there is no such generation. Sets who must have written the file.
+ * the code that it compiles (/tmp/perf-PID.map in the process's own namespaces). `life` is that of the
+ * spot: the process may have executed another program since. `generation` is 0 for the process's own map; 1
+ * and more are those of its parent and older ancestors, whose code it has inherited by fork(). Of a former
+ * life, theirs come first: its own may be that of the next program. NULL if not known, or if there is no such
+ * generation. Sets who must have written the file.
  */
-const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 address, unsigned int generation,
+const char *mappings_jit(struct mappings *mappings, pid_t pid, __u64 life, unsigned int generation,
 			 struct map_writer *writer, char *text, size_t size);
 
 /* The same for the jitdump files that a process, or the one that it inherited its code from, has mapped: the
  * newest is number 0. NULL: there are not so many. */
-const char *mappings_jitdump(struct mappings *mappings, pid_t pid, __u64 address, unsigned int number,
+const char *mappings_jitdump(struct mappings *mappings, pid_t pid, __u64 life, unsigned int number,
 			     struct map_writer *writer, char *text, size_t size);
 
 /* A number that grows with each change after which mappings_find() may find something else. */
