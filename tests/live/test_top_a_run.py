@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 
 from records import NHMTAP, program
 from terminal import Terminal
@@ -44,6 +45,23 @@ def test_quitting_ends_the_command_and_leaves_nothing_behind(tmp_path):
 def test_an_activity_has_its_own_options(tmp_path):
     with Terminal(NHMTAP, "top", "stat", "-e", "page-faults", "-I", "100", "--", DEMO) as seen:
         seen.until(lambda screen: "page-faults" in screen and "2 counts" in screen)
+
+
+def test_tops_own_options_hold_for_an_activity(tmp_path):
+    """By construction: names.c makes 300 page faults in here(), of which every third is a sample."""
+    with Terminal(NHMTAP, "top", "-e", "page-faults:u", "-c", "3", "profile", "--", program("names"), "here=300", columns=100) as seen:
+        seen.until(lambda screen: re.search(r"^ +(99|100|101) +\d+\.\d% .* here \(names\)", screen, re.M))
+
+
+def test_options_that_would_do_nothing_are_refused(tmp_path):
+    config, kept = tmp_path / "config.json", tmp_path / "kept.jsonl"
+    config.write_text(json.dumps({"activities": [{"name": "c", "command": "stat", "event": "page-faults"}]}))
+    kept.write_text("")
+    for words, said in (((["--record", tmp_path / "copy", kept]), "option --record of top"), (["-p", "1", kept], "option -p of top"),
+                        (["-e", "cycles", config, "--", DEMO], "CONFIG says what is measured"), (["--record", tmp_path / "copy", "-"], "tee FILE")):
+        with Terminal(f"true | {shlex.join(map(str, [NHMTAP, 'top', *words]))}", columns=200) as seen:
+            assert said in seen.end()
+            assert open(seen.status, encoding="ascii").read() == "1\n"
 
 
 def test_config_is_shown_too(tmp_path):

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/visible.h"
 #include "option/command.h"
@@ -224,6 +225,43 @@ static int refuse_words(const char *word, struct refusal *refusal)
 	return instead(refusal, "nhmtap top -- COMMAND; nhmtap top mem -- COMMAND; nhmtap top FILE");
 }
 
+/* The first given option that would say what to measure, or, if there is nothing to keep, where to keep it.
+ * NULL: there is none. */
+static const char *idle_option(const struct options *options, const char *record)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} all[] = {{"--record", record},	{"-e", options->events},
+		   {"-c", options->period},	{"-F", options->frequency},
+		   {"-p", options->pids},	{"-t", options->tids},
+		   {"-G", options->cgroups},	{"--container", options->containers},
+		   {"-C", options->cpus},	{"-a", options->all_cpus},
+		   {"-I", options->interval_ms}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i].given)
+			return all[i].name;
+	return NULL;
+}
+
+/* Options that would do nothing: records of others are shown as they are, and a CONFIG says itself what it
+ * measures. */
+static int check_idle(const struct options *options, bool config, struct refusal *refusal)
+{
+	const struct top_options *own = options->own;
+	const char *name = idle_option(options, config ? NULL : own->record);
+
+	if (!name)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option %s of top %.200s", name, options->rest[0]);
+	because(refusal, config ? "CONFIG says what is measured" : "these records are shown as they are");
+	if (config)
+		return instead(refusal, "write it into CONFIG: nhmtap schema config shows its members");
+	return instead(refusal, strcmp(name, "--record") ? "leave it out"
+							 : "keep a copy: … | tee FILE | nhmtap top -");
+}
+
 /* The emulated machine can't write into the FIFO that an activity of top writes to. */
 static int check_machine(const struct options *options, struct refusal *refusal)
 {
@@ -262,6 +300,8 @@ static int begin_run(struct top_run *run, const struct options *options, json_t 
 	if (first && !wanted.activity && !*config) {
 		if (options->nr_rest > 1)
 			return refuse_words(options->rest[1], refusal);
+		if (check_idle(options, false, refusal))
+			return -1;
 		if (strcmp(first, "-"))
 			return read_replayed(run, first, options->quiet, refusal);
 		if (isatty(STDIN_FILENO))
@@ -274,6 +314,8 @@ static int begin_run(struct top_run *run, const struct options *options, json_t 
 		wanted.config = *config;
 		if (options->nr_rest > 1 && strcmp(options->rest[1], "--"))
 			return refuse_words(options->rest[1], refusal);
+		if (check_idle(options, true, refusal))
+			return -1;
 		wanted.words += options->nr_rest > 1 ? 2 : 1;
 		wanted.nr_words -= options->nr_rest > 1 ? 2 : 1;
 	}

@@ -54,6 +54,10 @@ static void add_activity(struct arguments *line, const struct feed_wanted *wante
 	if (wanted->record)
 		add_output(line, wanted->record);
 	arguments_add_option(line, "-e", options->events);
+	if (options->period)
+		arguments_add_number(line, "-c", options->period);
+	if (options->frequency)
+		arguments_add_number(line, "-F", options->frequency);
 	arguments_add_option(line, "-p", options->pids);
 	arguments_add_option(line, "-t", options->tids);
 	arguments_add_option(line, "-G", options->cgroups);
