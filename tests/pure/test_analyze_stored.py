@@ -200,6 +200,17 @@ def test_a_name_that_is_neither_a_file_nor_a_command_is_a_file_that_is_missing(n
     assert result.status == 1 and f"file '{missing}': it can't be read: No such file or directory" in result.err
 
 
+@pytest.mark.parametrize("before", ["", "\ufeff", "\n"])
+def test_a_file_that_can_not_be_run_is_records_also_compressed_or_after_blank_lines(nhmtap, tmp_path, before):
+    path = stream(tmp_path, "a", COUNTS)
+    plain = nhmtap("analyze", "--format", "json", path).out
+    path.write_text(before + path.read_text(encoding="utf-8"), encoding="utf-8")
+    subprocess.run(["zstd", "-q", path], check=True)
+    for given in (path, f"{path}.zst"):
+        result = nhmtap("analyze", "--format", "json", given)
+        assert result.status == 0 and len(result.out.splitlines()) == len(plain.splitlines())
+
+
 def test_an_analysis_without_shares_is_none(nhmtap, tmp_path):
     path = tmp_path / "cut.jsonl"
     path.write_text(json.dumps(record(0, type="analysis", whole="cycles")) + "\n")

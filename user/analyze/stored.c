@@ -39,8 +39,9 @@ static bool is_in_path(const char *name)
 	return false;
 }
 
-/* Whether records may come from there: a file that can't be run and is empty or begins as they do, or a pipe.
- * What is neither a file nor a command is probably a file's misspelled name. */
+/* Whether records may come from there: a file that can't be run, and that is empty, begins as they do, or has
+ * no command's name (a compressed one, for example), or a pipe. What is neither a file nor a command is
+ * probably a file's misspelled name. */
 static bool may_be_stream(const char *path)
 {
 	struct stat stat_of;
@@ -60,7 +61,7 @@ static bool may_be_stream(const char *path)
 		first = 0;
 	if (fd >= 0)
 		close(fd);
-	return first == '{';
+	return first == '{' || !is_in_path(path);
 }
 
 static bool is_targeted(const struct options *options)
