@@ -33,8 +33,9 @@ struct rings {
 	struct ring_extras extras;
 	int nr_cpus;
 	size_t nr_samples, sample_size; /* of a ring; of a sample, in bytes, without extras */
-	__u64 *read;			/* samples of each ring that have been read so far */
-	__u64 *times;			/* of each ring: when the last one of these was taken */
+	__u64 *read;			/* samples of each ring that have been read, or skipped, so far */
+	__u64 *known;			/* of each ring: the same up to the last one that was read */
+	__u64 *times;			/* of each ring: when that one was taken */
 	struct ring_turn *turns;	/* a heap: no ring comes after one that it is the parent of */
 	int nr_turns;
 	__u64 before; /* what the turns are for */
@@ -115,6 +116,7 @@ struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_s
 	rings->extras = *extras;
 	rings->nr_samples = nr_samples(nr_cpus, sizeof(struct sample_head) + tail);
 	rings->read = xcalloc(nr_cpus, sizeof(*rings->read));
+	rings->known = xcalloc(nr_cpus, sizeof(*rings->known));
 	rings->times = xcalloc(nr_cpus, sizeof(*rings->times));
 	rings->turns = xcalloc(nr_cpus, sizeof(*rings->turns));
 	rings->sample = xmalloc(sizeof(struct sample_head) + tail);
@@ -185,6 +187,7 @@ void rings_close(struct rings *rings)
 		if (rings->arrays[i].mapped)
 			munmap(rings->arrays[i].mapped, array_bytes(rings, &rings->arrays[i]));
 	free(rings->read);
+	free(rings->known);
 	free(rings->times);
 	free(rings->turns);
 	free(rings->sample);
@@ -217,26 +220,13 @@ static const char *next_in_ring(const struct rings *rings, int cpu)
 	       (rings->read[cpu] & (rings->nr_samples - 1)) * rings->sample_size;
 }
 
-static void add_loss(struct ring_loss *loss, __u64 samples, __u64 since, __u64 until)
-{
-	if (!loss->samples || since < loss->since)
-		loss->since = since;
-	if (until > loss->until)
-		loss->until = until;
-	loss->samples += samples;
-}
-
 /* Skips what has been overwritten, and the sample that is being written next. */
-static void skip_overwritten(struct rings *rings, int cpu, struct ring_loss *loss)
+static void skip_overwritten(struct rings *rings, int cpu)
 {
 	__u64 behind = written_bytes(rings, cpu) - rings->read[cpu];
-	const volatile struct sample_head *next;
 
-	if (behind < rings->nr_samples)
-		return;
-	rings->read[cpu] += behind - (rings->nr_samples - 1);
-	next = (const void *)next_in_ring(rings, cpu);
-	add_loss(loss, behind - (rings->nr_samples - 1), rings->times[cpu], next->time);
+	if (behind >= rings->nr_samples)
+		rings->read[cpu] += behind - (rings->nr_samples - 1);
 }
 
 /* Moves a turn towards the end of the heap, to where it belongs. */
@@ -254,25 +244,31 @@ static void sink_turn(struct rings *rings, int at)
 	rings->turns[at] = moved;
 }
 
-/* Whether the ring has a sample that is old enough; sets its time. */
-static bool has_turn(const struct rings *rings, int cpu, __u64 *time)
+/* Whether the ring has a sample that is old enough; sets its time. A sample that was overwritten meanwhile
+ * has the time of a newer one than those behind it. */
+static bool has_turn(struct rings *rings, int cpu, __u64 *time)
 {
-	const volatile struct sample_head *head = (const void *)next_in_ring(rings, cpu);
+	__u64 at;
 
-	if (rings->read[cpu] == written_bytes(rings, cpu))
-		return false;
-	*time = head->time;
+	do {
+		const volatile struct sample_head *head = (const void *)next_in_ring(rings, cpu);
+
+		at = rings->read[cpu];
+		if (at == written_bytes(rings, cpu))
+			return false;
+		*time = head->time;
+		skip_overwritten(rings, cpu);
+	} while (at != rings->read[cpu]);
 	return *time < rings->before;
 }
 
-static void begin_turns(struct rings *rings, __u64 before, struct ring_loss *loss)
+static void begin_turns(struct rings *rings, __u64 before)
 {
 	rings->before = before;
 	rings->nr_turns = 0;
 	for (int cpu = 0; cpu < rings->nr_cpus; cpu++) {
 		struct ring_turn *turn = &rings->turns[rings->nr_turns];
 
-		skip_overwritten(rings, cpu, loss);
 		turn->cpu = cpu;
 		rings->nr_turns += has_turn(rings, cpu, &turn->time);
 	}
@@ -299,30 +295,38 @@ static void copy_next(struct rings *rings, int cpu)
 				     rings->arrays[i].size);
 }
 
+/* The sample that was copied is the ring's next one. What was skipped before it is told with it, so that the
+ * order of time holds for losses too. */
+static void take_copied(struct rings *rings, int cpu, struct streamed *sample, struct ring_loss *loss)
+{
+	const struct sample_head *head = (const void *)rings->sample;
+	__u64 skipped = rings->read[cpu] - rings->known[cpu];
+
+	*loss = skipped ? (struct ring_loss){skipped, rings->times[cpu], head->time} : (struct ring_loss){0};
+	rings->known[cpu] = ++rings->read[cpu];
+	rings->times[cpu] = head->time;
+	*sample = (struct streamed){head->time,	  head->address,  head->latency,
+				    head->period, head->physical, head + 1};
+}
+
 /* A ring of which all samples have been taken has no turn until `before` is another time: it gets none that
  * are older. */
 bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, struct ring_loss *loss)
 {
-	const struct sample_head *head = (const void *)rings->sample;
+	bool taken = false;
 
 	if (before != rings->before || !rings->nr_turns)
-		begin_turns(rings, before, loss);
-	while (rings->nr_turns) {
+		begin_turns(rings, before);
+	while (rings->nr_turns && !taken) {
 		int cpu = rings->turns->cpu;
 		__u64 at = rings->read[cpu];
-		bool taken;
 
 		copy_next(rings, cpu);
-		skip_overwritten(rings, cpu, loss);
+		skip_overwritten(rings, cpu);
 		taken = rings->read[cpu] == at; /* or it was overwritten while it was copied */
-		rings->read[cpu] += taken;
+		if (taken)
+			take_copied(rings, cpu, sample, loss);
 		change_turn(rings);
-		if (!taken)
-			continue;
-		rings->times[cpu] = head->time;
-		*sample = (struct streamed){head->time,	  head->address,  head->latency,
-					    head->period, head->physical, head + 1};
-		return true;
 	}
-	return false;
+	return taken;
 }
