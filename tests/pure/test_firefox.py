@@ -79,3 +79,12 @@ def test_stacks_that_have_no_room_are_summed_up(gathered):
     document = gathered([at(0, 1000), *(f"sample a 1 f{i}" for i in range(nr)), "sample a 5 f7"])
     sums = weights(document)
     assert sums["a", "f7"] == 1 and sums["a", "f9"] == 1 and sums["a", "[others]"] == 1000 + 5 and sum(sums.values()) == nr + 5
+
+
+def test_threads_without_end_share_one_and_the_first_ones_stay(gathered):
+    """As the processes of a day that come and go."""
+    document = gathered([line for i in range(100) for line in (
+        at(i, i + 1), "sample first 2 f", *(f"sample t{i}.{k} 1 f" for k in range(100)))])
+    sums = weights(document)
+    assert len(firefox.threads(document)) == 1025
+    assert sums["first", "f"] == 200 and sums["[others]", "f"] == sum(sums.values()) - 200 - 1023 == 10000 - 1023

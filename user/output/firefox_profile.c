@@ -20,11 +20,13 @@
 #define MARKER_INSTANT	  0  /* phases of markers */
 #define MARKER_INTERVAL	  1
 
-#define ROWS_MOST    (1u << 17)
-#define NODES_MOST   (1u << 17)
+#define ROWS_MOST  (1u << 17)
+#define NODES_MOST (1u << 17)
+#define THREADS_MOST                                                                                         \
+	1024 /* of processes that come and go there is no end; each takes some 12 KiB in the end */
 #define REMARKS_MOST 16
 
-/* What stands for stacks that had no room. */
+/* What stands for stacks and threads that had no room. */
 #define NO_ROOM "[others]"
 
 /* The thread that counters and markers belong to, since their records are of no single one. */
@@ -89,9 +91,10 @@ struct fox {
 	__u32 span; /* that was chosen */
 	struct fox_thread *threads;
 	size_t nr;
-	size_t thread; /* of the sample that is being made */
-	__u32 stack;   /* of it, so far: see struct fox_row */
-	bool no_room;  /* its stack has none */
+	json_t *known_threads; /* {event and name: index} */
+	size_t thread;	       /* of the sample that is being made */
+	__u32 stack;	       /* of it, so far: see struct fox_row */
+	bool no_room;	       /* its stack has none */
 	struct fox_tracks counters, sources;
 	json_t *libs, *known_libs, *remarks, *events;
 	size_t more_remarks;
@@ -104,6 +107,7 @@ struct fox *fox_new(void)
 	fox->rows_most = ROWS_MOST;
 	fox->libs = json_array();
 	fox->known_libs = json_object();
+	fox->known_threads = json_object();
 	fox->remarks = json_array();
 	fox->events = json_array();
 	return fox;
@@ -145,6 +149,7 @@ void fox_release(struct fox *fox)
 	free(fox->spans);
 	json_decref(fox->libs);
 	json_decref(fox->known_libs);
+	json_decref(fox->known_threads);
 	json_decref(fox->remarks);
 	json_decref(fox->events);
 	free(fox);
@@ -378,15 +383,10 @@ static __u32 fox_function(struct fox *fox, struct fox_thread *thread, const stru
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-static size_t fox_thread_of(struct fox *fox, const struct fox_owner *owner)
+static size_t add_thread(struct fox *fox, const struct fox_owner *owner)
 {
 	struct fox_thread *thread;
-	size_t i;
 
-	for (i = 0; i < fox->nr; i++)
-		if (!strcmp(fox->threads[i].name, owner->name) &&
-		    !strcmp(fox->threads[i].event, owner->event))
-			return i;
 	fox->threads = xrealloc(fox->threads, (fox->nr + 1) * sizeof(*thread));
 	thread = &fox->threads[fox->nr++];
 	*thread = (struct fox_thread){.event = xstrdup(owner->event),
@@ -404,11 +404,32 @@ static size_t fox_thread_of(struct fox *fox, const struct fox_owner *owner)
 				      .categories = json_array()};
 	interned_init(&thread->frames, sizeof(struct fox_frame));
 	interned_init(&thread->nodes, sizeof(struct fox_node));
-	for (i = 0; i < json_array_size(fox->events); i++)
+	for (size_t i = 0; i < json_array_size(fox->events); i++)
 		if (!strcmp(json_string_value(json_array_get(fox->events, i)), owner->event))
 			return fox->nr - 1;
 	json_array_append_new(fox->events, json_string(owner->event));
 	return fox->nr - 1;
+}
+
+/* The thread of an owner. Beyond THREADS_MOST, those that are new share one. */
+static size_t fox_thread_of(struct fox *fox, const struct fox_owner *owner)
+{
+	struct fox_owner others = {
+		.event = owner->event, .label = owner->label, .name = NO_ROOM, .clock = owner->clock};
+	json_t *key = json_sprintf("%s\n%s", owner->event, owner->name);
+	const json_t *known = json_object_get(fox->known_threads, json_string_value(key));
+	size_t index;
+
+	if (known) {
+		index = json_integer_value(known);
+	} else if (fox->nr >= THREADS_MOST && strcmp(owner->name, NO_ROOM) != 0) {
+		index = fox_thread_of(fox, &others);
+	} else {
+		index = add_thread(fox, owner);
+		json_object_set_new(fox->known_threads, json_string_value(key), json_integer(index));
+	}
+	json_decref(key);
+	return index;
 }
 
 void fox_begin_sample(struct fox *fox, const struct fox_owner *owner)
