@@ -215,6 +215,13 @@ def test_shares_in_several_parts_are_one_tree_and_have_their_places(opened):
     assert [row[1] for row in labelled(both, "Code of the shares")] == [*"AAABBB"]
 
 
+def test_what_only_one_of_two_streams_has_is_no_empty_table_of_the_other(opened):
+    seen = opened([start(), loads(0), end()], [start(), count(0, "loads", 7), end()])
+    section = seen.find_element("id", "latency")
+    assert len(section.find_elements("css selector", "table")) == 1
+    assert section.text.count("None in these records.") == 1
+
+
 def test_the_page_asks_for_nothing(opened):
     driver = opened()
     driver.get_log("performance")
