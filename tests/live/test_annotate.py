@@ -154,6 +154,28 @@ def test_a_mangled_name_and_the_shown_one_are_the_same_function(nhmtap, tmp_path
     assert shown["sampled"] == linked["sampled"] == PAGES
 
 
+def test_a_function_is_found_by_the_name_that_the_source_has_for_it(nhmtap, tmp_path):
+    """Compilers add parameters, arguments of templates and what these return, and mark variants. of_class is no function."""
+    source = SOURCE.replace("void touch_pages", "void real").replace("touch_pages(at)", """of_class::over(at); of_class::over((long *)at + 512);
+\tof_class::any<char, std::pair<int, int>>(at + 8192); std::fill<int>(at + 12288); made(at + 16384); real(at)""")
+    source = "#include <utility>\n" + source.replace("int main", """#define ONCE __attribute__((noinline)) static
+struct of_class {
+    ONCE void over(char *at) { *(volatile char *)at = 1; }
+    ONCE void over(long *at) { *(volatile long *)at = 1; }
+    template <class T, class U> ONCE void any(T *at) { *(volatile T *)at = 1; }
+};
+namespace std { template <class T> ONCE void fill(char *at) { *(volatile T *)at = 1; } }
+extern "C" { void made(char *at) __asm__("made.constprop.0"); }
+__attribute__((noinline)) void made(char *at) { *(volatile char *)at = 1; }
+int main""").replace("mmap(0", "(char *)mmap(0")
+    program = build(tmp_path, "-g", name="cplus", source=source, compiler="g++")
+    for name, functions in (("of_class::over", 2), ("of_class::any", 1), ("std::fill", 1), ("made", 1), ("of_class::over(long*)", 1)):
+        found = annotated(nhmtap, program, name)
+        assert [one["sampled"] for one in found] == [1] * functions, name
+    for name in ("of_class", "of_class::", "over", "int", "std::pair", "char"):
+        assert [one["sampled"] for one in annotated(nhmtap, program, name)] == [0], name
+
+
 def test_a_function_without_samples_is_told(nhmtap, touch):
     annotation, = annotated(nhmtap, touch, "nowhere")
     assert annotation["sampled"] == 0 and "no sample was in a function of this name" in annotation["why"][0]

@@ -118,10 +118,39 @@ static const struct frame *function_of(const struct name *name)
 	return name->nr ? &name->frames[name->nr - 1] : NULL;
 }
 
+/* What comes behind the arguments of a template, if there are any. */
+static const char *behind_arguments(const char *at)
+{
+	int depth = 0;
+
+	if (*at != '<')
+		return at;
+	do
+		depth += (*at == '<') - (*at == '>');
+	while (*++at && depth);
+	return at;
+}
+
+/* Whether a function has the name that the source has for it: compilers add the parameters, the arguments of
+ * a template and what it returns, or that it is a variant of the function: ".constprop.0". */
+static bool is_in_source(const char *symbol, const char *function)
+{
+	size_t name = strcspn(symbol, "(");
+
+	for (const char *at = strstr(symbol, function); at && at < symbol + name;
+	     at = strstr(at + 1, function))
+		if ((at == symbol || at[-1] == ' ') && *behind_arguments(at + strlen(function)) &&
+		    strchr("(.", *behind_arguments(at + strlen(function))))
+			return true;
+	return false;
+}
+
 static bool is_called(const struct frame *frame, const char *function)
 {
-	return frame && ((frame->symbol && !strcmp(frame->symbol, function)) ||
-			 (frame->linkage && !strcmp(frame->linkage, function)));
+	return frame && *function &&
+	       ((frame->symbol &&
+		 (!strcmp(frame->symbol, function) || is_in_source(frame->symbol, function))) ||
+		(frame->linkage && !strcmp(frame->linkage, function)));
 }
 
 /* A function that is annotated. */
