@@ -581,6 +581,17 @@ def test_records_in_another_layout_are_refused_with_what_undoes_it(layout, why, 
     assert f"line 1 of stdin: it is {why}, and each line has to be one record. Next: {remedy} " in done.stderr
 
 
+@pytest.mark.parametrize("command", ["show", "report", "analyze"])
+@pytest.mark.parametrize("pack, what, remedy", [
+    (["gzip"], "compressed with gzip", "zcat"), (["zstd"], "compressed with zstd", "FILE.zst"), (["xz"], "compressed with xz", "xzcat"),
+    (["sed", "1i PERFILE2h"], "perf's data", "perf report"), (["cat", "/bin/true"], "a program", "nhmtap profile -o FILE")])
+def test_files_of_other_kinds_are_named_with_what_reads_them(tmp_path, command, pack, what, remedy):
+    packed = subprocess.run(pack, input=text_of(*stream(*stacks(**WAYS))).encode(), capture_output=True, check=True).stdout
+    (tmp_path / "x").write_bytes(packed)
+    done = subprocess.run([NHMTAP, command, tmp_path / "x"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "") and f"/x: it is {what}. Next: " in done.stderr and remedy in done.stderr
+
+
 @pytest.mark.parametrize("command", ["show", "flamegraph", "symbolize"])
 def test_a_byte_order_mark_and_blank_lines_are_nothing_as_to_jq(command):
     text = text_of(*stream(*stacks(**WAYS)))

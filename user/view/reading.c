@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/copied.h"
 #include "base/piped.h"
 #include "base/visible.h"
@@ -39,6 +40,30 @@ static int refuse_layout(const struct place_in_stream *at, const char *why, cons
 	refuse(refusal, STATUS_USAGE, "line %zu of %.200s", at->line, at->file);
 	because(refusal, "it is %s, and each line has to be one record", why);
 	return instead(refusal, "jq -c %s makes lines of what is JSON in another layout", filter);
+}
+
+/* What a file of another kind begins with. */
+static const struct {
+	const char *begin, *what, *remedy;
+} others[] = {{"\x1f\x8b", "compressed with gzip", "give it what zcat makes of it"},
+	      {"\x28\xb5\x2f\xfd", "compressed with zstd",
+	       "name the file FILE.zst, or give it what zstdcat makes of it"},
+	      {"\xfd\x37zXZ", "compressed with xz", "give it what xzcat makes of it"},
+	      {"PERFILE2", "perf's data", "perf report -i FILE shows it"},
+	      {"\x7f\x45LF", "a program", "nhmtap profile -o FILE -- PROGRAM writes records of it"}};
+
+/* Refuses a file of another kind by its first line. Returns 0 if it is none of those that are known. */
+static int refuse_other(const struct place_in_stream *at, const char *line, size_t size,
+			struct refusal *refusal)
+{
+	for (size_t i = 0; at->line == 1 && i < ARRAY_SIZE(others); i++) {
+		if (size < strlen(others[i].begin) || memcmp(line, others[i].begin, strlen(others[i].begin)))
+			continue;
+		refuse(refusal, STATUS_USAGE, "records of %.200s", at->file);
+		because(refusal, "it is %s", others[i].what);
+		return instead(refusal, "%s", others[i].remedy);
+	}
+	return 0;
 }
 
 static int check_record(const json_t *record, struct place_in_stream *at, struct refusal *refusal)
@@ -77,6 +102,8 @@ static int take_line(struct stored_reading *reading, struct place_in_stream *at,
 	if (stored_line_is_blank(line, size))
 		return 0;
 	record = json_loadb(line, size, 0, &error);
+	if (!record && refuse_other(at, line, size, refusal))
+		return -1;
 	if (!record && json_error_code(&error) == json_error_end_of_input_expected)
 		return refuse_layout(at, "more than one record", ".", refusal);
 	if (!record && line[size - 1] != '\n') {
