@@ -107,6 +107,31 @@ def test_a_file_is_begun_anew_or_appended_to(nhmtap, tmp_path):
         assert unpacked(out).count('"type":"end"') == ends
 
 
+@pytest.mark.parametrize("packs", [True, False], ids=["packed", "plain"])
+def test_what_is_appended_to_a_file_that_was_cut_follows_its_last_whole_record(nhmtap, both, tmp_path, packs):
+    content = both[0 if packs else 1].read_bytes()
+    cut = tmp_path / ("cut.jsonl.zst" if packs else "cut.jsonl")
+    ends = [*frames(content), len(content)] if packs else [i + 1 for i in range(len(content)) if content[i] == 10]
+    for at in (1, 3, 4, 8, 500, ends[1] - 1, ends[1], ends[1] + 1, ends[1] + 3, ends[1] + 30, len(content) - 1, len(content)):
+        whole = max(end for end in [0, *ends] if end <= at)
+        cut.write_bytes(content[:whole])
+        kept = (unpacked(cut) if packs else cut.read_text()) if whole else ""
+        cut.write_bytes(content[:at])
+        assert nhmtap("stat", "-e", "page-faults", "--append", "-o", cut, "--", "true").status == 0
+        text = unpacked(cut) if packs else cut.read_text()
+        assert text.startswith(kept)
+        assert [r["type"] for r in parse(text[len(kept):])] == ["start", "count", "end"], at
+
+
+@pytest.mark.parametrize("name", ["notes", "notes.zst"])
+@pytest.mark.parametrize("content", [b"", b"my notes", b'{"x": 1}', b"[{", b"(\xb5/\xfe"])
+def test_what_no_run_has_written_is_kept_where_a_run_appends(nhmtap, tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content)
+    nhmtap("stat", "-e", "page-faults", "--append", "-o", path, "--", "true")
+    assert path.read_bytes().startswith(content) and path.stat().st_size > len(content)
+
+
 def test_a_file_is_opened_again_after_a_hangup(nhmtap, tmp_path):
     out, old = tmp_path / "x.jsonl.zst", tmp_path / "old.zst"
     with Puppet() as puppet:

@@ -16,6 +16,7 @@
 #include "base/readable.h"
 #include "base/thread.h"
 #include "base/zstd.h"
+#include "output/torn.h"
 
 #define FRAME_BYTES (1 << 20)
 #define FRAME_NS    200000000ULL
@@ -29,7 +30,8 @@ struct packer {
 	int in, file, wake; /* the pipe; the file; an eventfd: `next` or `last` has changed */
 	int over;	    /* an eventfd: the thread has ended */
 	bool append, ending;
-	char *text; /* records that are not written yet; the last may be incomplete */
+	bool looked; /* the file ends with a whole frame */
+	char *text;  /* records that are not written yet; the last may be incomplete */
 	size_t used, room;
 	__u64 since; /* when the first of them came, or a frame was due, CLOCK_MONOTONIC */
 	/* set by the other thread: */
@@ -102,7 +104,9 @@ static int begin_packed(struct packer *packer)
 {
 	if (!packer->append && ftruncate(packer->file, 0) && errno != EINVAL)
 		return errno;
-	packer->append = true;
+	if (!packer->looked)
+		torn_frame_remove(packer->file);
+	packer->append = packer->looked = true;
 	return 0;
 }
 
@@ -188,6 +192,7 @@ static void turn_packer(struct packer *packer)
 	memmove(packer->next.list, packer->next.list + 1, --packer->next.nr * sizeof(struct packed_place));
 	pthread_mutex_unlock(&packer->next.lock);
 	packer->append = true;
+	packer->looked = false;
 }
 
 static void set_error(struct packer *packer, int err)

@@ -22,6 +22,7 @@
 #include "output/documents.h"
 #include "output/packer.h"
 #include "output/push.h"
+#include "output/torn.h"
 
 #define FLUSH_AT     65536
 #define FLUSH_NS     200000000ULL
@@ -676,7 +677,9 @@ static int begin_file(struct sink *sink)
 {
 	if (!sink->begun && ftruncate(sink->fd, 0) && errno != EINVAL)
 		return failed(sink, errno);
-	sink->begun = true;
+	if (!sink->looked && sink->path && sink->regular && !sink->of_bytes)
+		torn_record_remove(sink->fd);
+	sink->begun = sink->looked = true;
 	return 0;
 }
 
@@ -904,6 +907,7 @@ static void open_again_here(struct sink *sink)
 		sink->packer = NULL;
 		sink->fd = fd;
 		sink->append = true;
+		sink->looked = false;
 		begin_packing(sink);
 		look_at_kind(sink);
 	}

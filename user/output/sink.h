@@ -43,6 +43,7 @@ struct sink {
 	ino_t made;    /* the file that was made, since there was none; 0: none was */
 	bool needless; /* the run was refused: a file that was made is removed if it stays empty */
 	bool begun;    /* something was written: the old contents are gone */
+	bool looked;   /* what was kept of them ends with a whole record: see output/torn.h */
 	bool old;      /* of `scribe` and `packer`: the file had contents when it was opened */
 	bool ending;   /* nothing follows: what was written is to be closed */
 	bool closed;   /* `scribe` has closed the file */
