@@ -1169,6 +1169,32 @@ def test_libraries_at_the_same_address_one_after_the_other_have_their_own_sample
     assert 300 <= samples["first"] < 310 and 500 <= samples["second"] < 510
 
 
+IN_TURNS = """
+#include <dlfcn.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 6; i++) {
+		void *library = dlopen(argv[1 + i % 2], RTLD_NOW);
+		void (*work)(int, int) = dlsym(library, i % 2 ? "second" : "first");
+
+		work(atoi(argv[3 + i % 2]), 0);
+		dlclose(library);
+	}
+}
+"""
+
+
+def test_single_samples_are_of_the_library_that_was_there_then(nhmtap, tmp_path):
+    """Nothing lies between two libraries but the kernel's notes."""
+    command = [built(tmp_path / "main", IN_TURNS, "-ldl"), *plugins(tmp_path), 300, 500]
+    result = nhmtap.into(tmp_path / "out", "stream", "-e", "page-faults:u", "-c", 1, "--", *command)
+    samples = collections.Counter(record["code"].get("symbol") for record in result.of("sample"))
+    assert 900 <= samples["first"] < 930 and 1500 <= samples["second"] < 1530
+    assert result.one("end")["names"]["ambiguous"] == 0
+
+
 def test_a_library_that_was_there_before_the_run_has_its_own_samples_too(nhmtap, tmp_path):
     command = [built(tmp_path / "main", REUSED, "-ldl"), *plugins(tmp_path), "300", "500", "wait"]
 

@@ -546,8 +546,10 @@ static const char *comm_of(const struct streaming *streaming, const void *key)
 }
 
 /* Names the codes of a sample; returns false as name_code(). */
-static bool name_sample(const struct streaming *streaming, const void *key, bool may_wait, __u32 *numbers)
+static bool name_sample(const struct streaming *streaming, const struct streamed *sample, bool may_wait,
+			__u32 *numbers)
 {
+	const void *key = sample->key;
 	struct sample_names names = {
 		.codes = reader_codes_now(streaming->activity->reader),
 		.may_wait = may_wait,
@@ -556,6 +558,7 @@ static bool name_sample(const struct streaming *streaming, const void *key, bool
 		.numbers = numbers,
 	};
 
+	codes_seen(names.codes, sample->time);
 	if (streaming->code && !name_code(streaming, &names, 0, names.pid, member_number(streaming->ip, key)))
 		return false;
 	if (streaming->stack && !name_stack(streaming, &names, key))
@@ -585,7 +588,7 @@ static int write_named(struct streaming *streaming, const struct waiting *one, b
 
 	if (!(streaming->named++ % NAMED_AT_ONCE))
 		limit_lookups(streaming);
-	*waits = !name_sample(streaming, one->sample.key, may_wait && !late, numbers);
+	*waits = !name_sample(streaming, &one->sample, may_wait && !late, numbers);
 	return *waits ? 0
 		      : write_sample(streaming, &streaming->flows[one->flow], &one->sample, one->every,
 				     numbers);
@@ -717,6 +720,7 @@ static json_t *place_of(struct streaming *streaming, pid_t pid, __u64 address)
 {
 	struct codes *codes = reader_codes(streaming->activity->reader);
 
+	codes_seen(codes, 0);
 	return code_of(streaming, codes_number(codes, CODE_PLACE, pid, NULL, address, 1));
 }
 

@@ -66,6 +66,7 @@ struct codes {
 	struct background *background;
 	struct code_account *account;
 	__u64 since, deadline, waiting;
+	__u64 seen; /* see codes_seen() */
 	struct code_texts texts;
 	struct interned places;	     /* struct answer_key */
 	struct code_answer *answers; /* by the place's number */
@@ -115,6 +116,11 @@ struct codes *codes_new(struct mappings *mappings, struct mappings *data, const 
 	interned_init(&codes->codes, sizeof(struct code));
 	interned_init(&codes->files, sizeof(const struct mapped_file *));
 	return codes;
+}
+
+void codes_seen(struct codes *codes, __u64 moment)
+{
+	codes->seen = moment;
 }
 
 static void release_texts(struct code_texts *texts)
@@ -542,8 +548,8 @@ static __u32 place_number(struct codes *codes, const struct question *asked, con
 	__u32 number;
 
 	if (asked->pid)
-		*spot = mappings_find(codes->mappings, asked->pid, comm && comm[0] ? comm : NULL,
-				      asked->address, codes->since);
+		*spot = mappings_find_at(codes->mappings, asked->pid, comm && comm[0] ? comm : NULL,
+					 asked->address, codes->since, codes->seen);
 	place = place_of(asked, spot);
 	number = interned_number(&codes->places, &place);
 	if (number < known)
@@ -562,6 +568,12 @@ static struct recent *recent_of(const struct codes *codes, const struct question
 	return &codes->recent[hash >> 32 & (RECENT - 1)];
 }
 
+/* Whether a spot is that of the moment, too. */
+static bool is_of_moment(const struct codes *codes, const struct spot *spot)
+{
+	return !codes->seen || (spot->since <= codes->seen && codes->seen < spot->until);
+}
+
 /* The same as place_number(), which is asked only if the question was not answered just before. */
 static __u32 find_place_number(struct codes *codes, const struct question *asked, const char *comm,
 			       struct spot *spot)
@@ -572,7 +584,7 @@ static __u32 find_place_number(struct codes *codes, const struct question *asked
 	comm = comm && asked->pid ? comm : none;
 	if (recent->moment == moment_of(codes) && recent->asked.address == asked->address &&
 	    recent->asked.pid == asked->pid && recent->asked.detail == asked->detail &&
-	    !memcmp(recent->comm, comm, sizeof(recent->comm))) {
+	    !memcmp(recent->comm, comm, sizeof(recent->comm)) && is_of_moment(codes, &recent->spot)) {
 		*spot = recent->spot;
 		return recent->place;
 	}
@@ -683,7 +695,8 @@ static __u64 *look_for_datum(struct codes *codes, const struct datum *datum, con
 /* The mapping that the datum is in. A stack grows without notes, down to the next mapping. */
 static struct spot region_of(struct codes *codes, const struct datum *datum)
 {
-	struct spot spot = mappings_find(codes->data, datum->pid, datum->comm, datum->address, codes->since);
+	struct spot spot = mappings_find_at(codes->data, datum->pid, datum->comm, datum->address,
+					    codes->since, codes->seen);
 	struct beside beside[2];
 
 	if (spot.file)
@@ -732,7 +745,8 @@ static __u64 *describe_datum(struct codes *codes, const struct datum *datum, str
  * variable on the stack, or of a thread: returns whether it did. */
 static bool look_for_type(struct codes *codes, const struct datum *datum, struct code *code)
 {
-	struct spot spot = mappings_find(codes->mappings, datum->pid, datum->comm, datum->ip, codes->since);
+	struct spot spot = mappings_find_at(codes->mappings, datum->pid, datum->comm, datum->ip, codes->since,
+					    codes->seen);
 	struct background_request wanted = {.kind = NAME_OF_ACCESS, .address = spot.offset};
 	const struct name *name;
 	char text[PATH_MAX];

@@ -106,6 +106,10 @@ struct codes *codes_new(struct mappings *mappings, struct mappings *data, const 
 			__u64 deadline, __u64 waiting);
 void codes_release(struct codes *codes);
 
+/* Says when the addresses that follow were seen: CLOCK_MONOTONIC, ns; 0, as in the beginning: at any time
+ * since the interval began. */
+void codes_seen(struct codes *codes, __u64 moment);
+
 /* Returns the number of an address's code and adds `count`, the number of times the address was seen, to the
  * account. `detail`: see enum code_detail. `comm`: the thread's, 16 bytes, or NULL (see mappings_find()). */
 __u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, const char *comm, __u64 address,

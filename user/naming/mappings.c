@@ -985,6 +985,7 @@ static void consider_mapping(struct found_mapping *found, const struct life *lif
 {
 	struct spot spot = {.file = mapping->file,
 			    .offset = found->address - mapping->begin + mapping->offset,
+			    .since = mapping->since > life->since ? mapping->since : life->since,
 			    .until = mapping->until < life->until ? mapping->until : life->until,
 			    .life = life->since};
 	enum likelihood likely;
@@ -1009,10 +1010,10 @@ static void consider_mapping(struct found_mapping *found, const struct life *lif
 	found->longest = time > found->longest ? time : found->longest;
 }
 
-/* Finds what was mapped at the address: in the lives of the greatest likelihood, the mapping that existed
- * longest. Returns false if there is none. */
+/* Finds what was mapped at the address between `interval` and `until` (0: now): in the lives of the greatest
+ * likelihood, the mapping that existed longest. Returns false if there is none. */
 static bool search_lives(const struct mappings *mappings, const struct process *process, const char *comm,
-			 __u64 address, __u64 interval, struct spot *place)
+			 __u64 address, __u64 interval, __u64 until, struct spot *place)
 {
 	const struct life *last = process->life;
 	/* How long a mapping has been there says something only beside another one. */
@@ -1020,7 +1021,9 @@ static bool search_lives(const struct mappings *mappings, const struct process *
 	struct found_mapping found = {.comm = comm,
 				      .address = address,
 				      .interval = interval,
-				      .now = choice ? clock_ns(CLOCK_MONOTONIC) : MAPPINGS_FOREVER,
+				      .now = until    ? until
+					     : choice ? clock_ns(CLOCK_MONOTONIC)
+						      : MAPPINGS_FOREVER,
 				      .likeliest = UNLIKELY,
 				      .data = mappings->data};
 
@@ -1042,15 +1045,26 @@ struct spot mappings_find(struct mappings *mappings, pid_t pid, const char *comm
 	struct process *process = find_process(mappings, pid);
 	struct spot place = {0};
 
-	if (process && search_lives(mappings, process, comm, address, since, &place))
+	if (process && search_lives(mappings, process, comm, address, since, 0, &place))
 		return place;
 	if (process && process->looked >= since)
 		return place;
 	mappings_look(mappings, pid);
 	process = find_or_make(mappings, pid);
 	process->looked = clock_ns(CLOCK_MONOTONIC);
-	search_lives(mappings, process, comm, address, since, &place);
+	search_lives(mappings, process, comm, address, since, 0, &place);
 	return place;
+}
+
+struct spot mappings_find_at(struct mappings *mappings, pid_t pid, const char *comm, __u64 address,
+			     __u64 since, __u64 moment)
+{
+	const struct process *process = moment ? find_process(mappings, pid) : NULL;
+	struct spot place = {0};
+
+	if (process && search_lives(mappings, process, comm, address, moment, moment + 1, &place))
+		return place;
+	return mappings_find(mappings, pid, comm, address, since);
 }
 
 void mappings_each(struct mappings *mappings, pid_t pid,

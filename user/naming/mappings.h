@@ -78,7 +78,8 @@ struct spot {
 	__u64 offset;		  /* in the file */
 	bool ambiguous; /* the process had another mapping there as well in this interval; this one existed
 			   longer */
-	__u64 until;	/* CLOCK_MONOTONIC, ns: when this one ended; MAPPINGS_FOREVER: it has not */
+	__u64 since;	/* CLOCK_MONOTONIC, ns: when this one began */
+	__u64 until;	/* when it ended; MAPPINGS_FOREVER: it has not */
 	__u64 life;	/* the process's life that had it, by its begin: a fork or an exec */
 };
 
@@ -90,6 +91,11 @@ struct spot {
  * interval.
  */
 struct spot mappings_find(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since);
+
+/* The same if it is known when the address was seen: `moment`, CLOCK_MONOTONIC, ns; 0: it is not known. What
+ * was there then is not ambiguous. */
+struct spot mappings_find_at(struct mappings *mappings, pid_t pid, const char *comm, __u64 address,
+			     __u64 since, __u64 moment);
 
 /* A mapping beside an address. */
 struct beside {
