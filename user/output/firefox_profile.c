@@ -20,11 +20,12 @@
 #define MARKER_INSTANT	  0  /* phases of markers */
 #define MARKER_INTERVAL	  1
 
-#define ROWS_MOST  (1u << 17)
-#define NODES_MOST (1u << 17)
-#define THREADS_MOST                                                                                         \
-	1024 /* of processes that come and go there is no end; each takes some 12 KiB in the end */
+#define ROWS_MOST    (1u << 17)
+#define NODES_MOST   (1u << 17)
 #define REMARKS_MOST 16
+
+/* There is no end of processes that come and go, and each thread takes some 12 KiB. */
+#define THREADS_MOST 1024
 
 /* What stands for stacks and threads that had no room. */
 #define NO_ROOM "[others]"
