@@ -23,6 +23,15 @@ def c_files():
             yield from (os.path.join(folder, name) for name in names if name.endswith((".c", ".h")))
 
 
+def test_the_top_level_has_nothing_but_its_folders_and_files():
+    """In what is committed: a log of somebody's tests gets there by `git add -A`."""
+    if not os.path.exists(os.path.join(ROOT, ".git")):
+        pytest.skip("this tree is not git's")
+    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {path.split("/")[0] for path in listed.splitlines() if not path.startswith(".")} == {
+        "LICENSE", "Makefile", "README.md", "bpf", "events", "schema", "tests", "user", "vmlinux"}
+
+
 def test_all_c_files_are_as_make_format_leaves_them():
     version = subprocess.run(["clang-format", "--version"], capture_output=True, text=True, check=True).stdout
     if " 14." not in version:
