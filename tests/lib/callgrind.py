@@ -13,8 +13,7 @@ def read(path):
     with open(path, encoding="utf-8", newline="\n") as file:
         lines = file.read().split("\n")
     assert lines[0] == "# callgrind format" and lines.pop() == ""
-    names, head, at, callee, called = {}, {}, {}, {}, False
-    told = set()
+    names, head, at, callee, called, told = {}, {}, {}, {}, False, set()
     selves, calls = collections.defaultdict(dict), {}
     for line in lines[1:]:
         numbered = re.fullmatch(r"(ob|fl|fn|cob|cfi|cfn)=\((\d+)\)(?: (.*))?", line)

@@ -157,6 +157,11 @@ def whole(records):
     return found
 
 
+def of_type(records, record_type):
+    """Those of a type, each with all of its entries."""
+    return whole(chosen(records, record_type))
+
+
 def summed(pairs):
     """{key: the sum of its numbers}"""
     found = collections.Counter()

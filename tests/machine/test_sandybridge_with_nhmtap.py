@@ -7,15 +7,11 @@ import known
 import records
 import test_branch_on_nehalem
 from guests import nhmtap, tool
-from records import chosen, whole
+from records import of_type
 from test_doctor_on_nehalem import OF_THE_CORE, doctor
 
 STORES = known.numbers("stores")
 TURN_NS = 4e6  # of Debian's kernels, with 250 ticks a second
-
-
-def of_type(found, kind):
-    return whole(chosen(found, kind))
 
 
 def test_its_table_is_found_and_every_facility_of_the_core_works(sandybridge):

@@ -10,17 +10,13 @@ import pytest
 import known
 import remarks
 from guests import nhmtap
-from records import NHMTAP, chosen, whole
+from records import NHMTAP, of_type
 
 N = known.numbers("chase")
 LOADS = N["l1.loads"] + N["other_loads"]
 KERNEL = "/proc/sys/kernel/perf_"
 # A turn of the shell's loop takes several thousand cycles, so this takes several ticks.
 TURNS = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done"
-
-
-def of_type(found, kind):
-    return whole(chosen(found, kind))
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import known
-from records import Result, check_stream, chosen, parse, whole
+from records import Result, check_stream, of_type, parse
 import test_branch_on_nehalem
 from test_branch_on_nehalem import Edge, branch, edges
 
@@ -68,7 +68,7 @@ def test_every_branch_that_is_taken_is_counted_exactly(any_kernel):
 def test_each_branch_of_a_trace_stands_for_itself_in_every_format(guest):
     taken = taken_by_graph()
     lines, flat, table = (guest.say(f"nhmtap branch --trace --filter u --format {name} -- graph") for name in ("json", "flat", "table"))
-    record, = whole(chosen(parse(lines), "branch"))
+    record, = of_type(parse(lines), "branch")
     assert record["branches"]["period"] == record["branches"]["delivered"] == sum(e["count"] for e in record["entries"])
     assert all((e["period"], e["mispredicted_period"]) == (e["count"], e["mispredicted"]) for e in record["entries"])
     assert sorted((r["value"] for r in parse(flat) if r["from_module"].endswith("graph")), reverse=True) == sorted(taken.values(), reverse=True)
