@@ -965,8 +965,8 @@ struct found_mapping {
 };
 
 /* Whether it matters which of both mappings was there. Code that was made at run time is another program's
- * after an exec. A program's own data are mapped over what it has
- * mapped of the same file before, and over memory. */
+ * after an exec. A program's own data are mapped over what it has mapped of the same file before, and over
+ * memory. */
 static bool is_other(const struct found_mapping *found, const struct spot *spot)
 {
 	const struct spot *known = &found->spot;

@@ -127,21 +127,28 @@ void documents_release(struct documents *documents)
 		documents_pop(documents);
 }
 
-/* Drops a document. The records of parts are with the first part that is left, which `before` may be. */
-static void drop(struct documents *documents, struct document **at, struct document *before)
+static void take_out(struct documents *documents, struct document **at)
 {
 	struct document *gone = *at;
 
+	*at = gone->next;
+	if (!*at)
+		documents->end = at;
+	documents->bytes -= gone->size;
+	free(gone->bytes);
+	free(gone);
+}
+
+/* Drops a document. The records of parts are with the first part that is left, which `before` may be. */
+static void drop(struct documents *documents, struct document **at, struct document *before)
+{
 	if (before && before->goes_on) {
 		documents->dropped += before->records;
 		before->records = before->missed = 0;
-		before->goes_on = gone->goes_on;
+		before->goes_on = (*at)->goes_on;
 	}
-	*at = gone->next;
-	documents->bytes -= gone->size;
-	documents->dropped += gone->records;
-	free(gone->bytes);
-	free(gone);
+	documents->dropped += (*at)->records;
+	take_out(documents, at);
 }
 
 void documents_add(struct documents *documents, const struct document *document, size_t most,
@@ -167,15 +174,8 @@ void documents_add(struct documents *documents, const struct document *document,
 
 void documents_pop(struct documents *documents)
 {
-	struct document *first = documents->first;
-
-	documents->first = first->next;
 	documents->full = false;
-	if (!documents->first)
-		documents->end = &documents->first;
-	documents->bytes -= first->size;
-	free(first->bytes);
-	free(first);
+	take_out(documents, &documents->first);
 }
 
 void documents_split(struct documents *documents, const struct half parts[2])

@@ -47,10 +47,13 @@ int native_find(const struct native_block *block, const char *name, size_t lengt
 /* Gives the column its value in the row that is being made. A second one is ignored. A number is put into
  * the column's type, and a text into a column of texts alone. */
 void native_put_text(struct native_block *block, size_t column, const char *text, size_t length);
-void native_put_converted(struct native_block *block, size_t column, __u64 number);
 void native_put_real(struct native_block *block, size_t column, double number);
 
-/* The same for a number, which mostly goes behind that of the row before as it is. */
+/* What native_put_number() does not do itself: values are missing before this one, or there is no room, or
+ * the column has another type. */
+void native_put_converted(struct native_block *block, size_t column, __u64 number);
+
+/* The same for a whole number, which mostly goes behind that of the row before as it is. */
 static inline void native_put_number(struct native_block *block, size_t number, __u64 value)
 {
 	struct native_column *column = &block->list[number];

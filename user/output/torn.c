@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 #define SETTLED_US 20000
 
 /* Returns where the whole records or frames end. */
@@ -63,7 +65,7 @@ static off_t whole_records(int file, off_t size)
 	char text[32] = "";
 	ssize_t got = pread(file, text, sizeof(text), end);
 
-	for (size_t i = 0; got > 0 && i < sizeof(begins) / sizeof(*begins); i++) {
+	for (size_t i = 0; got > 0 && i < ARRAY_SIZE(begins); i++) {
 		size_t length = strlen(begins[i]);
 
 		if (!strncmp(text, begins[i], (size_t)got < length ? (size_t)got : length))

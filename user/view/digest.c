@@ -341,18 +341,15 @@ static void digest_offcore(struct digest *digest, const json_t *record)
 /* The places where most of a share is: [{place, to, share}]. */
 static json_t *places_of(const json_t *share)
 {
-	json_t *places = json_array(), *place;
-	size_t i;
+	const json_t *where = json_object_get(share, "where");
+	json_t *places = json_array();
 
-	json_array_foreach(json_object_get(share, "where"), i, place) {
+	for (size_t i = 0; i < PLACES_MOST && i < json_array_size(where); i++) {
+		json_t *place = json_array_get(where, i);
 		json_t *branch = json_pack("{sO sO*}", "from", place, "to", json_object_get(place, "to"));
 		struct cell_source cells = {.record = branch, .entry = branch};
 		char from[CELL_TEXT_MAX] = "", to[CELL_TEXT_MAX] = "";
 
-		if (i == PLACES_MOST) {
-			json_decref(branch);
-			break;
-		}
 		cell_text(&cells, "from", from, sizeof(from));
 		cell_text(&cells, "to", to, sizeof(to));
 		json_array_append_new(places, json_pack("{so so sf}", "place", value_text(from, NAME_MOST),

@@ -11,8 +11,8 @@
 #include "output/activities.h"
 #include "output/member.h"
 #include "output/rows.h"
-#include "view/weights.h"
 #include "view/share_tree.h"
+#include "view/weights.h"
 
 #define HISTORY 32    /* intervals of the line of a figure */
 #define ARROW	" → " /* from a request to its response */
