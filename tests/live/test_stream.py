@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 
+import callers
 import pytest
 from puppet import Puppet, command, pinned
 from records import Result, program
@@ -136,6 +137,18 @@ def test_intervals_have_accounts_of_their_own(nhmtap):
             puppet.do("faults=100")
         result = nhmtap.interrupt(process)
     assert sum(r["samples"]["aggregated"] for r in result.of("stream")) == len(result.of("sample")) >= 500
+
+
+@pytest.mark.parametrize("command, usual, read_first", [
+    (["stream", *FAULTS], 0, True), (["mem", "--stream", *FAULTS], 0, True),
+    (["profile", *FAULTS], 0, False), (["stream", *FAULTS], 3, False)])
+def test_a_stream_is_read_before_others_run_and_its_command_runs_as_before(nhmtap, tmp_path, command, usual, read_first):
+    """Otherwise the measured programs fill the rings while their reader waits for its turn. Who chose a priority keeps it."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        held = int(re.search(r"CapEff:\s*(\w+)", file.read())[1], 16)
+    allowed = held >> 23 & 1 and not callers.CALLER  # CAP_SYS_NICE, include/uapi/linux/capability.h
+    out = nhmtap.into(tmp_path / "out", *command, "--", "sh", "-c", "ps -o ni= -p $PPID; nice", before=["nice", "-n", str(usual)]).said
+    assert [int(word) for word in out.split()] == [-10 if read_first and allowed else usual, usual]
 
 
 def test_what_was_overwritten_is_told_at_its_place(nhmtap, tmp_path):

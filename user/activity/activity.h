@@ -110,6 +110,7 @@ struct activity_type {
 	 * with the refusal. */
 	int (*choose)(struct activity *activity, struct refusal *refusal);
 	const char *records; /* list of the types of the records that its intervals may have */
+	bool streams;	     /* each sample is a record, without --stream */
 };
 
 /* The process of the session's command, if the activity measures it: alone, or with everything on its CPUs. 0

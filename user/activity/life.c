@@ -94,10 +94,16 @@ static int check_formats(const struct activity *activity, size_t nr_events, stru
 	return 0;
 }
 
+bool activity_asked_to_stream(const struct options *options)
+{
+	return options->stream || options->command->activity->streams;
+}
+
 int activity_plan(struct activity *activity, struct refusal *refusal)
 {
 	const struct command *command = activity->options->command;
 
+	activity->streams = activity_asked_to_stream(activity->options);
 	if (check_formats(activity, 0, refusal) || command->activity->choose(activity, refusal) ||
 	    activity->ops->plan(&activity->plan, activity->options, &activity->session->host, refusal) ||
 	    check_formats(activity, activity->plan.events.nr, refusal))

@@ -11,6 +11,10 @@
 #include "base/refusal.h"
 
 struct activity;
+struct options;
+
+/* Whether an activity with these options writes each sample or branch as a record. */
+bool activity_asked_to_stream(const struct options *options);
 
 /* Makes the plan. The session's streams must be open. Opens nothing. */
 int activity_plan(struct activity *activity, struct refusal *refusal);

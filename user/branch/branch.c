@@ -251,7 +251,6 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	if (call_stacks_choose(activity, refusal))
 		return -1;
 	activity->details = own->trace ? (const void *)&traced : options->call_graph ? &called : &sampled;
-	activity->streams = own->stream;
 	if (keys && (mispredicted_first(own) || options->call_graph))
 		return refuse_beside_autofdo(options->call_graph ? "stacks (-g)" : "option --sort", refusal);
 	if (keys) {
@@ -282,7 +281,7 @@ static const char *const keys[] = {"symbol", "edge", "function", "callpair", "li
 static const struct option_row rows[] = {
 	{0, "trace", NULL, OPTION_FLAG, OWN(struct branch_options, trace),
 	 .help = "record every branch of the threads with the branch trace store (BTS), instead of samples"},
-	{0, "stream", NULL, OPTION_FLAG, OWN(struct branch_options, stream),
+	{0, "stream", NULL, OPTION_FLAG, COMMON(stream),
 	 .help = "with --trace: write each branch as a record as well, in its thread's order"},
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys, .again = AGAIN_JOINS,
 	 .help = "symbol (branches, with the functions that they are in; the default), edge (branches by "

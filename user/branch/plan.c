@@ -70,12 +70,11 @@ int branch_check_record(struct host *host, struct refusal *refusal)
 
 int plan_branch(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
 {
-	const struct branch_options *own = options->own;
 	const char *text = options->events;
 
 	if (branch_check_by(options, refusal))
 		return -1;
-	if (own->stream) {
+	if (options->stream) {
 		refuse(refusal, STATUS_USAGE, "option --stream");
 		because(refusal, "the branches that come with samples are aggregated in the kernel");
 		return instead(refusal, "for each branch as a record: --trace --stream");

@@ -7,7 +7,6 @@
 /* branch's own options. */
 struct branch_options {
 	bool trace;	   /* --trace */
-	bool stream;	   /* --stream */
 	const char *order; /* --sort, NULL if not given */
 };
 

@@ -388,7 +388,6 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	if (options->call_graph && check_keys_beside_stacks(options, refusal))
 		return -1;
 	activity->details = own->shared ? &shared : options->call_graph ? &calls : &loads;
-	activity->streams = own->stream;
 	activity->heavy = true;
 	/* --shared is about cache lines anyway, and needs more keys than `cacheline`. */
 	if (own->shared && options->by && !strcmp(options->by, "cacheline"))
@@ -440,7 +439,7 @@ static const struct option_row rows[] = {
 	{0, "shared", NULL, OPTION_FLAG, OWN(struct mem_options, shared),
 	 .help = "report cache lines that are shared between cores, and who loads from and stores to which "
 		 "offsets; samples stores too where the PMU's driver names an event for them"},
-	{0, "stream", NULL, OPTION_FLAG, OWN(struct mem_options, stream),
+	{0, "stream", NULL, OPTION_FLAG, COMMON(stream),
 	 .help = "write each sample as a record as well, in the order of time, with the keys of --by"},
 	{0, "loads", NULL, OPTION_FLAG, OWN(struct mem_options, loads),
 	 .help = "sample loads, as the PMU's driver names them (the default); with --stores both, by turns "

@@ -198,13 +198,13 @@ static int check_options(const struct options *options, const struct host *host,
 		because(refusal, "stores have no latency");
 		return instead(refusal, "leave out --ldlat, or give --loads too");
 	}
-	if (options->call_graph && (own->shared || own->stream)) {
+	if (options->call_graph && (own->shared || options->stream)) {
 		refuse(refusal, STATUS_USAGE, "stacks (-g) with option --%s",
 		       own->shared ? "shared" : "stream");
 		because(refusal, "stacks are told apart by the interval, for its entries");
 		return instead(refusal, "leave one of them out");
 	}
-	if (own->shared && own->stream) {
+	if (own->shared && options->stream) {
 		refuse(refusal, STATUS_USAGE, "options --shared and --stream");
 		because(refusal, "what streams is not aggregated by line as well");
 		return instead(refusal, "use one of them");
@@ -214,7 +214,7 @@ static int check_options(const struct options *options, const struct host *host,
 		because(refusal, "--shared is about cache lines, and needs keys of its own");
 		return instead(refusal, "leave out --by, or take --by cacheline");
 	}
-	if (own->stream && names_data(options->by)) {
+	if (options->stream && names_data(options->by)) {
 		refuse(refusal, STATUS_USAGE, "option --by '%s' with --stream", options->by);
 		because(refusal,
 			"each sample of a stream has its address; only entries are told by names of data");

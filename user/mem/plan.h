@@ -11,7 +11,6 @@ struct mem_options {
 	bool stores;	  /* --stores */
 	const char *side; /* --side, "u" or "k"; NULL: both, as far as permissions allow */
 	bool shared;	  /* --shared */
-	bool stream;	  /* --stream */
 };
 
 /* Has the kernel take address, latency and source of an event's samples, and the physical address. */

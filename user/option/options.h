@@ -34,6 +34,7 @@ struct options {
 	const char *by;	       /* --by, NULL if not given */
 	const char *annotate;  /* --annotate, NULL if not given */
 	const char *where;     /* --where, NULL if not given */
+	bool stream;	       /* --stream; the command stream has it always */
 	bool adaptive;	       /* --adaptive */
 	bool call_graph;       /* -g, or `stack` among the keys */
 	__u64 max_stack;       /* --max-stack, frames; 0 if not given */

@@ -18,6 +18,7 @@
 #include "base/visible.h"
 #include "collection/trial.h"
 #include "host/kernel.h"
+#include "host/priority.h"
 #include "host/privileges.h"
 #include "option/command.h"
 #include "record/record.h"
@@ -368,6 +369,14 @@ static void give_up_capabilities(struct run *run)
 		    strerror(-err));
 }
 
+static bool streams(const struct run *run)
+{
+	for (size_t i = 0; i < run->nr; i++)
+		if (activity_asked_to_stream(&run->members[i]->asked->options))
+			return true;
+	return false;
+}
+
 /* Prepares everything that precedes opening the activities. */
 static int prepare(struct run *run, struct refusal *refusal)
 {
@@ -405,6 +414,8 @@ static int prepare(struct run *run, struct refusal *refusal)
 	if (!request->check && listen_open(&session->listen, request->listen, session, refusal))
 		return refused_at(run, refusal, "/listen");
 	raise_here(run);
+	if (!request->check && streams(run))
+		priority_raise();
 	if (!request->check)
 		give_up_capabilities(run);
 	if (!session->alone)

@@ -133,11 +133,10 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	if (call_stacks_choose(activity, refusal))
 		return -1;
 	activity->details = wants_data(options) ? &with_data : &samples;
-	activity->streams = true;
 	return 0;
 }
 
-static const struct activity_type type = {choose, "sample,stream,lost"};
+static const struct activity_type type = {choose, .records = "sample,stream,lost", .streams = true};
 
 static const struct option_row rows[] = {
 	{0, "fields", "FIELDS", OPTION_TEXT, COMMON(by), .words = fields, .again = AGAIN_JOINS,
