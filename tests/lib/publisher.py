@@ -2,6 +2,7 @@
 """A process that publishes an OpenTelemetry process context (OTEP 4719), step by step. As a program it does what
 the lines of its standard input say, and answers each with a line."""
 import ctypes
+import fcntl
 import mmap
 import os
 import struct
@@ -79,9 +80,40 @@ class Publisher:
     def change(self, payload):
         self.do("change", payload.hex())
 
+    def withhold(self, payload):
+        """Publishes a context whose payload is on a page that comes with fill(): until then, its readers wait."""
+        self.do("withhold")
+        self.publish(payload, at=WITHHELD)
+
+    def fill(self, payload):
+        self.do("fill", payload.hex())
+
+
+WITHHELD = 0x10000000  # the address of that page
+UFFDIO_API, UFFDIO_REGISTER, UFFDIO_COPY = 0xc018aa3f, 0xc020aa00, 0xc028aa03  # linux/userfaultfd.h
+USERFAULTFD, MISSING = 323, 1
+
+
+class Withheld:
+    """A page that a userfaultfd is to fill."""
+
+    def __init__(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype, libc.mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x100000  # MAP_FIXED_NOREPLACE
+        assert libc.mmap(WITHHELD, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0) == WITHHELD
+        self.fd = libc.syscall(USERFAULTFD, os.O_CLOEXEC)
+        assert self.fd >= 0, os.strerror(ctypes.get_errno())
+        fcntl.ioctl(self.fd, UFFDIO_API, struct.pack("<3Q", 0xaa, 0, 0))
+        fcntl.ioctl(self.fd, UFFDIO_REGISTER, struct.pack("<4Q", WITHHELD, mmap.PAGESIZE, MISSING, 0))
+
+    def fill(self, data):
+        page = ctypes.create_string_buffer(data, mmap.PAGESIZE)
+        fcntl.ioctl(self.fd, UFFDIO_COPY, struct.pack("<5Q", WITHHELD, ctypes.addressof(page), mmap.PAGESIZE, 0, 0))
+
 
 def main():
-    where = None
+    where = withheld = None
     print(os.getpid(), flush=True)
     for line in sys.stdin:
         step, *words = line.split()
@@ -102,6 +134,10 @@ def main():
             where[32:32 + len(payload)] = payload
             where[12:16] = struct.pack("<I", len(payload))
             where[16:24] = struct.pack("<Q", boot_ns())
+        elif step == "withhold":
+            withheld = Withheld()
+        elif step == "fill":
+            withheld.fill(bytes.fromhex(words[0]))
         elif step == "touch":
             pages = mmap.mmap(-1, int(words[0]) * mmap.PAGESIZE)
             pages.madvise(mmap.MADV_NOHUGEPAGE)

@@ -113,6 +113,39 @@ def test_each_process_has_its_own_resource(nhmtap, tmp_path):
         assert pages <= found < pages + 100
 
 
+def test_memory_that_does_not_come_keeps_nobody_from_the_contexts_of_others(nhmtap, tmp_path):
+    payload = context(SHOP)
+    with Publisher() as shop, Publisher() as bank:
+        shop.withhold(payload)
+        bank.publish(context({"service.name": "bank"}))
+        with Run(nhmtap, tmp_path, *FAULTS, "-p", f"{shop.pid},{bank.pid}") as run:
+            record, = run.contexts(1)
+            assert record["attributes"] == {"service.name": "bank"}
+            bank.change(context({"service.name": "trust"}))
+            assert run.contexts(2)[1]["attributes"] == {"service.name": "trust"}
+            shop.fill(payload)
+            assert run.contexts(3)[2]["attributes"] == SHOP
+            nhmtap.interrupt(run.process)
+
+
+def told_of(run, process):
+    return [r["attributes"] for r in run.of("process_context") if r["pid"] == process.pid]
+
+
+def test_a_process_that_ends_while_its_memory_is_waited_for_is_left_alone(nhmtap, tmp_path):
+    with Publisher() as bank:
+        with Publisher() as shop, Run(nhmtap, tmp_path, *FAULTS, "-a") as run:
+            shop.withhold(context(SHOP))
+            bank.publish(context({"service.name": "bank"}))
+            until(lambda: told_of(run, bank))
+            shop.process.kill()
+            bank.change(context({"service.name": "trust"}))
+            until(lambda: len(told_of(run, bank)) == 2)
+            nhmtap.interrupt(run.process)
+            assert not told_of(run, shop)
+    assert told_of(run, bank) == [{"service.name": "bank"}, {"service.name": "trust"}]
+
+
 def test_children_of_a_command_have_their_own_resource_and_never_their_parents(nhmtap, tmp_path):
     """The command's process publishes one context, a child another, and a grandchild none."""
     fifos = {name: tmp_path / name for name in ("shop", "bank", "silent")}
