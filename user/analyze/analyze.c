@@ -706,7 +706,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-static const struct activity_type type = {choose, "analysis"};
+static const struct activity_type type = {choose, .records = "analysis"};
 
 /* --- the command ------------------------------------------------------------------------------ */
 

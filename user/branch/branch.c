@@ -263,7 +263,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	return keys_asked(&chosen, "callpair") ? only_calls(options, refusal) : 0;
 }
 
-static const struct activity_type type = {choose, "branch,frames,annotation,sample,traced,lost"};
+static const struct activity_type type = {choose, .records = "branch,frames,annotation,sample,traced,lost"};
 
 static const struct record_type branch_record = {
 	.name = "branch",

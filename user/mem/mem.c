@@ -395,7 +395,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-static const struct activity_type type = {choose, "mem,shared_line,frames,annotation,sample,lost"};
+static const struct activity_type type = {choose, .records = "mem,shared_line,frames,annotation,sample,lost"};
 
 static const struct record_type mem_record = {
 	.name = "mem",

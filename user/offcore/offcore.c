@@ -359,7 +359,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-static const struct activity_type type = {choose, "offcore"};
+static const struct activity_type type = {choose, .records = "offcore"};
 
 static const struct record_type offcore_record = {
 	.name = "offcore",

@@ -55,7 +55,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-static const struct activity_type type = {choose, "profile,frames,annotation"};
+static const struct activity_type type = {choose, .records = "profile,frames,annotation"};
 
 static const struct record_type profile_record = {
 	.name = "profile",

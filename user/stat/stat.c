@@ -489,7 +489,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 static const struct record_type metric_type = {.name = "metric", .list = "inputs"};
 REGISTER_RECORD(metric_type);
 
-static const struct activity_type type = {choose, "count,metric,expectation"};
+static const struct activity_type type = {choose, .records = "count,metric,expectation"};
 
 /* --- the command ------------------------------------------------------------------------------ */
 
