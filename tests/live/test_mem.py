@@ -2,8 +2,10 @@
 """nhmtap mem on page faults, which have addresses but no latency and no source: the same BPF
 program, keys and account as for load-latency records, on any machine."""
 import collections
+import ctypes
 import os
 import re
+import select
 import signal
 
 import pytest
@@ -14,6 +16,7 @@ FAULTS = ["-e", "page-faults:u", "-c", "1"]
 N = 200
 # Samples of a CPU's ring where there are few CPUs: RING_SAMPLES_MOST of bpf/shared.h.
 RING = 1 << 16
+PIDFD_GETFD = 438  # include/uapi/asm-generic/unistd.h
 
 
 class Run:
@@ -141,13 +144,31 @@ def test_samples_that_nobody_read_in_time_are_counted(nhmtap):
     assert sum(end["stream"].values()) == end["samples"]["aggregated"]
 
 
+def is_woken(pid):
+    """Whether a BPF program has told the process that its memory fills: its ring of wakes (bpf/wake.bpf.h) can be read."""
+    libc, process = ctypes.CDLL(None), os.pidfd_open(pid)
+    maps = [int(fd) for fd in os.listdir(f"/proc/{pid}/fd") if os.readlink(f"/proc/{pid}/fd/{fd}") == "anon_inode:bpf-map"]
+    copies = [libc.syscall(PIDFD_GETFD, process, fd, 0) for fd in maps]
+    assert maps and min(copies) >= 0
+    waiting = select.poll()
+    for copy in copies:
+        waiting.register(copy, select.POLLIN)
+    woken = any(events & select.POLLIN for _, events in waiting.poll(0))
+    for fd in (process, *copies):
+        os.close(fd)
+    return woken
+
+
 def test_a_ring_that_fills_is_read_before_it_is_full(nhmtap):
-    """It is also read every 20 ms, but nhmtap is stopped again before that."""
+    """It is also read every 20 ms. Whether it would be before that is seen while nhmtap is stopped."""
     with Puppet(before=pinned()) as puppet:
         process = nhmtap.attach("mem", *FAULTS, "--stream", "-p", puppet.pid)
         for _ in range(4):
+            wait_asleep(process.pid)
             process.send_signal(signal.SIGSTOP)
+            assert not is_woken(process.pid)
             puppet.do("faults=40000")
+            assert is_woken(process.pid)
             process.send_signal(signal.SIGCONT)
             wait_asleep(process.pid)
         result = nhmtap.interrupt(process)
