@@ -158,3 +158,9 @@ def test_a_space_that_perf_overlooks_is_refused_where_it_stands(root, text):
     refusal = explain(root, text)
     assert "there is a space before it" in refusal
     assert refusal.splitlines()[2].index("^") - 2 == max(text.find(" :"), text.find(" /")) + 1
+
+
+@pytest.mark.parametrize("text, reason", [("{cycles,cs}/name=x/", "a group takes modifiers, and no terms"),
+                                          ("{cycles}{cs}", "a ',' between two events is missing here")])
+def test_what_follows_a_group_at_once_is_not_said_to_follow_a_space(root, text, reason):
+    assert reason in explain(root, text)

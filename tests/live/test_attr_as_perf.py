@@ -369,8 +369,9 @@ def granted_one_by_one(tmp_path, texts):
 
 
 def test_a_term_that_contradicts_config_is_refused(tmp_path):
-    """perf ors both values: it opens 0x3c0."""
-    for text in ("cpu/config=0x2c0,umask=1/", "cpu/umask=1,r2c0/"):
+    """perf ors both values: it opens 0x3c0. The terms that the PMU's own event stands for are terms, too."""
+    for text in ("cpu/config=0x2c0,umask=1/", "cpu/umask=1,r2c0/", "cpu/mem-loads,config1=64/", "cpu/config1=0x1e,mem-loads/",
+                 "cpu/config=0x3c,mem-loads/", "{cpu/mem-loads,r24/}:u"):
         with pytest.raises(subprocess.CalledProcessError) as refused:
             explained(tmp_path, [text])
         assert b"perf would mix them" in refused.value.stderr

@@ -288,7 +288,7 @@ static int apply_format(struct event_parser *parser, struct event *event, const 
 		return instead(parser->refusal, "the largest is 0x%llx",
 			       width == 64 ? ~0ULL : (1ULL << width) - 1);
 	}
-	if (!of_alias && before & ~words[format->word])
+	if (before & ~words[format->word])
 		parser->second = format;
 	if (!of_alias) {
 		parser->named[format->word] |= words[format->word] & format->bits;
@@ -1388,7 +1388,9 @@ static int parse_list(struct event_parser *parser)
 		if (!*parser->at)
 			return 0;
 		if (*parser->at != ',')
-			return syntax(parser, *parser->at == ':' || *parser->at == '{' || *parser->at == '/'
+			return syntax(parser, *parser->at == '/' && parser->at[-1] == '}'
+						      ? "a group takes modifiers, and no terms"
+					      : strchr(":{/", *parser->at) && strchr(SPACE, parser->at[-1])
 						      ? "there is a space before it"
 						      : "a ',' between two events is missing here");
 	}
