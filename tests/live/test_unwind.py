@@ -587,3 +587,47 @@ int main(void)
     # The stub, caller(), main(), two functions of the C library, and _start.
     assert sum(e["samples"] for e in within) >= 200
     assert not any("incomplete" in e for e in within) and {len(e["stack"]) for e in within} == {6}
+
+
+# Each of the functions has a page fault or calls another one. f0, called by f1, has the most.
+PAIRS = """
+#include <stdio.h>
+#include <sys/mman.h>
+static volatile char *page;
+#define CALLED(n) __attribute__((noinline)) static void f##n(int next) { if (next < 0) *page = 1, page += 4096; else called[next](-1); \\
+    __asm__ volatile(""); }
+static void (*called[24])(int);
+%s
+static void (*called[24])(int) = { %s };
+int main(void)
+{
+    page = mmap(0, 24 * 30 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise((void *)page, 24 * 30 * 4096, MADV_NOHUGEPAGE);
+    puts("ready"); fflush(stdout); getchar();
+    for (int i = 0; i < 99; i++)
+        called[1](0);
+    for (int one = 0; one < 24; one++)
+        for (int other = -1; other < 24; other++)
+            called[one](other);
+    puts("done");
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("options", [["-g"], ["-g", "--by", "symbol"], ["-g", "--by", "comm,line"]], ids=" ".join)
+def test_stacks_of_the_same_few_functions_are_told_apart(nhmtap, tmp_path, options):
+    """Where a hash of the numbers of their frames was the same, two of them were one, and the samples of both were told to
+    have the frames of the first."""
+    functions = [f"f{i}" for i in range(24)]
+    (tmp_path / "pairs.c").write_text(PAIRS % ("".join(f"CALLED({i})\n" for i in range(24)), ", ".join(functions)))
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "pairs", tmp_path / "pairs.c"], check=True)
+    with Chain(tmp_path / "pairs") as running:
+        result = attached(nhmtap, running, [*options, "-e", "page-faults:u", "-c", "1"], "go")
+    found = collections.Counter()
+    for names, samples in named(result).items():
+        if names[-1] in functions:
+            found[names[names.index("main") + 1:]] += samples
+    assert account(result)["whole"] >= 24 * 25 + 99
+    assert found == {**{(one,): 1 for one in functions}, **{(one, other): 1 for one in functions for other in functions},
+                     ("f1", "f0"): 100}

@@ -142,7 +142,7 @@ static void take_frames(struct chains *chains, struct chain *chain, const struct
 	}
 }
 
-/* The same hash function as the BPF program's: bpf/words.bpf.h. */
+/* Places are small numbers, of which some combinations have equal hashes. */
 static __u64 hash_of(const struct chain *chain)
 {
 	__u64 hash = chain->truncated | chain->end << 1;
@@ -154,20 +154,30 @@ static __u64 hash_of(const struct chain *chain)
 	return hash;
 }
 
-/* Returns the number of a chain, whose places it takes over. */
+static bool is_same(const struct chain *a, const struct chain *b)
+{
+	return a->nr == b->nr && !((a->truncated ^ b->truncated) | (a->end ^ b->end)) &&
+	       !memcmp(a->places, b->places, a->nr * sizeof(*a->places));
+}
+
+/* Returns the number of a chain, whose places it takes over. If another chain has its hash, the next one is
+ * tried. */
 static __u32 number_chain(struct chains *chains, struct chain *chain)
 {
-	__u64 hash = hash_of(chain);
-	size_t seen = chains->hashes.nr;
-	__u32 number = interned_number(&chains->hashes, &hash);
+	for (__u64 hash = hash_of(chain);; hash++) {
+		size_t seen = chains->hashes.nr;
+		__u32 number = interned_number(&chains->hashes, &hash);
 
-	if (number < seen) {
-		free(chain->places);
-		return number;
+		if (number == seen) {
+			chains->list = xfit(chains->list, number + 1, &chains->room, sizeof(*chains->list));
+			chains->list[number] = *chain;
+			return number;
+		}
+		if (is_same(&chains->list[number], chain)) {
+			free(chain->places);
+			return number;
+		}
 	}
-	chains->list = xfit(chains->list, number + 1, &chains->room, sizeof(*chains->list));
-	chains->list[number] = *chain;
-	return number;
 }
 
 __u32 chains_number(struct chains *chains, __u32 number, const char *comm)
