@@ -41,6 +41,8 @@ static void read_field(struct fields *fields, struct storage *storage, const cha
 		fields_number(fields, name, strtoll(value, NULL, 10));
 	else if (!strcmp(kind, "hex"))
 		fields_hex(fields, name, strtoull(value, NULL, 16));
+	else if (!strcmp(kind, "time"))
+		fields_time(fields, name, strtoull(value, NULL, 10));
 	else if (!strcmp(kind, "text"))
 		fields_text(fields, name, text, read_bytes(value, text));
 	else if (!strcmp(kind, "raw"))
@@ -71,19 +73,24 @@ static void print_object(const struct fields *fields)
 static void print_alike(struct alike_lines *alike, const struct fields *fields)
 {
 	static struct fields halves[2];
+	int size;
 
 	alike_begin(alike);
 	for (size_t i = 0, at = 0; i < 2; i++) {
 		fields_again(&halves[i]);
-		for (; at < (i ? fields->nr : fields->nr / 2); at++)
-			*fields_add(&halves[i], fields->list[at].name) = fields->list[at];
+		for (; at < (i ? fields->nr : fields->nr / 2); at++) {
+			const struct field *field = &fields->list[at];
+
+			if (field_has_number(field))
+				fields_plain(&halves[i], field->name, field->kind, field->number);
+			else
+				*fields_add(&halves[i], field->name) = *field;
+		}
 		fields_shape(&halves[i]);
 		alike_add(alike, &halves[i]);
 	}
-	if (fields->nr)
-		printf("%.*s", (int)alike_end(alike), alike->text.text);
-	else
-		puts("{}");
+	size = fields->nr ? alike_end(alike) : 0;
+	printf("%.*s", size ? size : 3, size ? alike->text.text : "{}\n");
 }
 
 /* Whether a list is written behind one that has become shorter, where another member with the same value was

@@ -51,7 +51,8 @@ def listed(tmp_path_factory):
 def test_a_line_that_differs_from_the_one_before_in_any_place_is_written_as_if_it_were_the_first(listed):
     """In any two lines that follow each other, some members are the same, and the others may be longer or shorter, of another
     kind or missing."""
-    fields = ["number 7", "number 10", "number -10", "hex 7", "hex a7", "text 6162", "text 615c", "text 5c22", "text 22", "text ff", "text 6163",
+    fields = ["number 7", "number 8", "number 9", "number 10", "number -10", "number -9", "hex 7", "hex a7",
+              "time 1999999999", "time 2000000000", "time 2000000001", "time 1", "text 6162", "text 615c", "text 5c22", "text 22", "text ff", "text 6163",
               'raw {"a":1}', "value 7", 'value "ab"', "histogram 3"]
     source = random.Random(1)
     lists, list_now = [], []

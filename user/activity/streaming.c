@@ -54,6 +54,8 @@ const struct code_key stream_fields[] = {
 struct flow {
 	const struct event *event;
 	json_t *name;
+	const char *text; /* that is it */
+	size_t length;
 	struct aggregation *aggregation;
 	bool has_next;
 	struct streamed next; /* if it has one: the oldest that is not taken */
@@ -92,7 +94,8 @@ struct streaming {
 	struct waiting *waiting; /* a ring; NULL: no code is named */
 	char *keys;
 	size_t first, nr;
-	__u64 now; /* CLOCK_MONOTONIC, ns: when this drain began */
+	__u64 now;		    /* CLOCK_MONOTONIC, ns: when this drain began */
+	const struct stream *roomy; /* one of this drain that had room; NULL: not known */
 	bool last; /* of the interval: no sample waits for another, and names have the interval's time */
 	unsigned int named; /* of the samples that share a limit, and of others before */
 
@@ -172,6 +175,8 @@ static void plan_extras(struct streaming *streaming, const struct event *event, 
 
 void streaming_add(struct streaming *streaming, const struct event *event, struct aggregation *aggregation)
 {
+	struct flow *flow;
+
 	if (!streaming->source)
 		aggregation_conceal(aggregation, "source");
 	plan_extras(streaming, event, aggregation_layout(aggregation)->key_size);
@@ -180,6 +185,9 @@ void streaming_add(struct streaming *streaming, const struct event *event, struc
 		(struct flow){.event = event,
 			      .name = value_text(event->name, sizeof(event->name)),
 			      .aggregation = aggregation};
+	flow = &streaming->flows[streaming->nr_flows - 1];
+	flow->text = json_string_value(flow->name);
+	flow->length = json_string_length(flow->name);
 	if (streaming->layout)
 		return;
 	streaming->layout = aggregation_layout(aggregation);
@@ -202,6 +210,7 @@ static void forget_codes(struct streaming *streaming)
 	free(streaming->codes);
 	streaming->codes = NULL;
 	streaming->nr_codes = 0;
+	fields_begin(&streaming->fields); /* a code that it has may be gone */
 }
 
 void streaming_release(struct streaming *streaming)
@@ -291,14 +300,25 @@ static void see_clock(struct streaming *streaming)
 
 /* Whether there is room for a sample or branch in the queues, perhaps once what waits there has been written.
  * `every`: see struct fields. */
-static bool has_room(const struct activity *activity, const char *type, unsigned int every, int *err)
+static bool find_room(struct streaming *streaming, const char *type, unsigned int every, int *err)
 {
+	const struct activity *activity = streaming->activity;
 	struct session *session = activity->session;
 
+	streaming->roomy = session_roomy(session, activity->name);
 	if (session_has_room(session, activity->name))
 		return true;
 	*err = session_flush(session);
 	return !*err && session_takes_single(session, type, activity->name, every);
+}
+
+static inline bool has_room(struct streaming *streaming, const char *type, unsigned int every, int *err)
+{
+	const struct stream *stream = streaming->roomy;
+
+	if (stream && !stream->sink.error && stream_has_room(stream))
+		return true;
+	return find_room(streaming, type, every, err);
 }
 
 static const void *extra_of(const struct streaming *streaming, const void *key, enum ring_extra extra)
@@ -416,6 +436,15 @@ static void add_codes(struct streaming *streaming, struct fields *fields, const 
  * The buffer of all that a busy machine samples between two readings would be new memory each time. */
 #define FLUSHED_AT 512
 
+/* One event has no other before it in the line. */
+static void add_event(const struct streaming *streaming, struct fields *fields, const struct flow *flow)
+{
+	if (streaming->nr_flows > 1)
+		activity_add_event(fields, flow->event, flow->name);
+	else
+		fields_constant(fields, "event", flow->text, flow->length);
+}
+
 /* `codes`: numbers of the sample's; NULL: none is shown. */
 static int write_sample(struct streaming *streaming, const struct flow *flow, const struct streamed *sample,
 			unsigned int every, const __u32 *codes)
@@ -426,13 +455,13 @@ static int write_sample(struct streaming *streaming, const struct flow *flow, co
 
 	fields_again(fields);
 	fields->every = every;
-	if (!has_room(streaming->activity, "sample", every, &err)) {
+	if (!has_room(streaming, "sample", every, &err)) {
 		streaming->unwritten++;
 		return err;
 	}
 	if (!(streaming->written % CLOCK_SEEN_AT))
 		see_clock(streaming);
-	activity_add_event(fields, flow->event, flow->name);
+	add_event(streaming, fields, flow);
 	add_time(streaming, fields, "sample_time", sample->time);
 	if (every > 1)
 		fields_number(fields, "every", every);
@@ -696,6 +725,7 @@ int streaming_drain(struct streaming *streaming, __u64 before, bool all)
 	int err = 0;
 
 	streaming->now = clock_ns(CLOCK_MONOTONIC);
+	streaming->roomy = NULL;
 	streaming->last = all;
 	streaming->named = 0;
 	see_clock(streaming);
@@ -731,7 +761,7 @@ static int write_branch(struct streaming *streaming, const struct traced *traced
 	int err = 0;
 
 	fields_begin(&fields);
-	if (!has_room(streaming->activity, "traced", 1, &err)) {
+	if (!has_room(streaming, "traced", 1, &err)) {
 		streaming->unwritten++;
 		return err;
 	}
@@ -767,6 +797,7 @@ int streaming_branches(struct streaming *streaming, const struct traced *traced,
 	int err = 0;
 
 	see_clock(streaming);
+	streaming->roomy = NULL;
 	if (!traced->nr)
 		return write_gap(streaming, traced, first);
 	for (size_t i = 0; i < traced->nr && !err; i++)

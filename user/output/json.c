@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/same.h"
 #include "output/output.h"
 #include "record/alike.h"
 #include "record/record.h"
@@ -96,6 +97,7 @@ struct json_lines {
 	struct alike_lines lines;
 	struct fields first; /* the envelope of the last line */
 	const char *type;    /* that it is of */
+	char run_id[33];     /* the same */
 };
 
 static struct json_lines *own_of(struct stream *stream)
@@ -104,22 +106,25 @@ static struct json_lines *own_of(struct stream *stream)
 }
 
 /* Makes the envelope of a record. In that of another of the type only the time and the number are others, and
- * perhaps the activity. Where the run's id is in memory changes, too: a reload moves streams. */
+ * perhaps the activity. A stream that goes on with what another one had has an id of its own. */
 static void begin_line(struct stream *stream, const char *type, struct json_lines *own)
 {
 	struct fields *first = &own->first;
 
-	if (own->type == type && stream->activity && first->nr == ENVELOPE_MEMBERS) {
+	if (own->type == type && stream->activity && first->nr == ENVELOPE_MEMBERS &&
+	    is_same(own->run_id, stream->run_id, sizeof(own->run_id))) {
+		first->version++;
+		first->changed = 1ULL << ENVELOPE_TIME | 1ULL << ENVELOPE_SEQ | 1ULL << ENVELOPE_ACTIVITY;
 		first->list[ENVELOPE_TIME].number = timespec_ns(date(stream, true));
-		field_set_text(&first->list[ENVELOPE_RUN_ID], stream->run_id, sizeof(stream->run_id) - 1);
 		first->list[ENVELOPE_SEQ].number = stream->records;
 		field_set_string(&first->list[ENVELOPE_ACTIVITY], stream->activity);
 		return;
 	}
-	fields_again(first);
+	own->type = type;
+	memcpy(own->run_id, stream->run_id, sizeof(own->run_id));
+	fields_begin(first);
 	add_envelope(stream, type, true, first);
 	fields_shape(first);
-	own->type = type;
 }
 
 static int write_fields(struct stream *stream, const char *type, const struct fields *fields)
@@ -142,7 +147,8 @@ static int write_fields(struct stream *stream, const char *type, const struct fi
 		alike_add(lines, &shorter);
 		fields_clear(&shorter);
 	}
-	return put_line(stream, lines->text.text, alike_end(lines));
+	bytes = alike_end(lines);
+	return put_line(stream, lines->text.text, bytes);
 }
 
 static void release(struct stream *stream)

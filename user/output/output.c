@@ -586,11 +586,6 @@ static int write_record(struct stream *stream, json_t *record, const char *activ
 
 /* --- room ------------------------------------------------------------------------------------- */
 
-bool stream_has_room(const struct stream *stream)
-{
-	return stream->ending || sink_has_room(&stream->sink, 1);
-}
-
 /* Records of a single sample or branch. They are many, and losing them loses no counts: the tables have the
  * same samples. */
 static bool is_single(const char *type)

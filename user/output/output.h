@@ -275,7 +275,10 @@ static inline bool stream_misses_likewise(struct stream *stream, const char *lit
 }
 
 /* Whether there is room for an interval, or for a single sample. */
-bool stream_has_room(const struct stream *stream);
+static inline bool stream_has_room(const struct stream *stream)
+{
+	return stream->ending || sink_has_room(&stream->sink, 1);
+}
 
 /*
  * Begin and end the records of an interval. They are accepted together or dropped together, depending on the

@@ -92,10 +92,11 @@ static void stretch(struct alike_lines *alike, size_t nr, ptrdiff_t more)
 static void replace_value(struct alike_lines *alike, struct alike_member *member, const struct field *field)
 {
 	struct compact *value = &alike->value;
+	__u64 before = member->kind == field->kind ? member->plain : ~0ULL;
 
 	member->kind = field->kind;
 	member->plain = plain_of(field);
-	if (compact_overwrite(alike->text.text + member->at, member->length, field))
+	if (compact_overwrite(alike->text.text + member->at, member->length, before, field))
 		return;
 	value->used = 0;
 	compact_add_field(value, field);
@@ -105,20 +106,12 @@ static void replace_value(struct alike_lines *alike, struct alike_member *member
 }
 
 /* Whether the list has the names of the line before. If not, what comes behind it is not known either. */
-static bool has_names(struct alike_lines *alike, const struct fields *fields)
+static bool has_names(struct alike_lines *alike, const struct alike_list *known, const struct fields *fields)
 {
-	__u64 *known = &alike->shapes[alike->done.lists++];
-
-	if (fields->shape && *known == fields->shape && alike->done.nr + fields->nr <= alike->nr)
-		return true;
-	memset(known, 0, (ALIKE_LISTS - (known - alike->shapes)) * sizeof(*known));
-	*known = fields->shape;
-	return false;
+	return fields->shape && known->shape == fields->shape && alike->done.nr + fields->nr <= alike->nr;
 }
 
-/* `named`: the line before has all of the names, so each member costs a comparison. */
-static inline __attribute__((always_inline)) void add_members(struct alike_lines *alike,
-							      const struct fields *fields, bool named)
+static void add_all(struct alike_lines *alike, const struct fields *fields, bool named)
 {
 	struct alike_member *member = &alike->list[alike->done.nr];
 
@@ -131,12 +124,31 @@ static inline __attribute__((always_inline)) void add_members(struct alike_lines
 			replace_value(alike, member, field);
 }
 
+/* The line before has the version before. */
+static void add_changed(struct alike_lines *alike, const struct fields *fields)
+{
+	struct alike_member *first = &alike->list[alike->done.nr];
+
+	for (__u64 left = fields->changed; left; left &= left - 1) {
+		unsigned int i = __builtin_ctzll(left);
+
+		if (!is_still(first + i, alike->text.text, &fields->list[i]))
+			replace_value(alike, first + i, &fields->list[i]);
+	}
+}
+
 void alike_add(struct alike_lines *alike, const struct fields *fields)
 {
-	if (has_names(alike, fields))
-		add_members(alike, fields, true);
+	struct alike_list *known = &alike->lists[alike->done.lists++];
+	bool named = has_names(alike, known, fields);
+
+	if (named && known->version + 1 == fields->version)
+		add_changed(alike, fields);
 	else
-		add_members(alike, fields, false);
+		add_all(alike, fields, named);
+	if (!named)
+		memset(known, 0, (ALIKE_LISTS - (known - alike->lists)) * sizeof(*known));
+	*known = (struct alike_list){fields->shape, fields->version};
 	alike->done.nr += fields->nr;
 }
 

@@ -24,7 +24,10 @@ struct alike_lines {
 		size_t name_length, at, length; /* of the value: where it is, and its bytes of JSON */
 		__u64 plain;			/* the number; of a text, its bytes before they became JSON */
 	} list[ALIKE_MOST];
-	__u64 shapes[ALIKE_LISTS]; /* of the lists that the line before was made of; 0: not known */
+	/* The lists that the line before was made of. */
+	struct alike_list {
+		__u64 shape, version; /* shape 0: not known */
+	} lists[ALIKE_LISTS];
 	/* Up to where the line is made. */
 	struct alike_place {
 		size_t lists, nr;

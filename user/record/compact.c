@@ -244,8 +244,32 @@ static char *put_field(char *at, const struct field *field)
 					  : put_number(at, field->number);
 }
 
-bool compact_overwrite(char *at, size_t size, const struct field *field)
+/* Most times are of the second of the one before, and have other digits behind it. */
+static bool overwrite_time(char *at, __u64 before, __u64 ns)
 {
+	struct timespec time = timespec_of(ns);
+
+	if (time.tv_sec != timespec_of(before).tv_sec)
+		return false;
+	put_nine_digits(at + strlen("\"") + TIME_TEXT_NS, time.tv_nsec);
+	return true;
+}
+
+/* Records are numbered. */
+static bool overwrite_count(char *last, __u64 before, json_int_t number)
+{
+	if (number <= 0 || before + 1 != (__u64)number || *last == '9')
+		return false;
+	++*last;
+	return true;
+}
+
+bool compact_overwrite(char *at, size_t size, __u64 before, const struct field *field)
+{
+	if (field->kind == FIELD_NUMBER && overwrite_count(at + size - 1, before, field->number))
+		return true;
+	if (field->kind == FIELD_TIME && size == TIME_BYTES && overwrite_time(at, before, field->number))
+		return true;
 	if (size != bytes_of_number(field))
 		return false;
 	put_field(at, field);

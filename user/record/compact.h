@@ -38,8 +38,9 @@ void compact_add_value(struct compact *compact, const json_t *value);
 void compact_add_member(struct compact *compact, char separator, const char *name, const json_t *value);
 /* Appends the value of a member. */
 void compact_add_field(struct compact *compact, const struct field *field);
-/* Writes the value there if it has a number and takes `size` bytes. Returns whether it does. */
-bool compact_overwrite(char *at, size_t size, const struct field *field);
+/* Writes the value there, over that of `before`, if it has a number and takes the same `size` bytes. Returns
+ * whether it does. */
+bool compact_overwrite(char *at, size_t size, __u64 before, const struct field *field);
 /* Appends the member with its name, after a comma. */
 void compact_add_named(struct compact *compact, const struct field *field);
 /* Appends the members of a list, each after a comma. */

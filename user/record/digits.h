@@ -15,6 +15,13 @@ static inline void put_two_digits(char *at, unsigned int number)
 	memcpy(at, pairs + 2 * number, 2);
 }
 
+static inline void put_nine_digits(char *at, unsigned int number)
+{
+	for (int i = 7; i > 0; i -= 2, number /= 100)
+		put_two_digits(at + i, number % 100);
+	*at = '0' + number;
+}
+
 /* Writes the two hexadecimal digits of a byte. */
 static inline void put_two_hex_digits(char *at, unsigned int byte)
 {

@@ -45,8 +45,10 @@ void append_entry(struct compact *text, struct entry_columns *columns, const str
 struct streamed_keys {
 	size_t nr;
 	struct streamed_key {
-		const struct member *member;
+		const char *name;
+		size_t offset, size;
 		const struct member_form *form;
+		bool plain; /* a number, and nothing else */
 	} list[FIELDS_MOST];
 };
 struct streamed_keys streamed_keys(const struct layout *layout);

@@ -16,6 +16,14 @@ void fields_shape(struct fields *fields)
 	fields->shape = __atomic_add_fetch(&shapes, 1, __ATOMIC_RELAXED);
 }
 
+void fields_rename(struct fields *fields, size_t at, const char *name)
+{
+	fields->list[at].name = name;
+	fields->list[at].name_length = strlen(name);
+	fields->had = fields->nr;
+	fields->shape = 0;
+}
+
 static json_t *histogram_value(const struct field *field)
 {
 	json_t *value = json_object();
@@ -65,8 +73,9 @@ void fields_put(const struct fields *fields, json_t *record)
 
 void fields_clear(struct fields *fields)
 {
-	for (size_t i = 0; i < fields->nr; i++)
+	for (size_t i = 0; i < fields->nr && fields->owns; i++)
 		if (fields->list[i].kind == FIELD_VALUE && !fields->list[i].borrowed)
 			json_decref(fields->list[i].value);
 	fields->nr = 0;
+	fields->owns = false;
 }

@@ -50,8 +50,11 @@ static inline bool field_has_number(const struct field *field)
  * for those that say otherwise. */
 struct fields {
 	size_t nr;
-	size_t had;  /* so many names are those that the list had before */
-	__u64 shape; /* lists of the same shape, if it is not 0, have the same names in the same order */
+	size_t had;    /* so many names are those that the list had before */
+	bool owns;     /* there may be a value that the list has a reference to */
+	__u64 shape;   /* lists of the same shape, if it is not 0, have the same names in the same order */
+	__u64 version; /* one more for each time that the list was begun again */
+	__u64 changed; /* members that are not as they were in the version before: 1 << i */
 	unsigned int every; /* how many samples the record of one stands for; 0: it is no such record, or 1.
 			     * Of one that tells of missing samples: one more than these */
 	struct field list[FIELDS_MOST];
@@ -62,8 +65,10 @@ struct fields {
 static inline void fields_begin(struct fields *fields)
 {
 	fields->nr = fields->had = 0;
+	fields->owns = false;
 	fields->shape = 0;
 	fields->every = 0;
+	fields->version = fields->changed = 0;
 }
 
 /* Begins a list that was zeros or the same list before, and mostly gets the same names, which must not go
@@ -72,19 +77,36 @@ static inline void fields_again(struct fields *fields)
 {
 	fields->nr = 0;
 	fields->every = 0;
+	fields->version++;
+	fields->changed = 0;
+}
+
+/* Gives the last member another name. */
+void fields_rename(struct fields *fields, size_t at, const char *name);
+
+/* Whether a member is the one that the list had there before: then it is as it was, until it is set. */
+static inline bool fields_has(struct fields *fields, const char *name, struct field **field)
+{
+	size_t at = fields->nr++;
+
+	*field = &fields->list[at];
+	if (__builtin_expect(at < fields->had && (*field)->name == name, true))
+		return true;
+	fields_rename(fields, at, name);
+	return false;
+}
+
+static inline void fields_change(struct fields *fields)
+{
+	fields->changed |= 1ULL << (fields->nr - 1);
 }
 
 static inline struct field *fields_add(struct fields *fields, const char *name)
 {
-	size_t at = fields->nr++;
-	struct field *field = &fields->list[at];
+	struct field *field;
 
-	if (at < fields->had && field->name == name)
-		return field;
-	field->name = name;
-	field->name_length = strlen(name);
-	fields->had = fields->nr;
-	fields->shape = 0;
+	fields_has(fields, name, &field);
+	fields_change(fields);
 	return field;
 }
 
@@ -133,27 +155,48 @@ static inline void field_set_value(struct field *field, json_t *value)
 	field->borrowed = false;
 }
 
+/* `kind`: one of those with a number. */
+static inline void fields_plain(struct fields *fields, const char *name, enum field_kind kind,
+				json_int_t number)
+{
+	struct field *field;
+
+	if (fields_has(fields, name, &field) && field->kind == kind && field->number == number)
+		return;
+	fields_change(fields);
+	field->kind = kind;
+	field->number = number;
+}
+
 static inline void fields_number(struct fields *fields, const char *name, json_int_t number)
 {
-	field_set_number(fields_add(fields, name), number);
+	fields_plain(fields, name, FIELD_NUMBER, number);
 }
 
 static inline void fields_hex(struct fields *fields, const char *name, __u64 number)
 {
-	field_set_hex(fields_add(fields, name), number);
+	fields_plain(fields, name, FIELD_HEX, number);
 }
 
 static inline void fields_time(struct fields *fields, const char *name, __u64 ns)
 {
-	struct field *field = fields_add(fields, name);
-
-	field->kind = FIELD_TIME;
-	field->number = ns;
+	fields_plain(fields, name, FIELD_TIME, ns);
 }
 
 static inline void fields_text(struct fields *fields, const char *name, const char *text, size_t length)
 {
 	field_set_text(fields_add(fields, name), text, length);
+}
+
+/* The same for a text that stays as it is: at this place there is no other one, as long as the list is. */
+static inline void fields_constant(struct fields *fields, const char *name, const char *text, size_t length)
+{
+	struct field *field;
+
+	if (fields_has(fields, name, &field) && field->kind == FIELD_TEXT && field->text == text)
+		return;
+	fields_change(fields);
+	field_set_text(field, text, length);
 }
 
 /* The same for a text that ends with 0. If it is NULL no member is added. */
@@ -173,17 +216,23 @@ static inline void fields_raw(struct fields *fields, const char *name, const cha
 /* Takes over the reference. If value is NULL no member is added. */
 static inline void fields_value(struct fields *fields, const char *name, json_t *value)
 {
-	if (value)
-		field_set_value(fields_add(fields, name), value);
+	if (!value)
+		return;
+	field_set_value(fields_add(fields, name), value);
+	fields->owns = true;
 }
 
 /* The same for a value that is written often, which is borrowed, as its text is: to count references takes as
- * long as to write one. `compact` may be NULL. */
+ * long as to write one. `compact` may be NULL. Both stay as they are as long as the list has its shape. */
 static inline void fields_known(struct fields *fields, const char *name, json_t *value, const char *compact,
 				size_t length)
 {
-	struct field *field = fields_add(fields, name);
+	struct field *field;
 
+	if (fields_has(fields, name, &field) && field->kind == FIELD_VALUE && field->value == value &&
+	    field->compact == compact)
+		return;
+	fields_change(fields);
 	field_set_value(field, value);
 	field->compact = compact;
 	field->length = length;

@@ -103,17 +103,6 @@ json_t *member_value(const struct host *host, const struct member *member, const
 	return value;
 }
 
-__u64 member_number(const struct member *member, const void *key)
-{
-	__u64 number = 0;
-
-	if (member->size == sizeof(__u32) || member->size == sizeof(__u64))
-		return plain_number((const char *)key + member->offset, member->size);
-	/* Little endian: the lower bytes come first. */
-	memcpy(&number, (const char *)key + member->offset, member->size);
-	return number;
-}
-
 const char *key_comm(const struct layout *layout, const void *key)
 {
 	const struct member *member = layout_key_of_type(layout, "comm_t");

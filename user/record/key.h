@@ -40,26 +40,41 @@ static inline void field_set_member(struct field *field, const struct member_for
 	field->number = plain_number(at, size);
 }
 
-/* Adds a member of the key or value that begins at `base`, whose form this is. */
-static inline void add_formed_member(struct fields *fields, const struct host *host,
-				     const struct member *member, const struct member_form *form,
-				     const void *base)
+/* Adds a member of this form, which is at `at` and has `size` bytes. */
+static inline void add_formed(struct fields *fields, const char *name, const struct host *host,
+			      const struct member_form *form, const void *at, size_t size)
 {
-	field_set_member(fields_add(fields, member->name), form, host, (const char *)base + member->offset,
-			 member->size);
+	if (!form->set && form->kind <= FIELD_HEX) {
+		fields_plain(fields, name, form->kind, plain_number(at, size));
+		return;
+	}
+	field_set_formed(fields_add(fields, name), form, host, at, size);
+	fields->owns |= !!form->set;
 }
 
+/* Adds a member of the key or value that begins at `base`. */
 static inline void add_key_member(struct fields *fields, const struct host *host, const struct member *member,
 				  const void *base)
 {
-	add_formed_member(fields, host, member, member_form(member), base);
+	add_formed(fields, member->name, host, member_form(member), (const char *)base + member->offset,
+		   member->size);
 }
 
 /* The same member as a value, a new reference. */
 json_t *member_value(const struct host *host, const struct member *member, const void *base);
 
 /* The number of the key's member of up to 8 bytes. */
-__u64 member_number(const struct member *member, const void *key);
+static inline __u64 member_number(const struct member *member, const void *key)
+{
+	const char *at = (const char *)key + member->offset;
+	__u64 number = 0;
+
+	if (member->size == sizeof(__u32) || member->size == sizeof(__u64))
+		return plain_number(at, member->size);
+	/* Little endian: the lower bytes come first. */
+	memcpy(&number, at, member->size);
+	return number;
+}
 
 /* The comm in an entry's key, of 16 bytes; NULL if it is not one of this run's keys. */
 const char *key_comm(const struct layout *layout, const void *key);

@@ -82,14 +82,11 @@ char *time_text(const struct timespec *time, char *buffer)
 		char text[TIME_TEXT]; /* empty: none is kept */
 	} kept[SECONDS_KEPT];
 	typeof(&kept[0]) of = &kept[(unsigned long long)time->tv_sec % SECONDS_KEPT];
-	unsigned int ns = time->tv_nsec;
 
 	if (of->second != time->tv_sec || !of->text[0])
 		put_second(of->text, of->second = time->tv_sec);
 	memcpy(buffer, of->text, TIME_TEXT);
-	for (int i = 27; i >= 21; i -= 2, ns /= 100)
-		put_two_digits(buffer + i, ns % 100);
-	buffer[20] = '0' + ns;
+	put_nine_digits(buffer + TIME_TEXT_NS, time->tv_nsec);
 	return buffer;
 }
 

@@ -19,7 +19,8 @@ json_t *value_hex(__u64 number);
 /* A time of CLOCK_REALTIME as text: "2026-01-31T23:59:59.123456789Z". */
 json_t *value_time(const struct timespec *time);
 /* Writes the same text, of TIME_TEXT - 1 characters, to buffer. Returns buffer. */
-#define TIME_TEXT 31
+#define TIME_TEXT    31
+#define TIME_TEXT_NS 20 /* where its nine digits of nanoseconds are */
 char *time_text(const struct timespec *time, char *buffer);
 /* The list of the numbers of the bits that are set, from the lowest. */
 json_t *value_bits(__u64 bits);

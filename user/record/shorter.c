@@ -88,6 +88,8 @@ struct fields fields_shorter(const struct fields *fields, size_t excess)
 	for (size_t i = 0; i < shorter.nr; i++)
 		if (shorter.list[i].kind == FIELD_VALUE)
 			field_set_value(&shorter.list[i], json_copy(shorter.list[i].value));
+	shorter.owns = true;
+	shorter.shape = 0;
 	if (!has_field(&shorter, "truncated") && longest_list(&shorter)) {
 		fields_value(&shorter, "truncated", json_true());
 		excess += strlen(TRUNCATED);

@@ -187,6 +187,7 @@ void put_source(json_t *record, const struct host *host, __u64 data_src)
 
 	fields_begin(&fields);
 	source_name(fields_add(&fields, "source"), host, data_src);
+	fields.owns = true;
 	fields_hex(&fields, "data_src", data_src);
 	fields_put(&fields, record);
 	fields_clear(&fields);

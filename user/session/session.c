@@ -77,20 +77,27 @@ unsigned int session_filled(const struct session *session, const char *activity,
 	return most;
 }
 
+static bool is_open_for(const struct stream *stream, const char *activity)
+{
+	return !stream->sink.error && stream_takes(stream, activity);
+}
+
+const struct stream *session_roomy(const struct session *session, const char *activity)
+{
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (is_open_for(&session->streams[i], activity) && stream_has_room(&session->streams[i]))
+			return &session->streams[i];
+	return NULL;
+}
+
 bool session_has_room(const struct session *session, const char *activity)
 {
-	bool any = false;
-
-	for (size_t i = 0; i < session->nr_streams; i++) {
-		const struct stream *stream = &session->streams[i];
-
-		if (stream->sink.error || !stream_takes(stream, activity))
-			continue;
-		if (stream_has_room(stream))
-			return true;
-		any = true;
-	}
-	return !any;
+	if (session_roomy(session, activity))
+		return true;
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (is_open_for(&session->streams[i], activity))
+			return false;
+	return true;
 }
 
 bool session_takes_single(struct session *session, const char *type, const char *activity, unsigned int every)

@@ -66,6 +66,10 @@ int session_write(struct session *session, json_t *record, const char *activity)
 int session_write_fields(struct session *session, const char *type, const struct fields *fields,
 			 const char *activity);
 
+/* The first of the streams for this activity's records that can be written to and has room; NULL: there is
+ * none. */
+const struct stream *session_roomy(const struct session *session, const char *activity);
+
 /* Whether at least one of the streams for this activity's records has room for an interval. Streams without
  * room then count what they miss. */
 bool session_has_room(const struct session *session, const char *activity);
