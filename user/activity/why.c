@@ -2,9 +2,11 @@
 #include "activity/why.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory.h"
 #include "event/encoding.h"
 #include "event/placement.h"
 #include "host/kernel.h"
@@ -47,15 +49,22 @@ static const struct event *rival_for_counter(const struct activity *activity, co
 	return NULL;
 }
 
-/* Whether the events of this activity are more than there are counters. */
-static bool too_many(const struct activity *activity)
+/* Whether the events of this activity, or those of them that are pinned, are more than there are counters. */
+static bool too_many(const struct activity *activity, bool pinned)
 {
 	const struct events *events = &activity->plan.events;
+	struct event *list = xcalloc(events->nr, sizeof(*list));
 	struct host *host = &activity->session->host;
 	int counters[PLACEMENT_MOST];
+	size_t nr = 0;
+	bool many;
 
-	return host->events && (events->nr > PLACEMENT_MOST ||
-				placement_find(host, events->list, events->nr, 0, counters) >= 0);
+	for (size_t i = 0; i < events->nr; i++)
+		if (!pinned || event_is_pinned(events, i))
+			list[nr++] = events->list[i];
+	many = host->events && (nr > PLACEMENT_MOST || placement_find(host, list, nr, 0, counters) >= 0);
+	free(list);
+	return many;
 }
 
 /* The register that the event needs in addition to its counter, by which something outside may hold it up;
@@ -112,7 +121,7 @@ static const char *turns_of_its_own(const struct activity *activity, const struc
 		return text;
 	}
 	rival = rival_for_counter(activity, event);
-	if (!rival && !too_many(activity))
+	if (!rival && !too_many(activity, false))
 		return NULL;
 	if (rival)
 		snprintf(text, WHY_SIZE, "'%.150s' can only use the same counter: they take turns",
@@ -157,7 +166,10 @@ static const char *why_given_up(const struct activity *activity, size_t i, const
 	    !ran)
 		return NULL;
 	if (!count->running_ns) {
-		who_holds(activity, "held", who);
+		if (too_many(activity, true))
+			snprintf(who, sizeof(who), "the pinned events are more than the core has counters");
+		else
+			who_holds(activity, "held", who);
 		snprintf(text, WHY_SIZE,
 			 "it is pinned, and %.300s: the kernel does not try again; without D it takes turns",
 			 who);
