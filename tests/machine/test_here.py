@@ -422,6 +422,55 @@ def test_what_cannot_be_executed_has_a_shells_status(run, command, status):
     assert ended[0] == status and command[0] in ended[2]
 
 
+def test_a_program_is_the_one_that_the_path_of_here_finds(run, tmp_path, monkeypatch):
+    folders = [tmp_path / name for name in ("no_program", "a_folder", "right", "late")]
+    for folder in folders:
+        folder.mkdir()
+    (folders[0] / "named").write_text("echo wrong\n")
+    (folders[1] / "named").mkdir()
+    for folder, text in zip(folders[2:], ("echo right $*\n", "echo late\n")):  # without #!, which a shell then takes
+        (folder / "named").write_text(text)
+        (folder / "named").chmod(0o755)
+    monkeypatch.setenv("PATH", ":".join(map(str, folders)) + ":/usr/bin:/bin")
+    assert here.place_of_program("named") == f"{folders[2]}/named"
+    assert run("named", "one", "two") == (0, "right one two\n", "")
+    assert run("nowhere", "one")[0] == 127
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/proc/self:/bin", "/dev/shm:/bin"])
+def test_a_program_is_left_to_the_guest_where_its_files_are_others(path, monkeypatch):
+    monkeypatch.setenv("PATH", path)
+    assert here.place_of_program("sh") == here.place_of_program("/bin/sh") == ""
+
+
+# A function in each of a page's parts, which jumps to one in the next part; what it returns is changed, and called again.
+CHANGING = """
+import ctypes, mmap
+STEP, CODE = 61, 4096 * 2
+page = mmap.mmap(-1, CODE, prot=7)
+at = ctypes.addressof(ctypes.c_char.from_buffer(page))
+places = range(0, CODE - 64, STEP)
+call = {place: ctypes.CFUNCTYPE(ctypes.c_int)(at + place) for place in places}
+
+def put(place, value):
+    page[place:place + 6] = bytes((0xb8, *value.to_bytes(4, "little"), 0xc3))  # mov value, %eax; ret
+    page[place + 8:place + 13] = bytes((0xe9, *(STEP - 13).to_bytes(4, "little")))  # jmp to the next one
+
+for value in range(5):
+    for place in places:
+        put(place, value * 10000 + place)
+        jump = ctypes.CFUNCTYPE(ctypes.c_int)(at + place + 8)
+        assert call[place]() == value * 10000 + place
+        if value and place + STEP in call:
+            assert jump() == (value - 1) * 10000 + place + STEP
+print("as it is")
+"""
+
+
+def test_code_that_changes_is_executed_as_it_is_now(run):
+    assert run("/usr/bin/python3", "-c", CHANGING) == (0, "as it is\n", "")
+
+
 @pytest.mark.parametrize("size", [0, 5, 70000, 1 << 20])
 def test_a_pipe_is_read_to_its_end(start, size):
     reader, writer = os.pipe()

@@ -4,18 +4,19 @@
 Its number in a pipe is the argument. From there come the folders to remove, each followed by a zero byte; when the
 other end has closed, they are removed, unless the last word is `done`.
 """
-import contextlib
+import _signal as signal  # for nehalem.py, which says why
 import os
-import signal
 import sys
 
 
 def remove_folder(path):
     """One of nehalem.make_folder(), which may have gone."""
-    with contextlib.suppress(OSError):
+    try:
         for entry in os.scandir(path):
             (remove_folder if entry.is_dir(follow_symlinks=False) else os.unlink)(entry.path)
         os.rmdir(path)
+    except OSError:
+        pass
 
 
 def wait(reader):

@@ -3,20 +3,17 @@
 
 The guest must have been made with Machine(tree=...), so that it sees the host's files.
 """
-import contextlib
 import os
-import pwd
 import select
-import signal
 import stat
 import struct
 import sys
-import termios
 import time
-import tty
 
 import guard
+import light
 import nehalem
+from light import signal
 
 INPUT, END_OF_INPUT, SIGNAL, SIZE = 1, 2, 3, 4  # kinds of events
 WANT_INPUT, STOPPED, SIGNALLED = b"1", b"2", b"3"  # words of the guest
@@ -53,6 +50,8 @@ def identity(user):
     """The numbers of a user of the host and of its groups; None: of the one who calls."""
     if user is None:
         return os.geteuid(), os.getegid(), os.getgroups()
+    import pwd
+
     try:
         entry = pwd.getpwnam(user)
     except KeyError:
@@ -74,6 +73,8 @@ def environment(user, given):
     added = added_variables()
     variables = {k: v for k, v in os.environ.items() if k not in UNREACHABLE and k not in added}
     if user is not None:
+        import pwd
+
         entry = pwd.getpwnam(user)
         variables.update(HOME=entry.pw_dir, USER=user, LOGNAME=user)
     variables.update(item.split("=", 1) for item in given)
@@ -87,14 +88,14 @@ def umask():
 
 
 def is_terminal(fd):
-    with contextlib.suppress(OSError):
+    with light.suppress(OSError):
         return os.isatty(fd)
     return False
 
 
 def in_front(fd):
     """Whether this process may use the terminal now: not as a background job."""
-    with contextlib.suppress(OSError):
+    with light.suppress(OSError):
         return os.tcgetpgrp(fd) == os.getpgrp()
     return False
 
@@ -112,7 +113,7 @@ def kind_of_input():
 
 
 def are_one_file(a, b):
-    with contextlib.suppress(OSError):
+    with light.suppress(OSError):
         return os.path.samestat(os.fstat(a), os.fstat(b))
     return False
 
@@ -137,7 +138,11 @@ class Terminal:
     def __init__(self, given):
         self.fd = next((fd for fd in range(3) if given[fd]), None)
         self.is_input = given[0] and in_front(0)
-        self.before = termios.tcgetattr(self.fd) if self.fd is not None else None
+        self.before = None
+        if self.fd is not None:
+            import termios
+
+            self.before = termios.tcgetattr(self.fd)
 
     def described(self):
         """Its rows, columns, flags and control characters."""
@@ -145,17 +150,24 @@ class Terminal:
             return (24, 80, 0, 0, 0, 0, bytes(20))
         iflag, oflag, cflag, lflag, _, _, characters = self.before
         if not self.is_input:
+            import termios
+
             oflag &= ~termios.OPOST  # the host's does it
         control = b"".join(c if isinstance(c, bytes) else bytes([c]) for c in characters)
         return (*size_of(self.fd), iflag, oflag, cflag, lflag, control[:20])
 
     def make_raw(self):
         if self.is_input:
+            import termios
+            import tty
+
             tty.setraw(self.fd, termios.TCSADRAIN)
 
     def restore(self):
         if self.is_input:
-            with contextlib.suppress(termios.error):
+            import termios
+
+            with light.suppress(termios.error):
                 termios.tcsetattr(self.fd, termios.TCSADRAIN, self.before)
 
 
@@ -170,7 +182,7 @@ class Guard(nehalem.Guard):
         """A fork: this process is small, and has no threads yet."""
         if os.fork():
             return
-        with contextlib.suppress(BaseException):
+        with light.suppress(BaseException):
             os.close(self.pipe)
             self._wait(reader)
         os._exit(0)
@@ -179,7 +191,7 @@ class Guard(nehalem.Guard):
         os.setsid()  # so that what ends this process's group does not end it too
         for fd in range(3):
             if fd != self.terminal.fd:
-                with contextlib.suppress(OSError):
+                with light.suppress(OSError):
                     os.close(fd)
         folders = guard.wait(reader)
         if folders is None:
@@ -208,7 +220,7 @@ class Signals:
         os.close(self.writer)
 
     def arrived(self):
-        with contextlib.suppress(BlockingIOError):
+        with light.suppress(BlockingIOError):
             return os.read(self.reader, 4096)
         return b""
 
@@ -278,7 +290,7 @@ class Carrier:
             raise nehalem.OutOfTime(f"stopped after {self.timeout:g} seconds\n{self.guest.console()}")
         if self.pending and now >= self.pending[0][1] + PATIENCE:
             number = self.pending[0][0]
-            raise Ended(number, f"{signal.Signals(number).name}: the guest did not take it within "
+            raise Ended(number, f"{light.name_of_signal(number)}: the guest did not take it within "
                                 f"{PATIENCE} seconds; the machine was ended")  # fmt: skip
         ends = [self.deadline, self.pending[0][1] + PATIENCE if self.pending else None, self.looked + GLANCE]
         return max(0, min(end - now for end in ends if end is not None))
@@ -296,7 +308,7 @@ class Carrier:
             raise nehalem.Trouble("the guest sends files that nobody asked for; the machine was ended")
 
     def _held(self, name):
-        with contextlib.suppress(FileNotFoundError):
+        with light.suppress(FileNotFoundError):
             return os.stat(f"{self.guest.folder}/{name}").st_blocks * 512
         return 0
 
@@ -318,7 +330,7 @@ class Carrier:
             return
         self.pending.append((number, time.monotonic()))
         if len(self.pending) >= 3:
-            raise Ended(number, f"{signal.Signals(number).name} for the third time; the machine was ended")
+            raise Ended(number, f"{light.name_of_signal(number)} for the third time; the machine was ended")
 
     def _input(self):
         try:
@@ -387,7 +399,8 @@ def order(command, user, env, terminal, given, surroundings=Surroundings(), clos
     offset = os.lseek(0, 0, os.SEEK_CUR) if kind == FROM_FILE else 0
     rows, columns, iflag, oflag, cflag, lflag, control = terminal.described()
     variables = environment(user, env)
-    strings = b"".join(os.fsencode(s) + b"\0" for s in (os.getcwd(), *command, *variables))
+    program = "" if user else place_of_program(command[0])
+    strings = b"".join(os.fsencode(s) + b"\0" for s in (os.getcwd(), program, *command, *variables))
     terminals = sum(1 << fd for fd in range(3) if given[fd] and (fd or kind == FROM_STREAM))
     fixed = struct.pack(
         f"<8s16I20s8I{RUN_ID}s", nehalem.ORDER, uid, gid, len(groups), umask(), terminals, closed, are_one_file(1, 2), kind,
@@ -414,6 +427,19 @@ def has_foreign_mounts():
     return any(t.startswith(FOREIGN) and t not in (b"fusectl", b"nfsd") for t in types)
 
 
+def place_of_program(name):
+    """Where the caller's PATH has it, which takes the guest much longer to find; or nothing: the guest looks for it."""
+    if "/" in name or has_foreign_mounts():
+        return ""
+    for folder in os.environ.get("PATH", "").split(":"):
+        path = os.path.join(folder or ".", name)
+        if is_below(os.path.realpath(folder), OWN):
+            return ""
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return ""
+
+
 def resolved(paths):
     return {os.path.realpath(p) for p in paths}
 
@@ -423,7 +449,7 @@ def resolved_in_time(paths):
     reader, writer = os.pipe()
     pid = os.fork()
     if not pid:
-        with contextlib.suppress(BaseException), open(writer, "wb") as f:
+        with light.suppress(BaseException), open(writer, "wb") as f:
             f.write(b"\0".join(map(os.fsencode, resolved(paths))))
         os._exit(0)
     os.close(writer)
@@ -472,7 +498,7 @@ def run(
         finally:
             terminal.restore()
     for stream in carrier.lost:
-        with contextlib.suppress(OSError):  # perhaps it is this one
+        with light.suppress(OSError):  # perhaps it is this one
             os.write(2, f"run: {stream} cannot be written here; what the command wrote to it is not complete\n".encode())
     return status or (nehalem.Trouble.status if carrier.lost else 0)
 
@@ -525,7 +551,7 @@ def write_all_back(guest, paths, began=(0, 0)):
         except nehalem.MissingFile as error:
             missing.append(str(error))
         except nehalem.Terminated as end:
-            raise Ended(end.number, f"{signal.Signals(end.number).name}: --out {path} was not written to its end; what "
+            raise Ended(end.number, f"{light.name_of_signal(end.number)}: --out {path} was not written to its end; what "
                                     "follows it is missing") from None  # fmt: skip
     if missing:
         raise nehalem.MissingFile("\n".join(missing))
@@ -713,7 +739,7 @@ class Unpacked:
         written = self._place_of(content)
         if written != to:
             clear(to)
-            with contextlib.suppress(OSError):
+            with light.suppress(OSError):
                 os.link(written, to, follow_symlinks=False)
                 return
         self._write_file(content, to)

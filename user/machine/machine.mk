@@ -23,7 +23,7 @@ install-machine: ## build: install the emulated Nehalem, which is to be built al
 	@test -x $(NHM_BUILD)/nhm-bochs || { echo "make: $(NHM_BUILD) has no emulator; make machine builds it" >&2; exit 1; }
 	install -d $(machine_place)/built
 	cp $(machine_files) $(machine_place)
-	cd $(machine_place) && $(PYTHON) -E -m compileall -q here.py nehalem.py guard.py forks.py guestimage.py mkboot.py snapshots.py
+	cd $(machine_place) && $(PYTHON) -E -m compileall -q here.py nehalem.py guard.py forks.py guestimage.py light.py mkboot.py snapshots.py
 	install -D -m 644 -t $(machine_place)/src/nhm $(MACHINE)/src/nhm/nhm_models.inc
 	install -D -m 644 -t $(machine_place)/examples $(MACHINE)/examples/*
 	cd $(NHM_BUILD) && find nhm-bochs nhm-restore here base.cpio apart.cpio boot.rom BIOS-bochs-latest vgabios-stdvga.bin kernel -type f ! -name 'vmlinu[xz]' -exec cp --parents -t $(abspath $(machine_place))/built {} +

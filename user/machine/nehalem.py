@@ -9,18 +9,17 @@ commands, so what a command counts does not depend on how long the host took.
 fork() makes another guest at once that continues from the same state, so a count
 need not depend on earlier commands either.
 """
-import contextlib
 import fcntl
 import os
 import select
-import signal
-import socket
 import struct
 import sys
 import time
 
+import light
 import snapshots
 from guard import remove_folder
+from light import signal
 
 # A machine that continues from a snapshot starts in some hundredths of a second. So what only other runs need is
 # imported where it is needed, and some modules are avoided that take as long to import as all others together.
@@ -53,7 +52,7 @@ RESTARTS = ("exception with no resolution", "the BIOS has started again")
 ITS_END = 5  # seconds that an emulator may take to end when it has closed its channel
 GLANCE = 0.5  # seconds between two looks at how much the guest has sent
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
-ORDER = b"order 3\0"  # the form of what here.py tells src/guest/here.c
+ORDER = b"order 4\0"  # the form of what here.py tells src/guest/here.c
 TREE = 16 << 30  # where the guest finds the host's files, beyond all memory
 RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
 
@@ -139,7 +138,7 @@ class Terminated(SystemExit):
         self.words = "the machine was ended, and COMMAND with it"
 
     def __str__(self):
-        return f"{signal.Signals(self.number).name}: {self.words}"
+        return f"{light.name_of_signal(self.number)}: {self.words}"
 
 
 class Choices:
@@ -243,7 +242,7 @@ def make_folder():
     """For nobody else, where temporary files are."""
     for _ in range(100):
         path = f"{os.environ.get('TMPDIR') or '/tmp'}/nehalem.{os.urandom(6).hex()}"
-        with contextlib.suppress(OSError):
+        with light.suppress(OSError):
             os.mkdir(path, 0o700)
             return os.path.abspath(path)
     import tempfile
@@ -265,14 +264,14 @@ class Process:
         return 0 if self.fd is None or select.select([self.fd], [], [], timeout)[0] else None
 
     def kill(self):
-        with contextlib.suppress(ProcessLookupError):
+        with light.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.fd, signal.SIGKILL)
 
     def wait(self):
         self.poll(None)
         os.close(self.fd)
         self.fd = None
-        with contextlib.suppress(ChildProcessError):
+        with light.suppress(ChildProcessError):
             self.status = os.waitpid(self.pid, 0)[1]
 
 
@@ -288,7 +287,7 @@ def start(command, files, env, output, new_session):
 
 def is_kept(fd):
     """Whether a new program would have this descriptor."""
-    with contextlib.suppress(OSError):
+    with light.suppress(OSError):
         return os.get_inheritable(fd)
     return False
 
@@ -372,7 +371,7 @@ class Guest:
         modules += [f"/lib/modules/{m}" for m in sorted(os.listdir(kernel + "/modules"))]
         return ["here", "prepare", *modules]
 
-    @contextlib.contextmanager
+    @light.contextmanager
     def _beginning(self):
         """Makes the guest's folder, and removes everything if the start fails."""
         self.emulator = None
@@ -612,7 +611,7 @@ class Guest:
             cmdline += f" tsc_early_khz={m.frequency // 1000}"
         if m.tree:
             # Addresses change how many instructions a program takes: what they are aligned to, for instance.
-            cmdline += f" memmap={m.tree}M!{TREE:#x} norandmaps"
+            cmdline += f" memmap={m.tree}M!{TREE:#x} norandmaps rdinit=/sbin/here"
         if len(cmdline) > 2000:
             raise BadRequest("the kernel's command line is too long")
         with open(kernel + "/boot.json") as f:
@@ -675,14 +674,14 @@ class Guest:
             settings = padded(b"fork")
             message = struct.pack("<2I", len(settings), 0) + settings
             # It is small and nothing else is in transit, so it is sent in one piece.
-            socket.send_fds(guest.requests, [message], files)
+            light.send_fds(guest.requests, [message], files)
         pid = os.read(self.statuses, 64)
         if not pid:
             raise Trouble("the emulator could not be forked")
         # It waits for its first request, so its PID cannot have been reused.
         self.emulator = Process(int(pid))
 
-    @contextlib.contextmanager
+    @light.contextmanager
     def _files(self, stdout, stderr):
         """Makes the files through which a machine and the host communicate; yields the machine's
         ends, in the order of src/nhm/nhm_ports.cc."""
@@ -691,7 +690,7 @@ class Guest:
             for given, name in ((stdout, "out"), (stderr, "err"), (None, "files"))
         ]
         self.statuses, status_end = os.pipe()
-        self.requests, request_end = socket.socketpair()
+        self.requests, request_end = light.socketpair()
         self.requests.setblocking(False)
         # Copies: 1 and 2 become the emulator's own when it starts.
         files = [

@@ -9,13 +9,13 @@ The host may be another one.
 Snapshots are kept in a folder of the caller's own. Whatever is wrong there, a machine boots as if
 there were no snapshots.
 """
-import contextlib
 import os
-import socket
 import stat
 import struct
 import time
 import zlib
+
+import light
 
 LIMIT = 4 << 30  # bytes of all snapshots; those that were used least recently go
 SPARE = 1 << 30  # bytes that a snapshot leaves free on the disk
@@ -40,13 +40,13 @@ def is_own(status):
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
-@contextlib.contextmanager
+@light.contextmanager
 def opened():
     """The folder's descriptor, or None."""
     path, fd = folder(), None
     try:
         if path:
-            with contextlib.suppress(OSError):
+            with light.suppress(OSError):
                 os.makedirs(path, 0o700, exist_ok=True)
                 fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         # Programs cannot be mapped from a file system that is mounted noexec.
@@ -158,17 +158,17 @@ def find(store, key):
         fd = os.open(name_of(key), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=store)
     except OSError:
         return None
-    with contextlib.suppress(OSError, ValueError):
+    with light.suppress(OSError, ValueError):
         said, inputs = description_of(fd)
         if said == text_of(key) and have_not_changed(inputs):
-            with contextlib.suppress(OSError):  # where nothing can be written, nothing is pruned
+            with light.suppress(OSError):  # where nothing can be written, nothing is pruned
                 os.utime(fd)
             return fd
     os.close(fd)
     return None
 
 
-@contextlib.contextmanager
+@light.contextmanager
 def fresh_file(store):
     """A new file without a name, or with one if the file system cannot do without; and its future name."""
     import fcntl
@@ -182,7 +182,7 @@ def fresh_file(store):
         fcntl.flock(fd, fcntl.LOCK_EX)  # prune() sees that somebody is writing it
         yield fd, name, nameless
     finally:
-        with contextlib.suppress(OSError):
+        with light.suppress(OSError):
             os.unlink(name, dir_fd=store)
         os.close(fd)
 
@@ -205,7 +205,7 @@ def prune(store):
     """Removes what is beyond the limit, and what was left half-written."""
     kept = []
     for name in os.listdir(store):
-        with contextlib.suppress(OSError):
+        with light.suppress(OSError):
             if name.startswith(FRESH) and is_left_behind(store, name):
                 os.unlink(name, dir_fd=store)
             elif name.endswith(SUFFIX):
@@ -215,7 +215,7 @@ def prune(store):
     for _, size, name in sorted(kept, reverse=True):
         total += size
         if total > LIMIT:
-            with contextlib.suppress(OSError):
+            with light.suppress(OSError):
                 os.unlink(name, dir_fd=store)
 
 
@@ -248,7 +248,7 @@ def write(guest, store, key, began):
     inputs = inputs_of(guest, began)
     with fresh_file(store) as (fd, name, nameless):
         settings = b"snapshot"
-        socket.send_fds(guest.requests, [struct.pack("<2I", len(settings), 0) + settings], [fd])
+        light.send_fds(guest.requests, [struct.pack("<2I", len(settings), 0) + settings], [fd])
         if os.read(guest.statuses, 64) != b"0\n":
             return
         end = described(key, inputs)
@@ -263,7 +263,7 @@ def write(guest, store, key, began):
 
 def keep(guest, began):
     """Takes a snapshot of a guest that began to boot at this time (ns). Without space, there is none."""
-    with opened() as store, contextlib.suppress(OSError, ValueError):
+    with opened() as store, light.suppress(OSError, ValueError):
         if store is None or guest.machine.memory > guest.MOST_HELD:
             return
         space = os.fstatvfs(store)

@@ -46,8 +46,9 @@ enum { INTERACTIVE_MS = 10, SIGNALS_MS = 20 };	 /* between two questions for eve
 enum { UNASKED_MOST = 16 };			 /* pieces of output without one: some commands never pause */
 enum { TREE_MODE = 0755, BUFFER = 1 << 16 };
 
-/* What here.py writes; the groups and the strings follow: folder, command, environment. Another form has another number. */
-__attribute__((used)) static const char form[8] = "order 3";
+/* What here.py writes; the groups and the strings follow: folder, the program's path or nothing, command, environment.
+ * Another form has another number. */
+__attribute__((used)) static const char form[8] = "order 4";
 
 struct order {
 	char form[sizeof(form)];
@@ -156,16 +157,24 @@ static unsigned long long size_of_layer(void)
 	return (unsigned long long)s.freeram * s.mem_unit / 10 * 9;
 }
 
-/* /here: the host's files below a layer that takes what is written, with this kernel's own /proc and so on. */
-static int lay_out(const char *files)
+/* What takes what is written. */
+static int lay_layer(void)
 {
-	char options[128], to[16];
+	char options[128];
 
 	snprintf(options, sizeof(options), "mode=755,size=%llu", size_of_layer());
 	if (mount("layer", "/layer", "tmpfs", 0, options))
 		return complain("the layer above the host's files");
 	mkdir("/layer/upper", TREE_MODE);
 	mkdir("/layer/work", TREE_MODE);
+	return 0;
+}
+
+/* /here: the host's files below the layer, with this kernel's own /proc and so on. */
+static int lay_out(const char *files)
+{
+	char options[128], to[16];
+
 	snprintf(options, sizeof(options),
 		 "lowerdir=%s,upperdir=/layer/upper,workdir=/layer/work,redirect_dir=off,metacopy=off,index=off,xino=off", files);
 	if (mount("here", "/here", "overlay", 0, options))
@@ -179,10 +188,17 @@ static int lay_out(const char *files)
 	return 0;
 }
 
-/* As switch_root(8) does it: after a chroot alone, user namespaces would be refused. */
-static int enter(void)
+/* As switch_root(8) does it: after a chroot alone, user namespaces would be refused. The mounts are made in the namespace,
+ * which otherwise got a copy of each. */
+static int enter(const char *files)
 {
-	return unshare(CLONE_NEWNS) || chdir("/here") || mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".") || chdir("/");
+	if (unshare(CLONE_NEWNS))
+		return complain("a mount namespace");
+	if (lay_out(files))
+		return 125;
+	if (chdir("/here") || mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".") || chdir("/"))
+		return complain("the host's files");
+	return 0;
 }
 
 /* ---------------------------------------------------------------- the command */
@@ -213,9 +229,11 @@ static void become(const struct order *o)
 {
 	const gid_t *groups = (const gid_t *)(o + 1);
 	char *text = (char *)(groups + o->groups);
-	const char *folder = text;
+	const char *folder = text, *program;
 	char **argv;
 
+	text += strlen(text) + 1;
+	program = text;
 	text += strlen(text) + 1;
 	argv = take(&text, o->arguments);
 	environ = take(&text, o->variables);
@@ -224,6 +242,8 @@ static void become(const struct order *o)
 		_exit(complain("the user"));
 	if (chdir(folder))
 		_exit(complain(folder));
+	if (*program)
+		execv(program, argv);
 	execvp(argv[0], argv);
 	fprintf(stderr, "%s: %s%s\n", argv[0], strerror(errno), why_missing(argv[0]));
 	_exit(errno == ENOENT ? 127 : 126);
@@ -455,7 +475,7 @@ static void be_a_job(int terminal)
 	signal(SIGTTOU, SIG_DFL);
 }
 
-static void start(const struct order *o, int fds[3], int terminal, const sigset_t *before)
+static void start(const struct order *o, const char *files, int fds[3], int terminal, const sigset_t *before)
 {
 	iopl(0);
 	be_a_job(terminal);
@@ -467,12 +487,12 @@ static void start(const struct order *o, int fds[3], int terminal, const sigset_
 			close(k);
 		else
 			dup2(fds[k], k);
-	if (enter())
-		_exit(complain("the host's files"));
+	if (enter(files))
+		_exit(125);
 	become(o);
 }
 
-static int run(const struct order *o)
+static int run(const struct order *o, const char *files)
 {
 	static struct input input;
 	struct running r = {.terminal = -1, .input = &input};
@@ -504,7 +524,7 @@ static int run(const struct order *o)
 	r.ended = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	r.pid = fork();
 	if (r.pid == 0)
-		start(o, fds, theirs, &before);
+		start(o, files, fds, theirs, &before);
 	if (r.pid < 0)
 		return complain("fork");
 	close(theirs);
@@ -587,24 +607,31 @@ static int lay_out_scratch(void)
 	}
 	if (link("/bin/busybox", "/warm/true"))
 		return complain("/warm");
-	return lay_out("/warm");
+	return lay_layer();
+}
+
+static int forget_decoded(void)
+{
+	outl(0, PORT_REQUEST);
+	return 0;
 }
 
 /*
  * Runs a command as the ones to come, in files of its own. The emulator has decoded then what the kernel executes for
- * each command: a machine that continues from a snapshot taken later does half as much for its first one.
+ * each command, and nothing else: a machine that continues from a snapshot taken later does half as much for its first
+ * one, in few pages of the host's memory.
  */
 static int warm_up(void)
 {
 	static const struct {
 		struct order order;
 		char strings[32];
-	} usual = {{.umask = 022, .arguments = 1, .variables = 1, .input = FROM_NULL}, "/\0/true\0PATH=/"};
+	} usual = {{.umask = 022, .arguments = 1, .variables = 1, .input = FROM_NULL}, "/\0/true\0/true\0PATH=/"};
 	int status = 0;
 	pid_t pid = fork();
 
 	if (pid == 0)
-		_exit(unshare(CLONE_NEWNS) || iopl(3) || lay_out_scratch() || run(&usual.order));
+		_exit(unshare(CLONE_NEWNS) || iopl(3) || forget_decoded() || lay_out_scratch() || run(&usual.order, "/warm"));
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		return complain("a first command");
 	return 0;
@@ -886,7 +913,8 @@ static struct order *read_order(void)
 	return (struct order *)at;
 }
 
-int main(int argc, char **argv)
+/* Of the machine's first process (channel.c), in a child. */
+int here(int argc, char **argv)
 {
 	const struct order *o;
 
@@ -906,5 +934,5 @@ int main(int argc, char **argv)
 		return 125;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN); /* at the end of the terminal, whose session this process leads */
-	return lay_out("/files/host") ? 125 : run(o);
+	return lay_layer() ? 125 : run(o, "/files/host");
 }
