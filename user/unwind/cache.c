@@ -170,7 +170,6 @@ static bool put_table(struct unwind_tables *tables, struct file *file, __u32 num
 	shown->base = table->base;
 	shown->pages = directory;
 	shown->rules = rules;
-	shown->used = 0;
 	__atomic_store_n(&shown->nr_pages, table->nr_pages, __ATOMIC_RELEASE);
 	return true;
 }
@@ -311,6 +310,8 @@ static void make_table(struct unwind_tables *tables, struct file *file, __u32 nu
 		while (!made && make_room(tables));
 	sealed_release(&sealed);
 	pthread_mutex_lock(&tables->lock);
+	if (made) /* what was used until now was no table */
+		unwind_memory_file(tables->memory, number)->used = 0;
 	file->state = made ? FILE_READY : why ? FILE_WITHOUT : FILE_NO_ROOM;
 	file->used = clock_ns(CLOCK_MONOTONIC);
 	tables->account.tables += made;
