@@ -258,6 +258,14 @@ def test_a_raw_umask_is_of_the_code_of_the_events_own_rows(libpfm4, machine):
     assert attr_of(explain(machine(23), "BR_INST_RETIRED.MISPRED"))[0] == 0xc5
 
 
+@pytest.mark.parametrize("model, text", [(42, "OFFCORE_RESPONSE_0:0x10001:DMND_RFO"), (26, "L2_RQSTS:IFETCH_HIT:0x3")])
+def test_a_raw_umask_beside_named_ones_is_refused_as_such(libpfm4, machine, model, text):
+    pmu, = [pmu for pmu, (_, of) in CPUS.items() if of == model]
+    answer, = libpfm4("encode", lines=[f"{pmu}::{text}"])
+    assert not answer.replace(" ", "").isdigit()
+    assert "which has names beside it. Next: write either the number or the names" in explain(machine(model), text)
+
+
 def test_umasks_that_exclude_each_other_are_refused_together(libpfm4, machine):
     for text, column in (("L2_LINES_IN:SELF:BOTH_CORES", 18), ("L2_LINES_IN:SELF:PREFETCH:ANY", 27),
                          ("BUS_TRANS_IO:THIS_AGENT:ALL_AGENTS", 25), ("EXT_SNOOP:ANY:HITM", 15)):

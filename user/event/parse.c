@@ -1078,6 +1078,13 @@ static int resolve_umask(struct event_parser *parser, struct event *event, const
 		return resolve_numeric(parser, event, type, config);
 	found = compose_umask(parser->host->events, spelling->name, spelling->umask, &composed,
 			      parser->refusal);
+	if (!found &&
+	    compose_event(parser->host->events, spelling->name, &composed, &(struct refusal){0}) == 1) {
+		refuse(parser->refusal, STATUS_USAGE, "event '%s'", numeric);
+		because(parser->refusal, "0x%llx is all of its umask, which has names beside it",
+			spelling->umask);
+		return instead(parser->refusal, "write either the number or the names");
+	}
 	if (!found)
 		return refuse_name(parser, spelling->name);
 	return found < 0 ? -1 : set_composed(parser, event, &composed);
