@@ -444,8 +444,8 @@ def measure_stream(figures, folder, options):
     digits of its time into a line of 365 bytes, copies that to a buffer and writes this to a file took 157 ns a line, 65
     without the writing, where nhmtap took 400, perf data convert 1,390 and perf script 980: no writer of such lines is
     more than 9 and 6 times as fast. Of nhmtap's 400 ns, 54 are its start, for the kernel's symbols, and 130 the kernel's for
-    the file. Its own instructions by callgrind were 2,900 then. They are 2,400 now: 1,060 for the line, 550 to list its members,
-    210 to find the output, 320 to find the name, and 260 to take the sample out of its ring. Before any of it is read, the kernel takes
+    the file. Its own instructions by callgrind were 2,900 then. They are 1,960 now: 740 for the line, 450 to
+    list its members, 130 to find the output, 300 to find the name, and 290 to take the sample out of its ring. Before any of it is read, the kernel takes
     320 ns for a sample, which is most of the rest of the two sums."""
     nr, out, data = STREAMED_NR, os.path.join(folder, "stream.jsonl"), os.path.join(folder, "stream.data")
     stream = nhmtap("stream", "-e", "page-faults", "-c", 1, "--fields", STREAMED, "-o", out, "--", FAULTS, nr)
