@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -233,6 +234,56 @@ def test_an_image_that_cannot_be_continued_from_boots(snapshot, monkeypatch):
     with spoiled(snapshot[2], destroy), nehalem.Guest(machine(), snapshot=True) as guest:
         assert not guest.from_snapshot
         assert guest.run("echo here").stdout == "here\n"
+
+
+# ------------------------------------------------------------------------ of a command that waits
+
+# The run's number in the guest is the host's random one: a machine that continues has that of the run before.
+WAITING = f"""
+import os, sys
+given = {{}}
+path = {os.path.join(nehalem.HERE, "../python/nhmtap/port.py")!r}
+exec(compile(open(path).read(), path, "exec"), given)
+said = open(sys.argv[1]).read(), sorted(os.listdir(sys.argv[2]))
+port = given["Port"]()
+port.wait()
+port.wait()
+print(open("/run/nhmtap-run", "rb").read().hex(), *said)
+"""
+
+
+def run_of(folder):
+    """The run's number in the guest, and what the command has read."""
+    with subprocess.Popen([sys.executable, RUN, "--here", f"--forks={folder}/socket", "--", sys.executable, "-I", "-c", WAITING,
+                           folder / "read", folder / "listed"], stdin=subprocess.PIPE) as server:
+        while not (folder / "socket").exists() and server.poll() is None:
+            time.sleep(0.01)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(folder / "socket"))
+            client.sendall(b'["one", "two"]')
+            client.shutdown(socket.SHUT_WR)
+            said = b"".join(iter(lambda: client.recv(1 << 16), b"")).decode()
+        server.stdin.close()
+    (folder / "socket").unlink()
+    return said.split("\n")[0].split(" ", 1)
+
+
+def test_a_command_that_waits_is_continued_while_files_are_as_it_saw_them(own_cache, tmp_path):
+    """Also from a machine that has itself continued: the second time that something is changed."""
+    read, listed = tmp_path / "read", tmp_path / "listed"
+    listed.mkdir()
+    read.write_text("some")
+    runs = []
+    for change in (lambda: None, lambda: read.write_text("other"), lambda: (listed / "file").touch(), lambda: (listed / "file").rename(listed / "name")):
+        change()
+        runs.append(run_of(tmp_path))
+        (tmp_path / "unseen").touch()
+        (listed / "passing").touch()
+        (listed / "passing").unlink()
+        assert run_of(tmp_path) == runs[-1]
+    assert [said for _, said in runs] == ["some []", "other []", "other ['file']", "other ['name']"]
+    assert len({number for number, _ in runs}) == 4
+    assert store_of(own_cache) == [snapshot_in(own_cache).name]
 
 
 # ------------------------------------------------------------------------ several, and ends

@@ -12,8 +12,13 @@ A client connects to a socket, sends the messages for the command as a JSON list
 but the last message lead to a machine in which the command waits again; it is kept for further clients whose messages
 begin alike. The last one is answered by what the command writes until it ends, and a line with its status and errors;
 if it is null, there is no answer but this line.
+
+Where the command waits for its first or second message, a snapshot is taken (snapshots.py). The next run that tells the
+same continues there, if all that the command has seen of the host's files is as it was.
 """
+import concurrent.futures
 import contextlib
+import hashlib
 import json
 import os
 import select
@@ -23,9 +28,11 @@ import threading
 
 import here
 import nehalem
+import snapshots
 
 READY, DONE = b"4", b"5"
 MOST_KEPT = 8  # machines beside the first one
+MOST_BEFORE_SNAPSHOT = 1  # messages
 
 
 class Waiting:
@@ -77,9 +84,16 @@ def outcome(guest, client=None):
 
 
 class Forks:
-    def __init__(self, guest):
+    def __init__(self, make, beginning, snapshots):
+        """make: makes a guest, from a snapshot behind what is given. beginning: of the command. snapshots: whether they
+        are used."""
         self.lock = threading.Lock()
-        self.kept = {(): self._until_ready(guest)}
+        self.maker = concurrent.futures.ThreadPoolExecutor(1)  # an emulator ends with the thread that has started it
+        self.make = lambda *behind: self.maker.submit(make, *behind).result()
+        self.beginning = beginning
+        self.snapshots = snapshots
+        self.kept = {}
+        self.writers = []
 
     def _until_ready(self, guest):
         try:
@@ -102,14 +116,54 @@ class Forks:
 
     def _at(self, messages):
         if messages not in self.kept:
-            before = self._at(messages[:-1])
-            if before.failure:
-                return before
-            self._make_room()
-            guest = before.guest.fork()
-            tell(guest, messages[-1])
-            self.kept[messages] = self._until_ready(guest)
+            waiting = self._continued(messages)
+            if not waiting:
+                before = self._at(messages[:-1]) if messages else None
+                if before and before.failure:
+                    return before
+                waiting = self._led_on(before.guest, messages[-1]) if before else self._begun()
+                self._keep(messages, waiting)
+            self.kept[messages] = waiting
         return self.kept[messages]
+
+    def _begun(self):
+        try:
+            guest = self.make()
+        except nehalem.Trouble as trouble:
+            return Waiting(None, str(trouble))
+        send(guest, self.beginning.message)
+        return self._until_ready(guest)
+
+    def _led_on(self, before, message):
+        self._make_room()
+        guest = before.fork()
+        tell(guest, message)
+        return self._until_ready(guest)
+
+    def _continued(self, messages):
+        """What goes on from a snapshot, or None."""
+        if self.snapshots and len(messages) <= MOST_BEFORE_SNAPSHOT:
+            with contextlib.suppress(nehalem.NoSnapshot):
+                return Waiting(self.make(self.beginning.key(messages)))
+        return None
+
+    def _keep(self, messages, waiting):
+        """Has a fork write a snapshot meanwhile."""
+        if self.snapshots and len(messages) <= MOST_BEFORE_SNAPSHOT and not waiting.failure:
+            writer = threading.Thread(target=self._write, args=(waiting.guest.fork(), self.beginning.key(messages)))
+            self.writers.append(writer)
+            writer.start()
+
+    def _write(self, guest, key):
+        with guest:
+            snapshots.keep_behind(guest, key)
+
+    def close(self, keep):
+        for writer in self.writers:
+            writer.join()
+        for guest in filter(None, (waiting.guest for waiting in self.kept.values())):
+            guest.kept = keep
+            guest.close()
 
     def _make_room(self):
         idle = [m for m, w in self.kept.items() if m and not w.users and not any(o[:-1] == m for o in self.kept)]
@@ -148,16 +202,23 @@ def shared_folders():
     return sorted({os.path.realpath(path) for path in ("/tmp", os.environ.get("TMPDIR") or "/tmp")})
 
 
-def begin(guest, command, user, settings, surroundings):
-    """Starts the command in the guest."""
-    message = b""
-    said = [("shared", path) for path in shared_folders()] + [("know", path) for path in here.likely_paths(command)]
-    for name, path in said:
-        setting = nehalem.padded(os.fsencode(f"{name}={path}"))
-        message += struct.pack("<2I", len(setting), 0) + setting
-    none = [False] * 3
-    ordered = here.order(command, user, (), here.Terminal(none), none, surroundings)
-    send(guest, message + here.request(["here", "run"], ordered, settings))
+class Beginning:
+    """What starts the command in a guest."""
+
+    def __init__(self, command, user, settings, surroundings):
+        self.message = b""
+        said = [("shared", path) for path in shared_folders()] + [("know", path) for path in here.likely_paths(command)]
+        for name, path in said:
+            setting = nehalem.padded(os.fsencode(f"{name}={path}"))
+            self.message += struct.pack("<2I", len(setting), 0) + setting
+        none = [False] * 3
+        ordered = here.order(command, user, (), here.Terminal(none), none, surroundings)
+        self.same_in_all_runs = repr((self.message, here.without_run_id(ordered), str(settings)))
+        self.message += here.request(["here", "run"], ordered, settings)
+
+    def key(self, messages):
+        """Tells apart what a guest has been told."""
+        return hashlib.sha256(repr((self.same_in_all_runs, messages)).encode()).hexdigest()
 
 
 def serve(forks, listener, lifeline):

@@ -20,6 +20,7 @@ WANT_INPUT, STOPPED, SIGNALLED = b"1", b"2", b"3"  # words of the guest
 LOST = {b"6": (1, "standard output"), b"7": (2, "standard error")}  # too: what it wrote there was not taken here
 FROM_NULL, FROM_FILE, FROM_STREAM = 0, 1, 2
 CHUNK = 1 << 16  # bytes of input at a time
+BEFORE_RUN_ID = "<8s16I20s8I"  # of an order
 RUN_ID = 16  # bytes, of the host's random numbers: the guest's are the same in all runs
 PUNCH_HOLE = 3  # of fallocate(2): takes no room any more, and the size stays
 FATAL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -403,11 +404,17 @@ def order(command, user, env, terminal, given, surroundings=Surroundings(), clos
     strings = b"".join(os.fsencode(s) + b"\0" for s in (os.getcwd(), program, *command, *variables))
     terminals = sum(1 << fd for fd in range(3) if given[fd] and (fd or kind == FROM_STREAM))
     fixed = struct.pack(
-        f"<8s16I20s8I{RUN_ID}s", nehalem.ORDER, uid, gid, len(groups), umask(), terminals, closed, are_one_file(1, 2), kind,
+        f"{BEFORE_RUN_ID}{RUN_ID}s", nehalem.ORDER, uid, gid, len(groups), umask(), terminals, closed, are_one_file(1, 2), kind,
         offset & 0xFFFFFFFF, offset >> 32, rows, columns, iflag, oflag, cflag, lflag, control,
         len(command), len(variables), len(strings), *surroundings.words(), os.urandom(RUN_ID),
     )  # fmt: skip
     return fixed + struct.pack(f"<{len(groups)}I", *groups) + strings
+
+
+def without_run_id(ordered):
+    """What is the same in all runs of an order."""
+    end = struct.calcsize(BEFORE_RUN_ID)
+    return ordered[:end] + ordered[end + RUN_ID:]
 
 
 # How the types of such file systems begin: `foreign` in nhm_host.cc.

@@ -129,6 +129,10 @@ class MissingFile(Trouble):
     status = 119
 
 
+class NoSnapshot(Trouble):
+    """There is none of a machine that has been told this."""
+
+
 class Terminated(SystemExit):
     """By a signal. It is no error, which something on the way might take."""
 
@@ -328,15 +332,16 @@ guard_of_process = None
 class Guest:
     MOST_HELD = RESIDENT
     kept = False  # its folder outlives it
+    snapshot_inputs = None  # the files that its boot read, as a snapshot has them; None: it has no snapshot
 
     def __init__(
         self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=600, watch=None, snapshot=False,
-        paranoid=None,
+        paranoid=None, behind="",
     ):  # fmt: skip
         """stdout, stderr: files that receive the guest's output as it is written;
         without them the output is kept for the Result. watch: called with the guest's folder
         as soon as there is one, as that of a Guard (by default this process's own). snapshot: continue from one, or leave one for the next.
-        paranoid: perf_event_paranoid from the start."""
+        paranoid: perf_event_paranoid from the start. behind: of snapshots.key_of(); then it boots not, but raises NoSnapshot."""
         open_closed()
         self.watch = watch
         self.machine = machine
@@ -345,9 +350,11 @@ class Guest:
         self.notes = []  # what the user should know about the host's files
         self.inputs = []  # files that the boot reads
         with self._beginning():
-            self.from_snapshot = snapshot and snapshots.take_up(self, stdout, stderr, paranoid)
+            self.from_snapshot = snapshot and snapshots.take_up(self, stdout, stderr, paranoid, behind)
             if self.from_snapshot:
                 self.paranoid = paranoid
+            elif behind:
+                raise NoSnapshot("none that serves")
             else:
                 self._boot(stdout, stderr, boot_timeout, snapshot, paranoid)
 

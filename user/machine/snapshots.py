@@ -6,6 +6,10 @@ that is the same in everything that the boot depends on: what was chosen about i
 apart, and the files that were read; a snapshot whose files have changed since is replaced by the next.
 The host may be another one.
 
+Others are taken where a command waits (forks.py). They hold what it has read of the host's files and its environment, so
+they have a folder of their own, which nobody brings along. The machine that continues looks itself whether the files are
+what they were.
+
 Snapshots are kept in a folder of the caller's own. Whatever is wrong there, a machine boots as if
 there were no snapshots.
 """
@@ -26,13 +30,13 @@ FRESH = ".new-"  # what is being written begins so
 RESTORER = "/nhm-restore"
 
 
-def folder():
-    """Where snapshots are kept, or None."""
+def folder(behind=""):
+    """Where snapshots are kept, or None. behind: of key_of()."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):
         home = os.environ.get("HOME", "")
         cache = "/var/cache" if os.geteuid() == 0 else home + "/.cache" if os.path.isabs(home) else ""
-    return cache + "/nhmtap/machine" if cache else None
+    return cache + ("/nhmtap/started" if behind else "/nhmtap/machine") if cache else None
 
 
 def is_own(status):
@@ -41,9 +45,9 @@ def is_own(status):
 
 
 @light.contextmanager
-def opened():
+def opened(behind=""):
     """The folder's descriptor, or None."""
-    path, fd = folder(), None
+    path, fd = folder(behind), None
     try:
         if path:
             with light.suppress(OSError):
@@ -65,9 +69,11 @@ def has_names(machine):
     return bool(machine.add) or os.path.exists(machine.kernel)
 
 
-def key_of(guest, paranoid):
-    """What is known before the boot. A snapshot has the same, or is another machine's."""
+def key_of(guest, paranoid, behind=""):
+    """What is known before the boot. A snapshot has the same, or is another machine's. behind: tells apart what the
+    machine has been told since."""
     return {
+        "behind": behind,
         "machine": {k: list(v) if isinstance(v, tuple) else v for k, v in vars(guest.machine).items()},
         "folder": os.getcwd() if has_names(guest.machine) else "",
         "paranoid": paranoid,
@@ -222,13 +228,20 @@ def prune(store):
 # ------------------------------------------------------------------------ machines
 
 
-def take_up(guest, stdout, stderr, paranoid):
+def ask(guest, settings, files=()):
+    """Whether the emulator answers what it is asked by 0."""
+    light.send_fds(guest.requests, [struct.pack("<2I", len(settings), 0) + settings], files)
+    return os.read(guest.statuses, 64) == b"0\n"
+
+
+def take_up(guest, stdout, stderr, paranoid, behind=""):
     """Makes the guest one that continues from a snapshot; False if there is none that serves."""
-    with opened() as store:
-        image = None if store is None else find(store, key_of(guest, paranoid))
+    with opened(behind) as store:
+        image = None if store is None else find(store, key_of(guest, paranoid, behind))
     if image is None:
         return False
     try:
+        guest.snapshot_inputs = description_of(image)[1]
         with guest._files(stdout, stderr) as files:
             streams = ",".join(map(str, files))
             guest._spawn([guest.build + RESTORER, str(image), streams, str(os.getpid())], files, {}, image)
@@ -238,20 +251,17 @@ def take_up(guest, stdout, stderr, paranoid):
         return False
     finally:
         os.close(image)
-    if os.read(guest.statuses, 64):
+    if os.read(guest.statuses, 64) and (not behind or ask(guest, b"unchanged\0\0\0")):
         return True
     guest.close(keep=True)  # the next try makes these files again
     return False
 
 
-def write(guest, store, key, began):
-    inputs = inputs_of(guest, began)
+def write(guest, store, key):
     with fresh_file(store) as (fd, name, nameless):
-        settings = b"snapshot"
-        light.send_fds(guest.requests, [struct.pack("<2I", len(settings), 0) + settings], [fd])
-        if os.read(guest.statuses, 64) != b"0\n":
+        if not ask(guest, b"snapshot", [fd]):
             return
-        end = described(key, inputs)
+        end = described(key, guest.snapshot_inputs)
         size = os.lseek(fd, 0, os.SEEK_END) + len(end) + END.size
         os.write(fd, end + END.pack(len(end), size, MAGIC))
         os.fdatasync(fd)  # else it could have a name, and after a crash no content
@@ -261,11 +271,24 @@ def write(guest, store, key, began):
     prune(store)
 
 
+def has_room(guest, store):
+    if store is None or guest.machine.memory > guest.MOST_HELD:
+        return False
+    space = os.fstatvfs(store)
+    return space.f_bavail * space.f_frsize >= SPARE
+
+
 def keep(guest, began):
     """Takes a snapshot of a guest that began to boot at this time (ns). Without space, there is none."""
     with opened() as store, light.suppress(OSError, ValueError):
-        if store is None or guest.machine.memory > guest.MOST_HELD:
-            return
-        space = os.fstatvfs(store)
-        if space.f_bavail * space.f_frsize >= SPARE:
-            write(guest, store, key_of(guest, guest.paranoid), began)
+        if has_room(guest, store):
+            guest.snapshot_inputs = inputs_of(guest, began)
+            write(guest, store, key_of(guest, guest.paranoid))
+
+
+def keep_behind(guest, behind):
+    """The same of a guest that has been told something, unless what it had booted from was not kept either, or files have
+    changed that it was shown."""
+    with opened(behind) as store, light.suppress(OSError, ValueError):
+        if guest.snapshot_inputs and has_room(guest, store) and ask(guest, b"unchanged\0\0\0"):
+            write(guest, store, key_of(guest, guest.paranoid, behind))

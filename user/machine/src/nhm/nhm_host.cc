@@ -77,9 +77,10 @@ int open_file(const std::string &path, bool follow, struct stat &now) {
 
 // The files that were read last stay open, so that one which is replaced by another of its name
 // is not read as a mixture of both.
+struct { std::string path; int fd; } files[64];
+unsigned next_file, opened;
+
 int cached_file(const std::string &path, bool follow, struct stat &now) {
-  static struct { std::string path; int fd; } files[64];
-  static unsigned next, opened;
   for (unsigned k = 0; k < opened; k++)
     if (files[k].path == path) {
       if (!fstat(files[k].fd, &now)) return files[k].fd;
@@ -87,9 +88,9 @@ int cached_file(const std::string &path, bool follow, struct stat &now) {
   const int fd = open_file(path, follow, now);
   if (fd < 0) return fd;
   if (opened < 64) opened++;
-  else close(files[next].fd);
-  files[next] = { path, fd };
-  next = (next + 1) % 64;
+  else close(files[next_file].fd);
+  files[next_file] = { path, fd };
+  next_file = (next_file + 1) % 64;
   return fd;
 }
 
@@ -406,7 +407,16 @@ std::vector<std::string> nhm_host::silent_mounts() {
   return told;
 }
 
-void nhm_host::leave_helper(bool is_open) {
-  if (is_open && helper >= 0) close(helper);
+void nhm_host::leave_helper() {
+  if (helper >= 0) close(helper);
   helper = -1;
+}
+
+void nhm_host::close_all() {
+  leave_helper();
+  while (opened) close(files[--opened].fd);
+  next_file = 0;
+  if (table >= 0) close(table);
+  table = -1;
+  mounts.clear();
 }

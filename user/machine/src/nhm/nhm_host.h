@@ -43,8 +43,11 @@ ssize_t read(const std::string &path, bool follow, off_t from, void *to, size_t 
 bool is_kernels(const std::string &path);
 
 // In a machine that was forked, or that continues from an image: the process that asks servers is another
-// machine's, which would get the answers. `is_open`: its socket is inherited.
-void leave_helper(bool is_open);
+// machine's, which would get the answers.
+void leave_helper();
+
+// Before an image is written: a machine that continues from it has none of these files, and other mounts.
+void close_all();
 
 // Paths of servers that did not answer, since the last call.
 std::vector<std::string> silent_mounts();

@@ -10,6 +10,10 @@ enum {
 	NHM_IMAGE_MAPS = 8192
 };
 
+/* Where restore.c is: setup links it there. */
+#define NHM_RESTORER 0x100000000000ul
+#define NHM_RESTORER_END (NHM_RESTORER + (1ul << 24))
+
 /* What a function keeps for its caller, and where it returns to. */
 struct nhm_registers {
 	unsigned long rbx, rbp, r12, r13, r14, r15, rsp, rip;

@@ -41,6 +41,7 @@ char maps_text[1 << 18];
 int image_fd, pagemap_fd;
 size_t file_end;                 // of the memory that is written so far
 int failure;                     // the errno that it failed with
+bool continued;                  // this process has itself continued from an image
 
 struct Area { size_t from, to; int protection; bool is_private, in_file; const char *name; };
 
@@ -182,7 +183,14 @@ void write_vdso(const Area &area) {
   file_end += size;
 }
 
+// What the kernel gave to restore.c, and restore.c: the next process has its own. What this one got when it began has no
+// such names any more.
+bool is_restorers(const Area &area) {
+  return (area.from >= NHM_RESTORER && area.to <= NHM_RESTORER_END) || is_named(area, "[stack]") || is_named(area, "[vdso]");
+}
+
 void take_area(const Area &area) {
+  if (continued && is_restorers(area)) return;
   if (is_named(area, "[vsyscall]") || is_named(area, "[vvar")) return;
   if (is_named(area, "[vdso]")) return write_vdso(area);
   if (!area.is_private) failure = ENOTSUP;
@@ -261,6 +269,7 @@ int nhm_snapshot(int fd, const int *files, unsigned nr_files, int *error, int *c
   syscall(SYS_arch_prctl, ARCH_GET_FS, &image.fs);
   if (const int who = nhm_save_registers(&image.registers)) {
     take_signals(true);
+    continued = true;
     // The heap's end is the new process's own, which is higher; malloc() takes it for somebody
     // else's memory between the two.
     if (brk(NULL)) _exit(1);

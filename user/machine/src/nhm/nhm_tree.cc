@@ -84,6 +84,7 @@ struct Node {
   std::string attributes;            // as they follow an inode
   std::vector<nhm_host::Listed> listed;   // of a folder whose entries have no inodes yet
   std::vector<std::string> leading;  // those that lead to a known path, in order
+  Bit64u names;                      // of a folder: a hash of what it lists
 };
 
 enum Kind { OF_INODE, OF_PACKED, OF_INDEX, OF_DATA };
@@ -363,22 +364,37 @@ void look_at_known(const std::string &start, const std::vector<std::string> &lea
   for (const std::string &name : leading) found.push_back({ name, status_of(start + name).st_mode & S_IFMT });
 }
 
+std::vector<std::string> leading_from(const std::string &folder) {
+  std::vector<std::string> names = known_names(folder);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// What the guest sees in a folder.
+std::vector<nhm_host::Listed> listed_in(Bit32u n, const std::vector<std::string> &leading) {
+  const std::string path = path_of(n);
+  std::vector<nhm_host::Listed> found;
+  if (!is_hidden(n) && nhm_host::list(path, found) && errno == EACCES) look_at_known(start_of(path), leading, found);
+  if (is_shared(path)) leave_known(leading, found);
+  found.erase(std::remove_if(found.begin(), found.end(), [](const auto &one) { return is_machines(one.name); }), found.end());
+  std::sort(found.begin(), found.end(), [](const auto &a, const auto &b) { return a.name < b.name; });
+  return found;
+}
+
+Bit64u hash_of(const std::vector<nhm_host::Listed> &listed) {
+  std::string all;
+  for (const auto &one : listed) all += one.name + "/" + std::to_string(one.type) + "/";
+  return hash_of(all);
+}
+
 // The size of a folder follows from its names alone.
 void read_names(Bit32u n) {
   Node &node = nodes[n];
   std::vector<Entry> entries = { { ".", 0, 0 }, { "..", 0, 0 } };
-  const std::string path = path_of(n);
-  std::vector<nhm_host::Listed> found;
-  node.leading = known_names(path);
-  std::sort(node.leading.begin(), node.leading.end());
-  if (!is_hidden(n) && nhm_host::list(path, found) && errno == EACCES) look_at_known(start_of(path), node.leading, found);
-  if (is_shared(path)) leave_known(node.leading, found);
-  std::sort(found.begin(), found.end(), [](const auto &a, const auto &b) { return a.name < b.name; });
-  for (const auto &one : found)
-    if (!is_machines(one.name)) {
-      node.listed.push_back(one);
-      entries.push_back({ one.name, 0, 0 });
-    }
+  node.leading = leading_from(path_of(n));
+  node.listed = listed_in(n, node.leading);
+  node.names = hash_of(node.listed);
+  for (const auto &one : node.listed) entries.push_back({ one.name, 0, 0 });
   node.content = folder_of(entries, node.leading);
 }
 
@@ -513,10 +529,14 @@ void tell_unreadable(Bit32u n) {
   tell(n, std::string("cannot be read on the host (") + strerror(errno) + "); the machine sees an input/output error");
 }
 
+bool are_equal(const timespec &a, const timespec &b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
+
+bool has_same_content(const struct stat &now, const struct stat &then) {
+  return now.st_ino == then.st_ino && now.st_size == then.st_size && are_equal(now.st_mtim, then.st_mtim);
+}
+
 void look_for_changes(Bit32u n, const struct stat &now) {
-  const struct stat &then = nodes[n].is;
-  if (now.st_ino != then.st_ino || now.st_size != then.st_size ||
-      now.st_mtim.tv_sec != then.st_mtim.tv_sec || now.st_mtim.tv_nsec != then.st_mtim.tv_nsec)
+  if (!has_same_content(now, nodes[n].is))
     tell(n, "changed on the host after the machine had looked at it; the machine sees its size of then, and zeros for what is gone");
 }
 
@@ -672,7 +692,27 @@ void add_fixed(Page page, const char *path, mode_t mode, Bit32u index) {
   extents[page + 1] = { n, OF_INDEX, index, 0 };
 }
 
+// Whether a file still is what the guest was shown of it. A folder is what it lists: its dates change when others make
+// files in it that have gone again.
+bool is_unchanged(Bit32u n) {
+  const Node &node = nodes[n];
+  if (!made[node.inode]) return true;
+  const std::string path = path_of(n);
+  const struct stat now = status_of(path);
+  Bit16u mode;
+  memcpy(&mode, at_page(node.inode) + node.slot + 4, sizeof mode);
+  if (mode_of(now, path) != mode || now.st_uid != node.is.st_uid || now.st_gid != node.is.st_gid) return false;
+  if (S_ISDIR(mode)) return hash_of(listed_in(n, leading_from(path))) == node.names;
+  return has_same_content(now, node.is) && are_equal(now.st_ctim, node.is.st_ctim);
+}
+
 } // namespace
+
+bool nhm_tree_is_unchanged() {
+  for (Bit32u n = 0; n < nodes.size(); n++)
+    if (n != STDIN_NODE && n != LOST_NODE && !is_unchanged(n)) return false;
+  return true;
+}
 
 // The file that the guest sees as its standard input.
 void nhm_tree_stdin(const char *path) {
