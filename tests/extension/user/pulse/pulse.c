@@ -44,7 +44,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-static const struct activity_type type = {choose, "pulse"};
+static const struct activity_type type = {choose, .records = "pulse"};
 
 static const struct record_type pulse_record = {
 	.name = "pulse",
