@@ -41,14 +41,27 @@ def wait_asleep(pid):
     machine."""
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            asleep = file.read().rpartition(")")[2].split()[0] == "S"
+        asleep = state_of(pid) == "S"
         # A process is marked as asleep before the CPU switches away from it. Its system call is
         # only shown after that.
         with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
             if asleep and file.read() != "running\n":
                 return
         time.sleep(0.001)
+
+
+def stop(pid):
+    """Stops a process, and waits until each of its threads has stopped: one that runs goes on until the signal reaches it."""
+    os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + 240
+    while {state_of(f"{pid}/task/{thread}") for thread in os.listdir(f"/proc/{pid}/task")} != {"T"}:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def state_of(task):
+    with open(f"/proc/{task}/stat", encoding="ascii", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()[0]
 
 
 class Puppet:
@@ -96,7 +109,7 @@ def profile_while_stopped(nhmtap, options, times, *words):
     with subprocess.Popen([*pinned(), "sh"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         process = nhmtap.attach("profile", *options, "-p", str(shell.pid))
         for _ in range(times):
-            process.send_signal(signal.SIGSTOP)
+            stop(process.pid)
             print(shlex.join(map(str, words)), "> /dev/null; echo done", file=shell.stdin, flush=True)
             assert shell.stdout.readline() == "done\n"
             process.send_signal(signal.SIGCONT)

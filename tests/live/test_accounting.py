@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import remarks
-from puppet import Puppet, command, pinned, profile_while_stopped, wait_asleep
+from puppet import Puppet, command, pinned, profile_while_stopped, stop, wait_asleep
 from records import held, parse, program
 
 SLOTS = 8192  # of each generation of a CPU's table: TABLE_SLOTS in bpf/shared.h
@@ -134,7 +134,7 @@ def test_keys_that_have_a_slot_keep_it_when_the_table_is_full(nhmtap):
     with Puppet(before=pinned()) as puppet:
         process = nhmtap.attach("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--top",
                                 "1", "-C", pinned()[-1])
-        process.send_signal(signal.SIGSTOP)
+        stop(process.pid)
         puppet.do("faults=50000")
         subprocess.run([*pinned(), program("ips"), "30000"], check=True)
         puppet.do("faults=50000")
@@ -150,7 +150,7 @@ def test_files_for_other_viewers_say_what_was_lost(nhmtap, tmp_path):
     files = {form: tmp_path / form for form in remarks.READERS}
     process = nhmtap.attach("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--top", "1", "-C", pinned()[-1],
                             "-o", "json=-", *(word for form, path in files.items() for word in ("-o", f"{form}={path}")))
-    process.send_signal(signal.SIGSTOP)
+    stop(process.pid)
     subprocess.run([*pinned(), program("ips"), "30000"], check=True)
     process.send_signal(signal.SIGCONT)
     samples = nhmtap.interrupt(process).one("profile")["samples"]
@@ -167,7 +167,7 @@ def test_the_first_interval_that_loses_much_is_warned_of(nhmtap):
     process = nhmtap.attach("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--top", "1",
                             "-I", "20", "-C", pinned()[-1])
     for _ in range(3):
-        process.send_signal(signal.SIGSTOP)
+        stop(process.pid)
         subprocess.run([*pinned(), program("ips"), "30000"], check=True)
         process.send_signal(signal.SIGCONT)
     result = nhmtap.interrupt(process)

@@ -9,7 +9,7 @@ import select
 import signal
 
 import pytest
-from puppet import Puppet, pinned, wait_asleep
+from puppet import Puppet, pinned, stop, wait_asleep
 from records import held, program
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
@@ -132,7 +132,7 @@ def test_a_stream_has_every_sample_in_its_order(nhmtap, tmp_path):
 def test_samples_that_nobody_read_in_time_are_counted(nhmtap):
     with Puppet(before=pinned()) as puppet:
         process = nhmtap.attach("mem", *FAULTS, "--stream", "-p", puppet.pid)
-        process.send_signal(signal.SIGSTOP)
+        stop(process.pid)
         puppet.do(f"faults={RING + 5000}")
         process.send_signal(signal.SIGCONT)
         result = nhmtap.interrupt(process)
@@ -165,7 +165,7 @@ def test_a_ring_that_fills_is_read_before_it_is_full(nhmtap):
         process = nhmtap.attach("mem", *FAULTS, "--stream", "-p", puppet.pid)
         for _ in range(4):
             wait_asleep(process.pid)
-            process.send_signal(signal.SIGSTOP)
+            stop(process.pid)
             assert not is_woken(process.pid)
             puppet.do("faults=40000")
             assert is_woken(process.pid)

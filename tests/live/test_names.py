@@ -24,7 +24,7 @@ import memory
 import pprof
 import pytest
 from naming import offset_of, symbols
-from puppet import Puppet, wait_asleep
+from puppet import Puppet, stop, wait_asleep
 from records import NHMTAP, Result, parse, program
 from running import Running
 from sessions import DAY, Control, until
@@ -177,7 +177,7 @@ def test_a_program_that_deletes_itself_is_named(nhmtap, tmp_path, copy):
 
 def test_of_a_program_that_nothing_is_left_of_the_place_is_told(nhmtap, copy):
     run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-a")
-    run.send_signal(signal.SIGSTOP)  # otherwise it would hold the file open
+    stop(run.pid)  # otherwise it would hold the file open
     subprocess.run([copy, f"unlink={copy}", "here=200"], check=True, stdout=subprocess.DEVNULL)
     run.send_signal(signal.SIGCONT)
     result = nhmtap.interrupt(run)
@@ -230,7 +230,7 @@ def test_a_program_is_let_go_of_though_nobody_told_of_its_end(nhmtap, tmp_path, 
     run = Running(nhmtap, tmp_path / "out", "profile", "-c", "1", "-a", "--by", "symbol", interval=50)
     with subprocess.Popen([copy, "wait"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as waiting:
         until(lambda: copy in files_of(run.process))
-        os.kill(run.process.pid, signal.SIGSTOP)
+        stop(run.process.pid)
         cpus = os.sched_getaffinity(0)
         for cpu in cpus:
             os.sched_setaffinity(0, [cpu])
@@ -1314,7 +1314,7 @@ def overtaken(nhmtap, tmp_path, libraries, *arguments):
     with subprocess.Popen([main, *libraries], text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == "there\n"
         run = nhmtap.attach(*arguments, "-p", process.pid)
-        run.send_signal(signal.SIGSTOP)
+        stop(run.pid)
         process.stdin.write("\n")
         assert process.stdout.readline() == "1\n"
         run.send_signal(signal.SIGCONT)

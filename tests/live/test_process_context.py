@@ -134,7 +134,8 @@ def told_of(run, process):
 
 def test_a_process_that_ends_while_its_memory_is_waited_for_is_left_alone(nhmtap, tmp_path):
     with Publisher() as bank:
-        with Publisher() as shop, Run(nhmtap, tmp_path, *FAULTS, "-a") as run:
+        # With a thread to measure, the contexts of all processes are read.
+        with Publisher() as shop, Run(nhmtap, tmp_path, *FAULTS, "-t", bank.pid) as run:
             shop.withhold(context(SHOP))
             bank.publish(context({"service.name": "bank"}))
             until(lambda: told_of(run, bank))
