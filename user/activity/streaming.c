@@ -306,7 +306,7 @@ static bool find_room(struct streaming *streaming, const char *type, unsigned in
 	struct session *session = activity->session;
 
 	streaming->roomy = session_roomy(session, activity->name);
-	if (session_has_room(session, activity->name))
+	if (streaming->roomy || session_has_room(session, activity->name))
 		return true;
 	*err = session_flush(session);
 	return !*err && session_takes_single(session, type, activity->name, every);
