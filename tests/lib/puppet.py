@@ -7,6 +7,7 @@ import subprocess
 import time
 
 from records import program
+from sessions import until
 
 
 def command(*steps, workers=0, path=None):
@@ -53,10 +54,7 @@ def wait_asleep(pid):
 def stop(pid):
     """Stops a process, and waits until each of its threads has stopped: one that runs goes on until the signal reaches it."""
     os.kill(pid, signal.SIGSTOP)
-    deadline = time.monotonic() + 240
-    while {state_of(f"{pid}/task/{thread}") for thread in os.listdir(f"/proc/{pid}/task")} != {"T"}:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    until(lambda: {state_of(f"{pid}/task/{thread}") for thread in os.listdir(f"/proc/{pid}/task")} == {"T"})
 
 
 def state_of(task):

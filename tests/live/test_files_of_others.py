@@ -10,6 +10,7 @@ import time
 import pytest
 import memory
 from fifos import open_fifo
+from puppet import stop
 from records import NHMTAP, Result, program
 
 FAULTS = ["-e", "page-faults:u", "-c", "1", "--by", "symbol"]
@@ -119,10 +120,8 @@ def stopped_between_requests(worker):
     """Stops nhmtap. Returns its pid if no thread of it waits for the worker, which may be reading a file as soon as the command
     has begun: that file has no names if the worker ends."""
     owner = int(status(worker)["PPid"])
-    os.kill(owner, signal.SIGSTOP)
-    threads = glob.glob(f"/proc/{owner}/task/*")
-    until(lambda: all(status(f"{owner}/task/{os.path.basename(thread)}")["State"][0] == "T" for thread in threads))
-    calls = {open(f"{thread}/syscall", encoding="ascii").read().split()[0] for thread in threads}
+    stop(owner)
+    calls = {open(path, encoding="ascii").read().split()[0] for path in glob.glob(f"/proc/{owner}/task/*/syscall")}
     if calls <= set(map(str, (EPOLL_WAIT, EPOLL_PWAIT, EPOLL_PWAIT2, FUTEX))):
         return owner
     os.kill(owner, signal.SIGCONT)

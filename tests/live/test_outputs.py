@@ -14,7 +14,7 @@ import time
 
 import jsonschema
 import pytest
-from puppet import Puppet, pinned
+from puppet import Puppet, pinned, stop
 from records import Result, parse, validator
 from sessions import DAY, Session, config_schema, faults, is_blocked, until
 
@@ -149,7 +149,7 @@ def test_a_gap_tells_what_missing_samples_stood_for(nhmtap, tmp_path, started, r
         process = started(nhmtap.command("stream", "--adaptive", "-e", "page-faults:u", "-c", 1, "--fields", "addr", "--queue",
                                          8192, *more, "-p", puppet.pid), stdout=reader.other)
         reader.text = os.read(reader.end, 64)  # it has begun
-        process.send_signal(signal.SIGSTOP)
+        stop(process.pid)
         puppet.do(f"faults={HALF_A_RING + 5000}")
         process.send_signal(signal.SIGCONT)
     result = Result(0, reader.rest(), "")
@@ -172,7 +172,7 @@ def test_rows_tell_what_missing_samples_stood_for_as_records_do(nhmtap, started,
                                          8192, "--format", "flat", "-p", puppet.pid), stdout=reader.other)
         while not select.select([reader.end], [], [], 0.05)[0]:  # rows have no start record
             puppet.do("faults=100")
-        process.send_signal(signal.SIGSTOP)
+        stop(process.pid)
         puppet.do(f"faults={HALF_A_RING + 5000}")
         process.send_signal(signal.SIGCONT)
     rows = parse(reader.rest())

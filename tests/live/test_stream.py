@@ -12,7 +12,7 @@ import time
 
 import callers
 import pytest
-from puppet import Puppet, command, pinned
+from puppet import Puppet, command, pinned, stop
 from records import Result, program
 from running import reader_of
 from sessions import until
@@ -157,7 +157,7 @@ def test_what_was_overwritten_is_told_at_its_place(nhmtap, tmp_path):
         process = nhmtap.attach("stream", *FAULTS, "--fields", "addr", "-o", "-", "-o", beside, "-p", puppet.pid)
         puppet.do("faults=10")
         until(lambda: beside.read_text().count('"sample"') == 10)
-        process.send_signal(signal.SIGSTOP)
+        stop(process.pid)
         puppet.do(f"faults={RING + 1000}")
         process.send_signal(signal.SIGCONT)
         nhmtap.interrupt(process)
@@ -176,7 +176,7 @@ def test_what_comes_too_fast_is_thinned_and_says_how_much(nhmtap, tmp_path):
         process = nhmtap.attach("stream", "--adaptive", *FAULTS, "--fields", "addr", "-o", "-", "-o", beside, "-p", puppet.pid)
         for _ in range(3):
             told = beside.stat().st_size
-            process.send_signal(signal.SIGSTOP)
+            stop(process.pid)
             puppet.do(f"faults={RING // 2 + 5000}")  # more than half of a ring, and less than all
             process.send_signal(signal.SIGCONT)
             until(lambda told=told: '"every":' in beside.read_text()[told:])
@@ -291,7 +291,7 @@ class Slow:
         quick.do("faults=1")
         until(lambda: self.out.read_text().count('"touch"'))
         self.reader = reader_of(self.process)
-        os.kill(self.reader, signal.SIGSTOP)
+        stop(self.reader)
 
     def wait_slept(self, times):
         """Waits until it has gone to sleep so many times from now on. It reads the rings every 20 ms."""
@@ -332,7 +332,7 @@ def test_a_sample_behind_one_that_has_its_name_waits_no_longer_for_a_slow_file_t
     learns that its reader has failed."""
     with Puppet() as quick:
         run = Slow(nhmtap, tmp_path, quick, copied, "--fields", *fields)
-        run.process.send_signal(signal.SIGSTOP)
+        stop(run.process.pid)
         quick.do("faults=1")
         copied.do("faults=1")
         time.sleep(1.1)
@@ -347,7 +347,7 @@ def names_at_the_end(nhmtap, tmp_path, quick, slow):
     run = Slow(nhmtap, tmp_path, quick, slow, "--fields", "symbol,pid")
     slow.do("faults=1")
     run.wait_slept(10)  # the sample has been taken out of its ring, and the next reading is not due yet
-    run.process.send_signal(signal.SIGSTOP)
+    stop(run.process.pid)
     run.process.send_signal(signal.SIGINT)
     quick.do("faults=9000")
     run.process.send_signal(signal.SIGCONT)
