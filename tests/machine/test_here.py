@@ -437,6 +437,16 @@ def test_a_program_is_the_one_that_the_path_of_here_finds(run, tmp_path, monkeyp
     assert run("nowhere", "one")[0] == 127
 
 
+def test_a_servers_file_system_that_is_mounted_meanwhile_moves_no_count(run, tmp_path, monkeypatch):
+    """Then the host's paths are looked up by a process that may be given up. They are the same."""
+    def count():
+        return run("perf", "stat", "-x,", "-e", "instructions:u,instructions:k", "true", folder=tmp_path)[2]
+
+    before = count(), here.place_of_program("sh"), here.likely_paths(["sh"])
+    monkeypatch.setattr(here, "has_foreign_mounts", lambda: True)
+    assert (count(), here.place_of_program("sh"), here.likely_paths(["sh"])) == before and before[1]
+
+
 @pytest.mark.parametrize("path", ["/nowhere", "/proc/self:/bin", "/dev/shm:/bin"])
 def test_a_program_is_left_to_the_guest_where_its_files_are_others(path, monkeypatch):
     monkeypatch.setenv("PATH", path)
@@ -571,7 +581,7 @@ def test_a_variable_that_python_adds_is_not_the_callers():
 
 
 def test_perf_works_without_the_kernels_symbols(run):
-    script = "wc -l < /proc/kallsyms; cd $(mktemp -d); perf record -q true; perf script -F comm | sort -u"
+    script = "wc -l < /proc/kallsyms; cd $(mktemp -d); perf record -q -o d true; perf script -i d -F comm | sort -u"
     status, out, err = run("sh", "-c", script, user="root", surroundings=here.Surroundings(few_symbols=True))
     assert (status, out.split()) == (0, ["2", "true"]), err
 

@@ -434,30 +434,16 @@ def has_foreign_mounts():
     return any(t.startswith(FOREIGN) and t not in (b"fusectl", b"nfsd") for t in types)
 
 
-def place_of_program(name):
-    """Where the caller's PATH has it, which takes the guest much longer to find; or nothing: the guest looks for it."""
-    if "/" in name or has_foreign_mounts():
-        return ""
-    for folder in os.environ.get("PATH", "").split(":"):
-        path = os.path.join(folder or ".", name)
-        if is_below(os.path.realpath(folder), OWN):
-            return ""
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    return ""
-
-
-def resolved(paths):
-    return {os.path.realpath(p) for p in paths}
-
-
-def resolved_in_time(paths):
-    """The same from a process that is given up after two seconds: nothing then."""
+def answer(find, *given):
+    """The paths that a function finds. If a server may not answer, it runs in a process that is given up after two seconds:
+    nothing then."""
+    if not has_foreign_mounts():
+        return find(*given)
     reader, writer = os.pipe()
     pid = os.fork()
     if not pid:
         with light.suppress(BaseException), open(writer, "wb") as f:
-            f.write(b"\0".join(map(os.fsencode, resolved(paths))))
+            f.write(b"\0".join(map(os.fsencode, find(*given))))
         os._exit(0)
     os.close(writer)
     said = b""
@@ -469,12 +455,33 @@ def resolved_in_time(paths):
     return {os.fsdecode(p) for p in said.split(b"\0") if p}
 
 
+def in_path(name):
+    """Where the caller's PATH has a program, or nothing."""
+    for folder in os.environ.get("PATH", "").split(":"):
+        path = os.path.join(folder or ".", name)
+        if is_below(os.path.realpath(folder), OWN):
+            break
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return {path}
+    return set()
+
+
+def place_of_program(name):
+    """Where the caller's PATH has it, which takes the guest much longer to find; or nothing: the guest looks for it. That
+    moves counts, so it must not depend on what others mount here."""
+    return "" if "/" in name else "".join(answer(in_path, name))
+
+
+def resolved(paths):
+    return {os.path.realpath(p) for p in paths}
+
+
 def likely_paths(command):
     """Paths that the command may use: it finds them even below folders that the user cannot list."""
     folders = os.environ.get("PATH", "").split(":")
     paths = (os.getcwd(), os.environ.get("HOME", ""), *folders, *command)
     paths = {os.path.abspath(p) for p in paths if p and "\0" not in p and len(p) < 4096}
-    return sorted(paths | (resolved_in_time if has_foreign_mounts() else resolved)(paths))
+    return sorted(paths | answer(resolved, paths))
 
 
 def request(strings, data, settings):
