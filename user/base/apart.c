@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/packet.h"
 #include "base/readable.h"
+#include "base/reports.h"
 
 static struct {
 	pthread_mutex_t lock;
@@ -29,6 +30,17 @@ static __u64 cpu_ns(struct apart *apart)
 	return apart->cpu_ns;
 }
 
+static void close_from(unsigned int first)
+{
+	close_range(first, ~0U, 0);
+	reports_keep();
+}
+
+void apart_close_opened(void)
+{
+	close_from(1);
+}
+
 /* The socket becomes descriptor 0. */
 static void __attribute__((noreturn))
 begin(int socket, int kept, const char *name, void (*serve)(int socket, const void *context),
@@ -43,7 +55,7 @@ begin(int socket, int kept, const char *name, void (*serve)(int socket, const vo
 		dup2(socket, 0);
 	if (kept >= 0 && kept != APART_KEPT)
 		dup2(kept, APART_KEPT);
-	close_range(kept >= 0 ? APART_KEPT + 1 : 1, ~0U, 0);
+	close_from(kept >= 0 ? APART_KEPT + 1 : 1);
 	serve(0, context);
 	_exit(0);
 }

@@ -27,6 +27,9 @@ struct apart {
 bool apart_start(struct apart *apart, const char *name, void (*serve)(int socket, const void *context),
 		 const void *context, int kept);
 
+/* In such a process that keeps no other descriptor: closes all that it has opened since. */
+void apart_close_opened(void);
+
 /* Waits for a packet until `deadline` (CLOCK_MONOTONIC, ns). Returns 0; ETIMEDOUT; ECHILD if the process has
  * ended, or has sent a packet of another size. *fd: see packet_receive(). */
 int apart_receive(const struct apart *apart, void *packet, size_t size, int *fd, __u64 deadline);

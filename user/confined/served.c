@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "base/reports.h"
 #include "confined/access.h"
 #include "confined/disassemble.h"
 #include "confined/dwarf_image.h"
@@ -616,6 +617,7 @@ static void __attribute__((constructor)) begin_worker(int argc, char **argv)
 	if (argc != 2 || strcmp(argv[0], WORKER_NAME))
 		return;
 	memory = strtoull(argv[1], NULL, 10);
+	reports_keep();
 	block_signals();
 	keep_memory(memory);
 	if (strstr(argv[1], WORKER_OF_CODE))

@@ -234,7 +234,7 @@ static void answer_request(int socket, const struct open_request *asked, int pas
 		told.error = fd < 0 ? errno : 0;
 	}
 	tell_result(socket, &told, fd);
-	close_range(socket + 1, ~0U, 0);
+	apart_close_opened();
 }
 
 static void serve(int socket, const void *unused __attribute__((unused)))

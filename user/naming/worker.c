@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/readable.h"
+#include "base/reports.h"
 #include "host/processes.h"
 
 struct worker {
@@ -160,11 +161,16 @@ void worker_release(struct worker *worker)
 static void execute_worker(struct worker *worker, int end)
 {
 	char name[] = WORKER_NAME, memory[40], *arguments[] = {name, memory, NULL};
-	char huge[] = HUGE_PAGES, *environment[] = {worker->memory >= HUGE_LEAST ? huge : NULL, NULL};
+	char huge[] = HUGE_PAGES, *environment[3] = {0};
+	size_t nr = 0;
 	posix_spawn_file_actions_t actions;
 	pid_t pid = 0;
 	int process = -1;
 
+	if (reports_variable())
+		environment[nr++] = reports_variable();
+	if (worker->memory >= HUGE_LEAST)
+		environment[nr++] = huge;
 	snprintf(memory, sizeof(memory), "%zu%s", worker->memory, worker->disassembles ? WORKER_OF_CODE : "");
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, end, WORKER_FD);

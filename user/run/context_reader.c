@@ -318,8 +318,9 @@ void context_reader_serve(int socket, const void *context)
 		follow_process(&reader, *pid, 0);
 		reader.list[reader.nr - 1].named = true;
 	}
-	qsort(reader.list, reader.nr, sizeof(*reader.list), by_pid);
 	reader.all = !reader.nr;
+	if (!reader.all)
+		qsort(reader.list, reader.nr, sizeof(*reader.list), by_pid);
 	do {
 		if (reader.all)
 			list_all(&reader);
