@@ -135,6 +135,17 @@ def test_a_process_that_has_ended_before_is_not_counted_and_says_so(nhmtap, zomb
         (name, "not_counted", "its target never ran") for name in ("task-clock", "page-faults")}
     outcome = result.one("expectation")
     assert (result.status, outcome["outcome"], outcome["why"]) == (3, "cannot_tell", "its target never ran")
+    said = [line.split(": ", 1)[1] for line in result.err.splitlines() if ": not counted: " in line]
+    assert sorted(said) == ["task-clock, page-faults: not counted: its target never ran"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_event_that_only_some_executions_count_is_not_said_to_be_uncounted(nhmtap, cgroup, tmp_path, first):
+    """Only the first execution, or only the later ones, run in the cgroup that is measured."""
+    path, folder = cgroup
+    script = f"if test {'!' if first else ''} -e {tmp_path}/ran; then echo $$ > {folder}/cgroup.procs; fi; touch {tmp_path}/ran; true"
+    result = nhmtap("stat", "-r", "3", "-G", path, "-e", "page-faults", "--", "sh", "-c", script)
+    assert {c["status"] for c in result.of("count")} == {"counted", "not_counted"} and "not counted" not in result.err
 
 
 def test_a_pattern_that_no_cgroup_fits_says_that_nothing_was_counted(nhmtap):

@@ -40,9 +40,8 @@ def test_without_it_nothing_is_said(nhmtap):
 
 
 def test_it_says_who_ended_a_run(nhmtap):
-    with Puppet() as puppet:
-        process = nhmtap.attach("stat", "-v", "-e", "page-faults", "-p", puppet.pid)
-        assert in_order(noted(nhmtap.interrupt(process)), r"^signal 2 from process \d+$", "^ending: interrupted$")
+    process = nhmtap.attach("stat", "-v", "-e", "page-faults", "-a")
+    assert in_order(noted(nhmtap.interrupt(process)), r"^signal 2 from process \d+$", "^ending: interrupted$")
 
 
 def test_it_says_that_a_process_has_gone(nhmtap):

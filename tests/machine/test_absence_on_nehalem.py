@@ -20,6 +20,7 @@ ACTIVITIES = {
     "offcore": "offcore --side u --request DEMAND_DATA_RD --response LOCAL_DRAM",
 }
 RECORDS = {"stat": "count"}
+SAMPLING = ("profile", "mem", "branch")
 # A process that has ended, and for which nobody waits: the sleep that its shell becomes does not.
 END_ONE = """
 sh -c 'true & echo $! > /tmp/ended; exec sleep 1000' &
@@ -54,8 +55,18 @@ def test_an_event_that_was_never_counted_says_why_in_each_activity(guest, reason
             assert (record["status"], record["value"], record["running_ns"]) == ("not_counted", 0, 0), (name, record)
             assert why in record["why"], (name, record)
             assert "samples" not in record or record["samples"]["aggregated"] == 0
-        if name in ("profile", "mem", "branch"):
-            assert f"no samples: {record['why']}" in words, (name, words)
+            no = "no samples" if name in SAMPLING else "not counted"
+            assert words.count(f"{no}: {record['why']}\n") == 1, (name, words)
+
+
+def test_the_cells_that_no_execution_counted_are_said_once(guest):
+    said = guest.say(f"""{HOLD_ALL}
+nhmtap offcore --side u --request DEMAND_DATA_RD,DEMAND_RFO --response LOCAL_DRAM -r auto --format json -o /tmp/json -- steady short 2> /tmp/err
+{RELEASE}
+cat /tmp/err; echo @; cat /tmp/json""", paranoid=-1)
+    words, records = said.split("@\n", 1)
+    assert "others hold the counters" in words and words.count(": not counted: ") == 1, words
+    assert all(cell["status"] == "not_counted" for r in parse(records) if r["type"] == "offcore" for cell in r["cells"])
 
 
 def test_a_sampled_event_that_never_got_a_counter_has_a_line_of_flat_without_a_value(guest):

@@ -10,6 +10,7 @@
 #include "activity/missing.h"
 #include "activity/start.h"
 #include "activity/tally.h"
+#include "activity/uncounted.h"
 #include "analyze/again.h"
 #include "analyze/analysis_record.h"
 #include "analyze/loads.h"
@@ -43,6 +44,7 @@ struct analyze_options {
 struct analysis {
 	struct tree tree;
 	struct tally tally;
+	struct uncounted uncounted;
 	struct events all; /* those of all groups; the plan has those of one execution */
 	size_t group;	   /* the group of this execution; all if there are no repeats */
 	struct moments *ratios;
@@ -616,6 +618,8 @@ static int analyze_report(struct activity *activity, bool last)
 	tally_read(&analysis->tally, activity->counters, last);
 	if (activity_cut(activity))
 		tally_void(&analysis->tally);
+	if (last)
+		uncounted_note(&analysis->uncounted, activity, &analysis->tally);
 	if (is_repeated(activity))
 		return add_execution(activity);
 	for (size_t r = 0; r < analysis->tally.nr && !err && !activity_cut(activity); r++)
@@ -660,7 +664,10 @@ static int analyze_finish(struct activity *activity, json_t *end)
 	struct measured_run counted;
 	int err;
 
-	if (!analysis || (!analysis->duration.n && !activity_partial(activity)))
+	if (!analysis)
+		return 0;
+	uncounted_say(&analysis->uncounted, activity);
+	if (!analysis->duration.n && !activity_partial(activity))
 		return 0;
 	ratios = measure_ratios(analysis->ratios, analysis->all.nr);
 	counted = (struct measured_run){.tree = &analysis->tree,
@@ -685,6 +692,7 @@ static void analyze_release(struct activity *activity)
 	tree_release(&analysis->tree);
 	free(analysis->ratios);
 	idle_release(&analysis->idle);
+	uncounted_release(&analysis->uncounted);
 	free(analysis);
 }
 

@@ -8,6 +8,7 @@
 #include "activity/missing.h"
 #include "activity/start.h"
 #include "activity/tally.h"
+#include "activity/uncounted.h"
 #include "activity/why.h"
 #include "base/array.h"
 #include "base/memory.h"
@@ -25,7 +26,8 @@ struct cells {
 	struct matrix matrix;
 	struct tally tally;
 	struct executions executions; /* -r */
-	__u64 turn_ns;		      /* length of the kernel's turn for a cell on the register */
+	struct uncounted uncounted;
+	__u64 turn_ns; /* length of the kernel's turn for a cell on the register */
 };
 
 #define TURN_MS 4 /* PERF_CPU_HRTIMER, kernel/events/core.c: used if the driver does not say */
@@ -251,6 +253,8 @@ static int offcore_report(struct activity *activity, bool last)
 	tally_read(&offcore->tally, activity->counters, last);
 	if (activity_cut(activity) || activity_partial(activity))
 		tally_void(&offcore->tally);
+	if (last)
+		uncounted_note(&offcore->uncounted, activity, &offcore->tally);
 	if (activity->options->repeats) {
 		executions_add(&offcore->executions, activity, &offcore->tally);
 		return 0;
@@ -289,7 +293,10 @@ static int offcore_finish(struct activity *activity, json_t *end)
 	struct count *counts;
 	int err = 0;
 
-	if (!offcore || !offcore->executions.nr_rows)
+	if (!offcore)
+		return 0;
+	uncounted_say(&offcore->uncounted, activity);
+	if (!offcore->executions.nr_rows)
 		return 0;
 	counts = xcalloc(offcore->matrix.nr_cells, sizeof(*counts));
 	for (size_t r = 0; r < offcore->executions.nr_rows && !err; r++) {
@@ -313,6 +320,7 @@ static void offcore_release(struct activity *activity)
 		return;
 	tally_release(&offcore->tally);
 	executions_release(&offcore->executions);
+	uncounted_release(&offcore->uncounted);
 	free(offcore);
 }
 

@@ -8,6 +8,7 @@
 #include "activity/doubt.h"
 #include "activity/missing.h"
 #include "activity/tally.h"
+#include "activity/uncounted.h"
 #include "activity/why.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -36,6 +37,7 @@ struct counting {
 		struct moments *events, *metrics;
 	} * summaries;
 	size_t nr_summaries;
+	struct uncounted uncounted;
 };
 
 static int stat_check(struct activity *activity, struct refusal *refusal)
@@ -360,6 +362,7 @@ static int stat_report(struct activity *activity, bool last)
 		err = doubt_counts(activity, &activity->plan.events, r, stat->tally.rows[r].since, last);
 	if (!last)
 		return err;
+	uncounted_note(&stat->uncounted, activity, &stat->tally);
 	add_summaries(stat, &activity->plan);
 	for (size_t r = 0; r < stat->tally.nr && !activity_partial(activity); r++)
 		summarize(activity, &stat->tally.rows[r], &stat->summaries[r]);
@@ -435,11 +438,14 @@ static int stat_finish(struct activity *activity, json_t *end)
 	const struct counting *stat = activity->state;
 	int err = 0;
 
-	if (stat && stat->switches)
+	if (!stat)
+		return 0;
+	uncounted_say(&stat->uncounted, activity);
+	if (stat->switches)
 		json_object_set_new(end, "cgroup_switches",
 				    json_pack("{s:I, s:I}", "seen", (json_int_t)stat->switches, "missed",
 					      (json_int_t)stat->switches_missed));
-	if (!stat || !activity->options->repeats || !timespec_is_set(&activity->began))
+	if (!activity->options->repeats || !timespec_is_set(&activity->began))
 		return 0;
 	for (size_t r = 0; r < stat->nr_summaries && !err; r++)
 		err = write_summary(activity, r);
@@ -464,6 +470,7 @@ static void stat_release(struct activity *activity)
 		free(stat->summaries[r].metrics);
 	}
 	free(stat->summaries);
+	uncounted_release(&stat->uncounted);
 	free(stat);
 }
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/uncounted.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "activity/why.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/visible.h"
+
+static struct uncounted_event *event_of(struct uncounted *uncounted, const char *name)
+{
+	for (size_t i = 0; i < uncounted->nr; i++)
+		if (!strcmp(uncounted->list[i].name, name))
+			return &uncounted->list[i];
+	return NULL;
+}
+
+/* The row that has counted an event, or else the one in which it was enabled longest; NULL: it is in none. */
+static const struct tally_row *row_of(const struct tally *tally, size_t i)
+{
+	const struct tally_row *found = NULL;
+
+	for (size_t r = 0; r < tally->nr; r++) {
+		const struct tally_row *row = &tally->rows[r];
+
+		if (row->has[i] && row->now[i].running_ns)
+			return row;
+		if (row->has[i] && (!found || row->now[i].enabled_ns > found->now[i].enabled_ns))
+			found = row;
+	}
+	return found;
+}
+
+void uncounted_note(struct uncounted *uncounted, const struct activity *activity, const struct tally *tally)
+{
+	for (size_t i = 0; i < activity->plan.events.nr; i++) {
+		const struct event *event = &activity->plan.events.list[i];
+		struct uncounted_event *noted = event_of(uncounted, event->name);
+		const struct tally_row *row = row_of(tally, i);
+		char text[WHY_SIZE];
+
+		if (!row || event->never[0] || (noted && !noted->why))
+			continue;
+		if (!noted) {
+			noted = xappend(uncounted->list, uncounted->nr);
+			*noted = (struct uncounted_event){.name = xstrdup(event->name)};
+		}
+		free(noted->why);
+		noted->why = NULL;
+		if (!row->now[i].running_ns)
+			noted->why = xstrdup(why_not_counted(activity, i, &row->now[i], text));
+	}
+}
+
+static bool is_said(const struct uncounted *uncounted, size_t i)
+{
+	for (size_t before = 0; before < i; before++)
+		if (uncounted->list[before].why &&
+		    !strcmp(uncounted->list[before].why, uncounted->list[i].why))
+			return true;
+	return false;
+}
+
+void uncounted_say(const struct uncounted *uncounted, const struct activity *activity)
+{
+	if (activity->options->quiet || session_all_people(activity->session))
+		return;
+	for (size_t i = 0; i < uncounted->nr; i++) {
+		const char *why = uncounted->list[i].why;
+		char names[400] = "";
+
+		if (!why || is_said(uncounted, i))
+			continue;
+		for (size_t other = i; other < uncounted->nr; other++)
+			if (uncounted->list[other].why && !strcmp(uncounted->list[other].why, why))
+				list_append(names, sizeof(names), uncounted->list[other].name);
+		say("nhmtap: %s: not counted: %s", names, why);
+	}
+}
+
+void uncounted_release(struct uncounted *uncounted)
+{
+	for (size_t i = 0; i < uncounted->nr; i++) {
+		free(uncounted->list[i].name);
+		free(uncounted->list[i].why);
+	}
+	free(uncounted->list);
+	*uncounted = (struct uncounted){0};
+}
