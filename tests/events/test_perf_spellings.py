@@ -78,13 +78,19 @@ def test_a_text_of_perfs_own_tests_is_what_perf_takes_it_for_or_is_refused_with_
         assert attrs_of(found) == wanted(fact["attrs"]), found
 
 
+def test_the_latency_of_retirement_is_refused_as_what_it_is(root):
+    """A modifier of newer versions of perf than the texts are from, as X is, which changes nothing."""
+    assert explain(root, "page-faults:uX")[0]["attr"] == explain(root, "page-faults:u")[0]["attr"]
+    assert "it is perf's for the latency of retirement" in explain(root, "{page-faults:u,faults}:R")
+
+
 def test_all_of_perfs_texts_are_there_and_most_are_taken():
     assert len(FACTS) >= 123 and sum(not fact["refused"] for fact in FACTS) >= 57
 
 
 # --- the rule of a group's modifiers ------------------------------------------------------------------
 
-LETTERS = "ukhGHpIDeSWb"
+LETTERS = "ukhGHpIDeSWbX"
 SIDES = {"u": "exclude_user", "k": "exclude_kernel", "h": "exclude_hv"}
 GUESTS = {"G": "exclude_guest", "H": "exclude_host"}
 

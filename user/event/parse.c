@@ -86,7 +86,7 @@ static bool clears_guest_default(const struct spelling *spelling, bool of_group)
 {
 	bool any = GIVEN('k') || GIVEN('h') || GIVEN('u');
 
-	for (const char *letter = "IDeSWb"; *letter; letter++)
+	for (const char *letter = "IDeSWbX"; *letter; letter++)
 		any = any || ON(*letter);
 	return any && !of_group && !ON('u') && !ON('p') && !ON('P');
 }
@@ -149,6 +149,8 @@ static void modify_scheduling(struct event *event, const struct spelling *spelli
 	if (ON('b'))
 		event_note(event, "b has no effect here: perf's shared counters (bperf) are not used, and "
 				  "the counts are the same");
+	if (ON('X'))
+		event_note(event, "X has no effect here: no event is moved out of its group");
 }
 
 /* Applies perf's modifiers as perf does (get_event_modifier(), tools/perf/util/parse-events.c). `said` is
@@ -162,6 +164,13 @@ static int modify(struct event_parser *parser, struct event *event, const struct
 		because(parser->refusal, "its counter takes no modifiers: it counts whoever is the cause, "
 					 "and raises no interrupt");
 		return instead(parser->refusal, "leave out %s", said);
+	}
+	if (ON('R')) {
+		refuse(parser->refusal, STATUS_USAGE, "event '%s', modifier R", event->name);
+		because(parser->refusal,
+			"it is perf's for the latency of retirement, which is read from samples that "
+			"perf record takes, and counts nothing");
+		return instead(parser->refusal, "leave it out");
 	}
 	if (modify_sides(parser, event, spelling, said, of_group))
 		return -1;

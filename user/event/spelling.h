@@ -19,7 +19,7 @@
 
 #include "base/refusal.h"
 
-#define PERF_MODIFIERS "ukhpPGHIDSWeb"
+#define PERF_MODIFIERS "ukhpPGHIDSWebXR"
 #define NAME_SIZE      128
 
 struct spelling {
