@@ -16,10 +16,10 @@ void fields_shape(struct fields *fields)
 	fields->shape = __atomic_add_fetch(&shapes, 1, __ATOMIC_RELAXED);
 }
 
-void fields_rename(struct fields *fields, size_t at, const char *name)
+void fields_rename(struct fields *fields, size_t at, const char *name, size_t length)
 {
 	fields->list[at].name = name;
-	fields->list[at].name_length = strlen(name);
+	fields->list[at].name_length = length;
 	fields->had = fields->nr;
 	fields->shape = 0;
 }

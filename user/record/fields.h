@@ -82,7 +82,7 @@ static inline void fields_again(struct fields *fields)
 }
 
 /* Gives the last member another name. */
-void fields_rename(struct fields *fields, size_t at, const char *name);
+void fields_rename(struct fields *fields, size_t at, const char *name, size_t length);
 
 /* Whether a member is the one that the list had there before: then it is as it was, until it is set. */
 static inline bool fields_has(struct fields *fields, const char *name, struct field **field)
@@ -92,7 +92,7 @@ static inline bool fields_has(struct fields *fields, const char *name, struct fi
 	*field = &fields->list[at];
 	if (__builtin_expect(at < fields->had && (*field)->name == name, true))
 		return true;
-	fields_rename(fields, at, name);
+	fields_rename(fields, at, name, strlen(name)); /* of a literal, as most are, the compiler knows it */
 	return false;
 }
 
