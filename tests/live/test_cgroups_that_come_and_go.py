@@ -194,6 +194,54 @@ def test_patterns_beside_named_ones_are_measured_from_the_first_instruction_too(
         assert counts[f"{path}/a\\x2db"] >= 300 - counts.get(MISSED, 0)
 
 
+@pytest.mark.parametrize("expected", [[], ["--expect", "page-faults:u<500"]], ids=["no expectation", "an expectation"])
+def test_what_one_has_counted_is_not_forgotten_when_it_goes_and_another_comes(nhmtap, tmp_path, cgroup, expected):
+    """The second one counts nothing."""
+    path, folder = cgroup
+    running = Running(nhmtap, tmp_path / "out", "stat", "--for-each-cgroup", f"{path}/*", *expected)
+    with Puppet() as puppet:
+        os.mkdir(f"{folder}/first")
+        running.told("appeared")
+        enter(f"{folder}/first", puppet.pid)
+        puppet.do("faults=1000")
+        enter(os.path.dirname(folder), puppet.pid)
+        remove(f"{folder}/first")
+        running.told("gone")
+        gone = running.records()[-1]["seq"]
+        running.wait(lambda record: record["type"] == "count" and record["seq"] >= gone)
+        os.mkdir(f"{folder}/second")
+        running.told("appeared", 2)
+        result = running.end()
+    assert "not counted" not in result.err
+    outcomes = {r["cgroup"]: r["outcome"] for r in result.of("expectation")}
+    assert outcomes == ({f"{path}/first": "failed", f"{path}/second": "cannot_tell"} if expected else {})
+    assert result.status == (4 if expected else 0)
+
+
+@pytest.mark.parametrize("per", ["cgroup", "cpu,cgroup"])
+def test_means_of_executions_are_of_one_cgroup_each(nhmtap, cgroup, tmp_path, per):
+    """Each execution has a cgroup of its own, which goes or stays, beside one that all have."""
+    path, folder = cgroup
+    script = f"""echo >> {tmp_path}/turns; turn=$(wc -l < {tmp_path}/turns)
+        for name in all stays$turn goes$turn; do
+            mkdir -p {folder}/$name; sleep 0.3
+            sh -c "echo \\$\\$ > {folder}/$name/cgroup.procs; exec {shlex.join(map(str, puppet.command('faults=1000')))}"
+        done
+        sleep 0.3; rmdir {folder}/goes$turn; sleep 0.3"""
+    result = nhmtap.into(tmp_path / "out", "stat", *FAULTS, "--for-each-cgroup", f"{path}/*", "--per", per, "-r", "3", "--",
+                         "sh", "-ec", script)
+    assert result.status == 0, result.err
+    keys = ("cgroup", "cpu")
+    counted = {}
+    for record in result.of("count", status="counted"):
+        counted.setdefault(tuple(record.get(key) for key in keys), []).append(record["value"])
+    means = {tuple(r.get(key) for key in keys): (r["counted"], r["mean"]) for r in result.of("summary") if r["counted"]}
+    assert means == {key: (len(values), pytest.approx(sum(values) / len(values))) for key, values in counted.items()}
+    named = [f"{path}/{name}" for name in ("all", *(f"{what}{turn}" for what in ("stays", "goes") for turn in (1, 2, 3)))]
+    assert {cgroup for cgroup, _ in means} >= set(named)
+    assert all(r["executions"] == 3 for r in result.of("summary"))
+
+
 @pytest.mark.parametrize("command", [["stat"], ["profile", "-c", "1"]], ids=" ".join)
 def test_a_pattern_that_fits_no_cgroup_is_told_with_those_that_may_be_meant(nhmtap, tmp_path, child, command):
     path, _ = child

@@ -696,8 +696,10 @@ void cgroup_watch_begin(struct activity *activity)
 
 	activity->cgroup_watch = (struct cgroup_watch){
 		.nr = nr, .list = xcalloc(nr + 1, sizeof(struct watched_cgroup)), .untold = json_array()};
+	activity->plan.target.keeps_places = activity->options->repeats || activity->plan.expectations.nr;
 	for (size_t i = 0; i < nr; i++)
-		note_cgroup(activity, i);
+		if (!activity->plan.target.cgroups[i].gone)
+			note_cgroup(activity, i);
 	activity->cgroup_watch.follows = activity->plan.target.nr_patterns && is_seen_early(activity) &&
 					 names_follow_cgroups(activity->session->names);
 	/* The paths of those that are there already. */
@@ -706,8 +708,17 @@ void cgroup_watch_begin(struct activity *activity)
 			     activity->session->host.cgroups);
 }
 
+/* The next execution finds them again. */
+static void forget_found(struct target *target)
+{
+	for (size_t i = 0; i < target->nr_cgroups; i++)
+		if (target->cgroups[i].found)
+			target->cgroups[i].gone = target->cgroups[i].vacant = target->cgroups[i].past = true;
+}
+
 void cgroup_watch_end(struct activity *activity)
 {
+	forget_found(&activity->plan.target);
 	if (activity->cgroup_watch.follows)
 		names_follow_cgroups_no_more(activity->session->names);
 	cgroup_notices_close(activity->cgroup_watch.notices);

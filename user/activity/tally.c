@@ -46,6 +46,7 @@ void tally_begin(struct tally *tally, const struct plan *plan, struct host *host
 		.began_stamp = time_stamp(),
 		.most_per_cycle = xcalloc(plan->events.nr + 1, sizeof(double)),
 		.paces = xcalloc(plan->events.nr + 1, sizeof(double)),
+		.counted = xcalloc(plan->events.nr + 1, sizeof(bool)),
 	};
 	for (size_t i = 0; i < plan->events.nr; i++)
 		tally->most_per_cycle[i] = event_most_per_cycle(&plan->events.list[i], host);
@@ -68,6 +69,7 @@ void tally_release(struct tally *tally)
 	free(tally->row_of);
 	free(tally->most_per_cycle);
 	free(tally->paces);
+	free(tally->counted);
 	*tally = (struct tally){0};
 }
 
@@ -262,6 +264,8 @@ static void follow_cgroups(struct tally *tally)
 
 		if (!cgroup || cgroup->generation == tally->rows[r].generation)
 			continue;
+		for (size_t i = 0; i < tally->plan->events.nr; i++)
+			tally->counted[i] = tally->counted[i] || tally->rows[r].now[i].running_ns;
 		restart_row(tally, &tally->rows[r]);
 		tally->rows[r].generation = cgroup->generation;
 	}

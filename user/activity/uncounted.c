@@ -9,10 +9,10 @@
 #include "base/memory.h"
 #include "base/visible.h"
 
-static struct uncounted_event *event_of(struct uncounted *uncounted, const char *name)
+static struct uncounted_event *event_of(struct uncounted *uncounted, const struct event *event)
 {
 	for (size_t i = 0; i < uncounted->nr; i++)
-		if (!strcmp(uncounted->list[i].name, name))
+		if (!strcmp(uncounted->list[i].name, event->name) && uncounted->list[i].nth == event->nth)
 			return &uncounted->list[i];
 	return NULL;
 }
@@ -37,7 +37,7 @@ void uncounted_note(struct uncounted *uncounted, const struct activity *activity
 {
 	for (size_t i = 0; i < activity->plan.events.nr; i++) {
 		const struct event *event = &activity->plan.events.list[i];
-		struct uncounted_event *noted = event_of(uncounted, event->name);
+		struct uncounted_event *noted = event_of(uncounted, event);
 		const struct tally_row *row = row_of(tally, i);
 		char text[WHY_SIZE];
 
@@ -45,11 +45,11 @@ void uncounted_note(struct uncounted *uncounted, const struct activity *activity
 			continue;
 		if (!noted) {
 			noted = xappend(uncounted->list, uncounted->nr);
-			*noted = (struct uncounted_event){.name = xstrdup(event->name)};
+			*noted = (struct uncounted_event){.name = xstrdup(event->name), .nth = event->nth};
 		}
 		free(noted->why);
 		noted->why = NULL;
-		if (!row->now[i].running_ns)
+		if (!row->now[i].running_ns && !tally->counted[i])
 			noted->why = xstrdup(why_not_counted(activity, i, &row->now[i], text));
 	}
 }
@@ -61,6 +61,14 @@ static bool is_said(const struct uncounted *uncounted, size_t i)
 		    !strcmp(uncounted->list[before].why, uncounted->list[i].why))
 			return true;
 	return false;
+}
+
+static void add_name(char *names, size_t size, const struct uncounted_event *event)
+{
+	char *name = event->nth > 1 ? xasprintf("%s %u", event->name, event->nth) : xstrdup(event->name);
+
+	list_append(names, size, name);
+	free(name);
 }
 
 void uncounted_say(const struct uncounted *uncounted, const struct activity *activity)
@@ -75,7 +83,7 @@ void uncounted_say(const struct uncounted *uncounted, const struct activity *act
 			continue;
 		for (size_t other = i; other < uncounted->nr; other++)
 			if (uncounted->list[other].why && !strcmp(uncounted->list[other].why, why))
-				list_append(names, sizeof(names), uncounted->list[other].name);
+				add_name(names, sizeof(names), &uncounted->list[other]);
 		say("nhmtap: %s: not counted: %s", names, why);
 	}
 }

@@ -9,7 +9,8 @@
 struct uncounted {
 	struct uncounted_event {
 		char *name;
-		char *why; /* NULL: it was counted */
+		unsigned int nth; /* of this name */
+		char *why;	  /* NULL: it was counted */
 	} * list;
 	size_t nr;
 };

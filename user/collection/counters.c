@@ -231,7 +231,9 @@ static int open_places(struct counters *counters, const struct cpus *online, siz
 	for (size_t i = 0; i < nr; i++)
 		counters->cells[i] = (struct cell){.fd = -1};
 	for (size_t i = 0; i < counters->places.nr; i++) {
-		bool there = place_online(&counters->places.list[i], online);
+		const struct place *place = &counters->places.list[i];
+		bool there = place_online(place, online) &&
+			     (place->cgroup < 0 || counters->cgroups[place->cgroup] >= 0);
 		int err = there ? open_place(counters, i, failed) : 0;
 
 		if (err)
@@ -285,6 +287,8 @@ static int open_cgroups(struct counters *counters, struct host *host, struct ref
 	for (size_t i = 0; i < target->nr_cgroups; i++) {
 		const char *path = target->cgroups[i].path;
 
+		if (target->cgroups[i].gone)
+			continue;
 		counters->cgroups[i] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (counters->cgroups[i] < 0)
 			return cgroup_denied(refusal, host, path, errno);
@@ -306,8 +310,11 @@ static int join_switches(struct counters *counters, size_t place)
 
 static int open_switches(struct counters *counters, const struct host *host, size_t *failed)
 {
-	int err = cgroup_switches_open(&counters->switches, counters->plan->events.nr, host);
+	size_t events = counters->plan->events.nr, nr = counters->plan->target.nr_cgroups;
+	int err = cgroup_switches_open(&counters->switches, events, host);
 
+	counters->of_cgroups = xcalloc(nr * events + 1, sizeof(*counters->of_cgroups));
+	counters->nr_of_cgroups = nr;
 	if (!err) {
 		places_add_cpus(&counters->places, &counters->cpus, -1);
 		err = open_places(counters, &host->online, failed);

@@ -412,13 +412,23 @@ void target_tell_by_samples(struct target *target, const struct host *host)
 	target->folder = NULL;
 }
 
+/* Whether the place can be used. One that is to be told apart is used for the same path in the next
+ * execution. */
+static bool is_free(const struct target *target, const struct cgroup *cgroup, const struct cgroup *next)
+{
+	if (!cgroup->vacant || cgroup->of_any != next->of_any)
+		return false;
+	return (!next->of_any && !target->keeps_places) ||
+	       (cgroup->past && !strcmp(cgroup->name, next->name));
+}
+
 size_t target_take_in(struct target *target, const struct host *host, const char *path, bool of_any)
 {
 	struct cgroup cgroup = {
 		.name = xstrdup(path), .path = cgroup_folder(host, path), .found = true, .of_any = of_any};
 	size_t i = 0;
 
-	while (i < target->nr_cgroups && (of_any || !target->cgroups[i].vacant))
+	while (i < target->nr_cgroups && !is_free(target, &target->cgroups[i], &cgroup))
 		i++;
 	if (i == target->nr_cgroups) {
 		(void)xappend(target->cgroups, target->nr_cgroups);

@@ -27,8 +27,9 @@ struct target {
 		char *path; /* its folder */
 		bool found; /* found by a pattern, so part of the target only while it exists */
 		/* Found by a pattern, but no longer there. `gone`: its counts are still to be reported.
-		 * `vacant`: they are, and its place can be used for another. */
+		 * `vacant`: they are, and its place can be used for another, unless places are kept. */
 		bool gone, vacant;
+		bool past;		 /* found in an earlier execution, and not in this one so far */
 		bool of_any;		 /* stands for counts that may be any cgroup's */
 		unsigned int generation; /* number of cgroups that had this place before */
 	} * cgroups;
@@ -39,6 +40,9 @@ struct target {
 		bool fitted;	/* some cgroup has, in this run */
 	} * patterns;
 	size_t nr_patterns;
+	/* Each cgroup that patterns find is told apart until the end of the run, whose means and expectations
+	 * are of single cgroups. */
+	bool keeps_places;
 	bool by_switches; /* cgroups are counted without events of their own, if the kernel supports it */
 	/* Cgroups are told apart by what samples say. Events are opened once: in a cgroup that contains all
 	 * that fit the patterns, by its folder, or for all that runs on the CPUs (NULL). */
@@ -76,7 +80,8 @@ bool target_by_patterns(struct target *target, const struct host *host);
 /* Has cgroups told apart by samples, if patterns name them. */
 void target_tell_by_samples(struct target *target, const struct host *host);
 
-/* Adds a cgroup that a pattern has found, by its path below the mount, in a vacant place or at the end.
+/* Adds a cgroup that a pattern has found, by its path below the mount, in a vacant place or at the end, and
+ * always at the end if places are kept.
  * `of_any`: the path is the name of counts that may be any cgroup's. These have a place that no cgroup had,
  * because places of cgroups are summed up together. Returns its index. */
 size_t target_take_in(struct target *target, const struct host *host, const char *path, bool of_any);
