@@ -632,6 +632,36 @@ def test_a_signal_that_ends_the_command_is_in_its_status(start):
     assert command.end()[0] == 128 + signal.SIGTERM
 
 
+@pytest.fixture
+def ignoring():
+    """Ignores a signal here, as nohup(1) does, and a shell for what it runs in the background."""
+    before = {}
+
+    def ignored(number):
+        before[number] = signal.signal(number, signal.SIG_IGN)
+
+    yield ignored
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_that_is_ignored_here_is_ignored_by_the_command(start, ignoring, number):
+    ignoring(number)
+    command = start("sh", "-c", f"kill -{int(number)} $$; echo ready; sleep 0.3; echo done")
+    command.read(b"ready\n")
+    command.kill(number)
+    assert command.end()[:2] == (0, "done\n")
+
+
+def test_a_signal_that_is_ignored_here_does_not_end_a_machine_that_boots(ignoring):
+    numbers = signal.SIGHUP, signal.SIGINT, signal.SIGTERM
+    for number in numbers:
+        ignoring(number)
+    nehalem.clean_up_on_signals()
+    assert [signal.getsignal(number) for number in numbers] == [signal.SIG_IGN] * 3
+
+
 def test_a_signal_reaches_a_command_that_writes_without_a_pause():
     """Its input has an end, so that the machine has no reason to ask for more of it."""
     command = [sys.executable, RUN, "--here", "--", "sh", "-c", "echo ready >&2; exec yes"]

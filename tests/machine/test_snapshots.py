@@ -323,6 +323,14 @@ def test_on_a_full_disk_a_machine_boots_and_leaves_nothing(small_disk, monkeypat
     assert os.statvfs(small_disk).f_bavail * 4096 > 49 << 20
 
 
+def test_a_machine_that_has_no_room_for_its_files_says_where(small_disk, monkeypatch):
+    subprocess.run(["mount", "-o", "remount,size=2m", small_disk], check=True)
+    monkeypatch.setenv("TMPDIR", str(small_disk))
+    with pytest.raises(nehalem.Trouble, match=f"its files in {small_disk}/nehalem.*: No space left on device; TMPDIR"):
+        nehalem.Guest(nehalem.Machine())
+    assert os.listdir(small_disk) == []
+
+
 def write_and_die():
     """A process that is killed while it writes a snapshot."""
     pid = os.fork()

@@ -20,7 +20,7 @@ WANT_INPUT, STOPPED, SIGNALLED = b"1", b"2", b"3"  # words of the guest
 LOST = {b"6": (1, "standard output"), b"7": (2, "standard error")}  # too: what it wrote there was not taken here
 FROM_NULL, FROM_FILE, FROM_STREAM = 0, 1, 2
 CHUNK = 1 << 16  # bytes of input at a time
-BEFORE_RUN_ID = "<8s16I20s8I"  # of an order
+BEFORE_RUN_ID = "<8s17I20s8I"  # of an order
 RUN_ID = 16  # bytes, of the host's random numbers: the guest's are the same in all runs
 PUNCH_HOLE = 3  # of fallocate(2): takes no room any more, and the size stays
 FATAL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -86,6 +86,13 @@ def umask():
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+def ignored_signals():
+    """The bits of the signals that the caller ignores, which a command inherits. Of SIGPIPE and SIGXFSZ nobody knows: Python
+    ignores them itself."""
+    numbers = set(range(1, 32)) - {signal.SIGPIPE, signal.SIGXFSZ}
+    return sum(1 << number for number in numbers if signal.getsignal(number) == signal.SIG_IGN)
 
 
 def is_terminal(fd):
@@ -241,11 +248,12 @@ def keep_end(path):
 class Carrier:
     """Carries a command's input, signals and terminal to the guest while it runs."""
 
-    def __init__(self, guest, terminal, timeout):
+    def __init__(self, guest, terminal, timeout, ignored=0):
         self.guest = guest
         self.terminal = terminal
         self.deadline = None if timeout is None else time.monotonic() + timeout
         self.timeout = timeout
+        self.ignored = ignored
         self.outgoing = b""
         self.said = b""
         self.wanted = self.ended = False
@@ -327,7 +335,7 @@ class Carrier:
                 self.event(SIZE, struct.pack("<2I", *size_of(self.terminal.fd)))
             return
         self.event(SIGNAL, struct.pack("<2I", number, 0))
-        if number not in FATAL:
+        if number not in FATAL or self.ignored >> number & 1:
             return
         self.pending.append((number, time.monotonic()))
         if len(self.pending) >= 3:
@@ -393,8 +401,8 @@ class Surroundings(nehalem.Choices):
         return self.clock is not None, self.clock or 0, self.number is not None, self.number or 0, self.few_symbols
 
 
-def order(command, user, env, terminal, given, surroundings=Surroundings(), closed=0):
-    """What src/guest/here.c reads. closed: the bits of open_closed()."""
+def order(command, user, env, terminal, given, surroundings=Surroundings(), closed=0, ignored=0):
+    """What src/guest/here.c reads. closed: the bits of open_closed(). ignored: those of ignored_signals()."""
     uid, gid, groups = identity(user)
     kind = kind_of_input()
     offset = os.lseek(0, 0, os.SEEK_CUR) if kind == FROM_FILE else 0
@@ -404,7 +412,7 @@ def order(command, user, env, terminal, given, surroundings=Surroundings(), clos
     strings = b"".join(os.fsencode(s) + b"\0" for s in (os.getcwd(), program, *command, *variables))
     terminals = sum(1 << fd for fd in range(3) if given[fd] and (fd or kind == FROM_STREAM))
     fixed = struct.pack(
-        f"{BEFORE_RUN_ID}{RUN_ID}s", nehalem.ORDER, uid, gid, len(groups), umask(), terminals, closed, are_one_file(1, 2), kind,
+        f"{BEFORE_RUN_ID}{RUN_ID}s", nehalem.ORDER, uid, gid, len(groups), umask(), terminals, closed, ignored, are_one_file(1, 2), kind,
         offset & 0xFFFFFFFF, offset >> 32, rows, columns, iflag, oflag, cflag, lflag, control,
         len(command), len(variables), len(strings), *surroundings.words(), os.urandom(RUN_ID),
     )  # fmt: skip
@@ -498,14 +506,15 @@ def run(
 ):  # fmt: skip
     """Runs a command in the guest; returns its status."""
     given = [is_terminal(fd) for fd in range(3)]
-    carrier = Carrier(guest, terminal, timeout)
+    ignored = ignored_signals()
+    carrier = Carrier(guest, terminal, timeout, ignored)
     with Signals() as signals:
         try:
             carrier.send(b"notes")
             carrier.send(b"stdin=/proc/%d/fd/0" % os.getpid())
             for path in likely_paths(command):
                 carrier.send(b"know=" + os.fsencode(path))
-            ordered = order(command, user, env, terminal, given, surroundings, closed)
+            ordered = order(command, user, env, terminal, given, surroundings, closed, ignored)
             carrier.outgoing += request(["here", "run"], ordered, settings)
             terminal.make_raw()
             status = carrier.follow(signals)

@@ -9,6 +9,7 @@ commands, so what a command counts does not depend on how long the host took.
 fork() makes another guest at once that continues from the same state, so a count
 need not depend on earlier commands either.
 """
+import errno
 import fcntl
 import os
 import select
@@ -52,7 +53,7 @@ RESTARTS = ("exception with no resolution", "the BIOS has started again")
 ITS_END = 5  # seconds that an emulator may take to end when it has closed its channel
 GLANCE = 0.5  # seconds between two looks at how much the guest has sent
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
-ORDER = b"order 4\0"  # the form of what here.py tells src/guest/here.c
+ORDER = b"order 5\0"  # the form of what here.py tells src/guest/here.c
 TREE = 16 << 30  # where the guest finds the host's files, beyond all memory
 RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
 
@@ -390,7 +391,15 @@ class Guest:
             self.close()
             if isinstance(error, Terminated):
                 error.words = "the machine was ended before COMMAND began"
+            if isinstance(error, OSError):
+                raise Trouble(self._words_of(error)) from error
             raise
+
+    def _words_of(self, error):
+        if error.filename:
+            return f"the machine cannot be started: {error.filename}: {error.strerror}"
+        way_out = "`ulimit -f` is the limit" if error.errno == errno.EFBIG else "TMPDIR may name another place"
+        return f"the machine cannot be started: its files in {self.folder}: {error.strerror}; {way_out}"
 
     def fork(self, stdout=None, stderr=None):
         """Another guest in the state of this one, including the contents of its caches. It ends
@@ -873,4 +882,5 @@ def clean_up_on_signals():
     """Lets signals end the program by an exception, so that the folder in /tmp is removed and the
     emulator ends."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, die_with)
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, die_with)

@@ -48,13 +48,14 @@ enum { TREE_MODE = 0755, BUFFER = 1 << 16 };
 
 /* What here.py writes; the groups and the strings follow: folder, the program's path or nothing, command, environment.
  * Another form has another number. */
-__attribute__((used)) static const char form[8] = "order 4";
+__attribute__((used)) static const char form[8] = "order 5";
 
 struct order {
 	char form[sizeof(form)];
 	uint32_t uid, gid, groups, umask;
 	uint32_t terminals; /* bit N: descriptor N is a terminal */
 	uint32_t closed; /* bit N: descriptor N is not open */
+	uint32_t ignored; /* bit N: the caller ignores signal N, as below nohup(1) or in a shell's background */
 	uint32_t one_output; /* standard output and errors are one file */
 	uint32_t input;	    /* FROM_... */
 	uint32_t offset, offset_high;
@@ -481,6 +482,8 @@ static void start(const struct order *o, const char *files, int fds[3], int term
 	be_a_job(terminal);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
+	for (uint32_t left = o->ignored; left; left &= left - 1)
+		signal(__builtin_ctz(left), SIG_IGN);
 	sigprocmask(SIG_SETMASK, before, NULL);
 	for (int k = 0; k < 3; k++)
 		if (o->closed >> k & 1)
