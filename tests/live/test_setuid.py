@@ -112,6 +112,11 @@ def test_no_interval_after_it_is_called_one_in_which_the_command_never_ran(stat)
     assert {(count["status"], "setuid" in count["why"]) for count in result.of("count")} == {("not_counted", True)}
 
 
+def test_what_earlier_intervals_have_counted_is_not_said_to_be_uncounted(stat):
+    result = stat("-I", "20", "--", "sh", "-c", "./plain 60; exec ./setuid 60")
+    assert {"counted", "not_counted"} <= {r["status"] for r in result.of("count")} and ": not counted: " not in result.err
+
+
 def test_repeated_runs_of_it_have_no_mean(stat):
     summary = stat("-r", "3", "--", "./setuid", 1).one("summary")
     assert summary["counted"] == 0 and "mean" not in summary

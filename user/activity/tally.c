@@ -387,8 +387,13 @@ void tally_read(struct tally *tally, struct counters *counters, bool last)
 void tally_void(struct tally *tally)
 {
 	for (size_t r = 0; r < tally->nr; r++)
-		for (size_t i = 0; i < tally->plan->events.nr; i++)
-			tally->rows[r].now[i].running_ns = tally->rows[r].since[i].running_ns = 0;
+		for (size_t i = 0; i < tally->plan->events.nr; i++) {
+			__u64 *now = &tally->rows[r].now[i].running_ns,
+			      *since = &tally->rows[r].since[i].running_ns;
+
+			tally->counted[i] = tally->counted[i] || *now > *since;
+			*now = *since = 0;
+		}
 }
 
 void tally_restart(struct tally *tally)

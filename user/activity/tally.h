@@ -43,7 +43,7 @@ struct tally {
 	__u64 began_ns, began_stamp; /* CLOCK_MONOTONIC and the time stamp counter when it began */
 	double *most_per_cycle;	     /* per event: see event_most_per_cycle() */
 	double *paces;		     /* the same per ns */
-	bool *counted;		     /* per event: it was counted in a row that is used for another cgroup */
+	bool *counted;		     /* per event: it was counted, though no row has it any more */
 	double clock;		     /* the most cycles per ns that a count has shown; 0: none yet */
 	bool shared;		     /* an event has shared its counter */
 	bool alone;		     /* a group of events has the counters alone */
