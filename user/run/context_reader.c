@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,6 +26,9 @@
 /* How long to wait for the memory of one process. */
 #define PATIENCE_NS 200000000ULL
 
+/* A deadline that has passed. */
+#define AT_ONCE 1
+
 /* What is known of the context of a process. */
 struct known_context {
 	pid_t pid;
@@ -35,6 +37,8 @@ struct known_context {
 	__u64 next_ns, pause_ns; /* when its mappings are read next */
 };
 
+enum looker_state { IDLE, ASKED, ANSWERED };
+
 /*
  * A thread that looks at one context at a time. The memory of a process may wait for what never comes (a file
  * system that does not answer, a page that a userfaultfd was to fill), and so does who reads it. A looker
@@ -42,7 +46,9 @@ struct known_context {
  */
 struct looker {
 	pthread_t thread;
-	sem_t asked, answered;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	enum looker_state state; /* under the lock. What follows is its thread's while it is ASKED */
 	struct known_context context;
 	json_t *attributes; /* what has been published since; NULL: nothing */
 	struct looker *next;
@@ -111,14 +117,34 @@ static json_t *read_news(struct known_context *context, __u64 now)
 	return attributes;
 }
 
+static void set_state(struct looker *looker, enum looker_state state)
+{
+	pthread_mutex_lock(&looker->lock);
+	looker->state = state;
+	pthread_cond_signal(&looker->changed);
+	pthread_mutex_unlock(&looker->lock);
+}
+
+/* Waits for a state until the deadline (CLOCK_MONOTONIC, ns; 0: no deadline). Returns whether it came. */
+static bool await_state(struct looker *looker, enum looker_state state, __u64 deadline)
+{
+	bool there = true;
+
+	pthread_mutex_lock(&looker->lock);
+	while (looker->state != state && there)
+		there = condition_wait(&looker->changed, &looker->lock, deadline);
+	there = looker->state == state;
+	pthread_mutex_unlock(&looker->lock);
+	return there;
+}
+
 static void *look(void *argument)
 {
 	struct looker *looker = argument;
 
-	for (;;) {
-		sem_wait(&looker->asked);
+	while (await_state(looker, ASKED, 0)) {
 		looker->attributes = read_news(&looker->context, clock_ns(CLOCK_MONOTONIC));
-		sem_post(&looker->answered);
+		set_state(looker, ANSWERED);
 	}
 	return NULL;
 }
@@ -139,8 +165,8 @@ static struct looker *take_free(struct context_reader *reader)
 		return looker;
 	}
 	looker = xcalloc(1, sizeof(*looker));
-	sem_init(&looker->asked, 0, 0);
-	sem_init(&looker->answered, 0, 0);
+	pthread_mutex_init(&looker->lock, NULL);
+	condition_init(&looker->changed);
 	if (thread_start(&looker->thread, look, looker))
 		return looker;
 	free(looker);
@@ -181,7 +207,7 @@ static void take_answer(struct context_reader *reader, struct followed *one, str
 /* Takes the answer of a looker that was left alone with this process. Returns whether none is left. */
 static bool is_free(struct context_reader *reader, struct followed *one)
 {
-	if (one->stuck && sem_trywait(&one->stuck->answered))
+	if (one->stuck && !await_state(one->stuck, ANSWERED, AT_ONCE))
 		return false;
 	if (one->stuck) {
 		take_answer(reader, one, one->stuck);
@@ -193,7 +219,6 @@ static bool is_free(struct context_reader *reader, struct followed *one)
 
 static void look_at_context(struct context_reader *reader, struct followed *one)
 {
-	struct timespec end = timespec_of(clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS);
 	struct looker *looker;
 
 	if (!is_free(reader, one))
@@ -202,8 +227,8 @@ static void look_at_context(struct context_reader *reader, struct followed *one)
 	if (!looker)
 		return;
 	looker->context = one->context;
-	sem_post(&looker->asked);
-	if (sem_clockwait(&looker->answered, CLOCK_MONOTONIC, &end)) {
+	set_state(looker, ASKED);
+	if (!await_state(looker, ANSWERED, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS)) {
 		one->stuck = looker;
 		return;
 	}
