@@ -54,19 +54,30 @@ void uncounted_note(struct uncounted *uncounted, const struct activity *activity
 	}
 }
 
-static bool is_said(const struct uncounted *uncounted, size_t i)
+static bool has_reason(const struct uncounted_event *event, const char *why)
+{
+	return event->why && !strcmp(event->why, why);
+}
+
+/* Whether an event before this one has the same reason and, if it is given, this name. */
+static bool is_said(const struct uncounted *uncounted, size_t i, const char *name)
 {
 	for (size_t before = 0; before < i; before++)
-		if (uncounted->list[before].why &&
-		    !strcmp(uncounted->list[before].why, uncounted->list[i].why))
+		if (has_reason(&uncounted->list[before], uncounted->list[i].why) &&
+		    (!name || !strcmp(uncounted->list[before].name, name)))
 			return true;
 	return false;
 }
 
-static void add_name(char *names, size_t size, const struct uncounted_event *event)
+/* Several events of one name are told apart only if not all have the same reason. */
+static void add_name(char *names, size_t size, const struct uncounted *uncounted, size_t i)
 {
-	char *name = event->nth > 1 ? xasprintf("%s %u", event->name, event->nth) : xstrdup(event->name);
+	const struct uncounted_event *event = &uncounted->list[i];
+	char *name;
 
+	if (is_said(uncounted, i, event->name))
+		return;
+	name = event->nth > 1 ? xasprintf("%s %u", event->name, event->nth) : xstrdup(event->name);
 	list_append(names, size, name);
 	free(name);
 }
@@ -79,11 +90,11 @@ void uncounted_say(const struct uncounted *uncounted, const struct activity *act
 		const char *why = uncounted->list[i].why;
 		char names[400] = "";
 
-		if (!why || is_said(uncounted, i))
+		if (!why || is_said(uncounted, i, NULL))
 			continue;
 		for (size_t other = i; other < uncounted->nr; other++)
-			if (uncounted->list[other].why && !strcmp(uncounted->list[other].why, why))
-				add_name(names, sizeof(names), &uncounted->list[other]);
+			if (has_reason(&uncounted->list[other], why))
+				add_name(names, sizeof(names), uncounted, other);
 		say("nhmtap: %s: not counted: %s", names, why);
 	}
 }
