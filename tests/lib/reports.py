@@ -1,44 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What sanitizers report of processes without a stderr: user/base/reports.h."""
 import os
+import shutil
 import tempfile
 
 import pytest
 
 
-class Reports:
-    """The file of this pytest worker."""
-
-    def __init__(self):
-        folder = tempfile.mkdtemp(prefix="nhmtap-reports-")
-        os.chmod(folder, 0o711)
-        self.path = os.path.join(folder, "reports")
-        with open(self.path, "w", encoding="ascii"):
-            os.chmod(self.path, 0o666)  # also for those who have given up root
-        os.environ["NHMTAP_REPORTS"] = self.path
-
-    def take(self):
-        """Returns what is there, and removes it."""
-        with open(self.path, "r+", encoding="utf-8", errors="replace") as file:
-            text = file.read()
-            file.truncate(0)
-        return text
-
-    def remove(self):
-        os.unlink(self.path)
-        os.rmdir(os.path.dirname(self.path))
-
-
 @pytest.fixture(scope="session")
-def all_reports():
-    made = Reports()
-    yield made
-    made.remove()
+def reports():
+    """The path of the file of this pytest worker."""
+    folder = tempfile.mkdtemp(prefix="nhmtap-reports-")
+    os.chmod(folder, 0o711)
+    path = os.path.join(folder, "reports")
+    with open(path, "w", encoding="ascii"):
+        os.chmod(path, 0o666)  # also for those who have given up root
+    os.environ["NHMTAP_REPORTS"] = path
+    yield path
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(autouse=True)
-def reports(all_reports):
-    """Fails a test in which a sanitizer reports anything. A test that makes one report takes what is said."""
-    yield all_reports
-    said = all_reports.take()
+def nothing_reported(reports):
+    """Fails a test in which a sanitizer reports anything."""
+    yield
+    with open(reports, "r+", encoding="utf-8", errors="replace") as file:
+        said = file.read()
+        file.truncate(0)
     assert not said, said

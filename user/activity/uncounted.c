@@ -33,9 +33,15 @@ static const struct tally_row *row_of(const struct tally *tally, size_t i)
 	return found;
 }
 
+/* Tables say it themselves. */
+static bool is_to_be_said(const struct activity *activity)
+{
+	return !activity->options->quiet && !session_all_people(activity->session);
+}
+
 void uncounted_note(struct uncounted *uncounted, const struct activity *activity, const struct tally *tally)
 {
-	for (size_t i = 0; i < activity->plan.events.nr; i++) {
+	for (size_t i = 0; i < activity->plan.events.nr && is_to_be_said(activity); i++) {
 		const struct event *event = &activity->plan.events.list[i];
 		struct uncounted_event *noted = event_of(uncounted, event);
 		const struct tally_row *row = row_of(tally, i);
@@ -82,10 +88,8 @@ static void add_name(char *names, size_t size, const struct uncounted *uncounted
 	free(name);
 }
 
-void uncounted_say(const struct uncounted *uncounted, const struct activity *activity)
+void uncounted_say(const struct uncounted *uncounted)
 {
-	if (activity->options->quiet || session_all_people(activity->session))
-		return;
 	for (size_t i = 0; i < uncounted->nr; i++) {
 		const char *why = uncounted->list[i].why;
 		char names[400] = "";

@@ -20,6 +20,6 @@ void uncounted_note(struct uncounted *uncounted, const struct activity *activity
 
 /* Says which events were never counted, in one line for all that have the same reason. warn_of_spellings()
  * has said which of them can't be. */
-void uncounted_say(const struct uncounted *uncounted, const struct activity *activity);
+void uncounted_say(const struct uncounted *uncounted);
 
 void uncounted_release(struct uncounted *uncounted);

@@ -666,7 +666,7 @@ static int analyze_finish(struct activity *activity, json_t *end)
 
 	if (!analysis)
 		return 0;
-	uncounted_say(&analysis->uncounted, activity);
+	uncounted_say(&analysis->uncounted);
 	if (!analysis->duration.n && !activity_partial(activity))
 		return 0;
 	ratios = measure_ratios(analysis->ratios, analysis->all.nr);

@@ -80,8 +80,8 @@ bool target_by_patterns(struct target *target, const struct host *host);
 /* Has cgroups told apart by samples, if patterns name them. */
 void target_tell_by_samples(struct target *target, const struct host *host);
 
-/* Adds a cgroup that a pattern has found, by its path below the mount, in a vacant place or at the end, and
- * always at the end if places are kept.
+/* Adds a cgroup that a pattern has found, by its path below the mount, in a vacant place or at the end. If
+ * places are kept, only the one that this path had in an earlier execution counts as vacant.
  * `of_any`: the path is the name of counts that may be any cgroup's. These have a place that no cgroup had,
  * because places of cgroups are summed up together. Returns its index. */
 size_t target_take_in(struct target *target, const struct host *host, const char *path, bool of_any);

@@ -128,11 +128,11 @@ static void set_state(struct looker *looker, enum looker_state state)
 /* Waits for a state until the deadline (CLOCK_MONOTONIC, ns; 0: no deadline). Returns whether it came. */
 static bool await_state(struct looker *looker, enum looker_state state, __u64 deadline)
 {
-	bool there = true;
+	bool there;
 
 	pthread_mutex_lock(&looker->lock);
-	while (looker->state != state && there)
-		there = condition_wait(&looker->changed, &looker->lock, deadline);
+	while (looker->state != state && condition_wait(&looker->changed, &looker->lock, deadline))
+		;
 	there = looker->state == state;
 	pthread_mutex_unlock(&looker->lock);
 	return there;

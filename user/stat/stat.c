@@ -440,7 +440,7 @@ static int stat_finish(struct activity *activity, json_t *end)
 
 	if (!stat)
 		return 0;
-	uncounted_say(&stat->uncounted, activity);
+	uncounted_say(&stat->uncounted);
 	if (stat->switches)
 		json_object_set_new(end, "cgroup_switches",
 				    json_pack("{s:I, s:I}", "seen", (json_int_t)stat->switches, "missed",
