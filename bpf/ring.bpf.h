@@ -15,7 +15,7 @@
 const volatile _Bool stream;
 
 /* The number of samples of a ring minus one. Set before loading. */
-const volatile __u32 ring_mask = RING_SAMPLES_LEAST - 1;
+const volatile __u32 ring_mask = RING_SAMPLES_FEWEST - 1;
 
 struct sample {
 	struct sample_head head;

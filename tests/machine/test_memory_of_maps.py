@@ -10,7 +10,10 @@ def sixteen(machines):
     return machines(cores=16)
 
 
-@pytest.mark.parametrize("command", ["profile -g -e page-faults:u -c 1", "mem -e page-faults:u -c 1"])
+SIX = "page-faults:u,minor-faults:u,major-faults:u,alignment-faults:u,emulation-faults:u,page-faults:u"
+
+
+@pytest.mark.parametrize("command", ["profile -g -e page-faults:u -c 1", "mem -e page-faults:u -c 1", f"stream -e {SIX} -c 1"])
 def test_maps_of_16_cpus_take_64_MiB_and_no_sample_is_lost(sixteen, command):
     """fdinfo of a map has the bytes that are charged for it (bpf_map_show_fdinfo(), kernel/bpf/syscall.c)."""
     said = sixteen.say(f"nhmtap {command} -a -q -o /run/out -- sh -c 'cat /proc/$PPID/fdinfo/*; doings faults 3000'; "

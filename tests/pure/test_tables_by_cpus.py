@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tables of samples have a size by the number of CPUs: those of an activity take no more than 64 MiB, or half of
---memory if that is more. machine/test_memory_of_maps.py looks at what the kernel says of them."""
+"""The tables of samples have a size by the number of CPUs: those of an activity, and its stream's rings, take no more than
+64 MiB, or half of --memory if that is more. machine/test_memory_of_maps.py looks at what the kernel says of them."""
 import re
 
 import pytest
@@ -9,10 +9,10 @@ from hosts import NEHALEM
 MIXED = [("profile", "-g"), ("profile", "--by=ip"), ("mem", "--by=ip")]
 
 
-def tables(nhmtap, host, command, cpus, memory):
+def tables(nhmtap, host, command, cpus, memory, events="page-faults"):
     """MiB of tables, as a refusal lists them: of --memory, nothing is left beside a queue of 1 GiB."""
     everywhere = {f"sys/devices/system/cpu/{name}": f"0-{cpus - 1}\n" for name in ("online", "possible")}
-    result = nhmtap(*command, host(NEHALEM, everywhere), "-a", "-e", "page-faults", "-c", "1", "--memory", f"{memory}M",
+    result = nhmtap(*command, host(NEHALEM, everywhere), "-a", "-e", events, "-c", "1", "--memory", f"{memory}M",
                     "--queue", str(2**30), "--duration", "0.1", "--format", "json")
     return float(re.search(r"tables ([\d.]+)", result.one("error")["why"])[1])
 
@@ -36,3 +36,18 @@ def test_tables_take_half_of_a_limit_of_memory_that_allows_more(nhmtap, host):
 def test_the_smallest_tables_are_kept_where_even_they_take_more(nhmtap, host):
     one, two = (tables(nhmtap, host, ("mem", "--by=ip"), cpus, 128) for cpus in (512, 1024))
     assert one > 64 and two / one == pytest.approx(2, rel=0.02)
+
+
+SIX = "page-faults,minor-faults,major-faults,context-switches,cpu-migrations,alignment-faults"
+
+
+@pytest.mark.parametrize("command, events", [(("stream", "--fields=ip"), SIX), (("stream", "--fields=stack"), SIX),
+                                             (("mem", "--stream"), "page-faults,minor-faults")])
+@pytest.mark.parametrize("cpus", [2, 16])
+def test_tables_and_rings_of_several_events_take_64_MiB_in_all(nhmtap, host, command, events, cpus):
+    assert 24 < tables(nhmtap, host, command, cpus, 128, events) <= 64
+
+
+def test_rings_have_more_samples_where_memory_allows_it(nhmtap, host):
+    usual, more = (tables(nhmtap, host, ("stream", "--fields=ip"), 16, memory, SIX) for memory in (128, 1000))
+    assert usual <= 64 and 200 < more <= 500

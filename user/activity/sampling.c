@@ -158,6 +158,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 {
 	struct sampling_run *state = xcalloc(1, sizeof(*state));
 	struct where condition = {.nr = 0};
+	size_t tables_most = sampling_tables_most(activity);
+	struct ring_share share;
 
 	activity->state = state;
 	state->sampling = activity->details;
@@ -167,8 +169,11 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->nr = activity->plan.events.nr;
 	state->aggregations = xcalloc(state->nr, sizeof(*state->aggregations));
 	state->events = xcalloc(state->nr, sizeof(*state->events));
-	if (activity->streams)
+	if (activity->streams) {
 		state->stream = streaming_new(activity, state->sampling->stream_shows ?: keys_of(activity));
+		tables_most /= 2; /* the rings take the other half */
+	}
+	share = (struct ring_share){tables_most * nr_sampled(activity), nr_sampled(activity)};
 	state->gathered = xcalloc(state->nr, sizeof(*state->gathered));
 	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
 	activity->keys.option = state->sampling->keys_option;
@@ -190,7 +195,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 		if (where_check(&condition, activity->options->where, event, refusal))
 			return -1;
 		if (keys_open(&state->aggregations[i], state->sampling->aggregation, &activity->keys,
-			      &activity->session->host, sampling_tables_most(activity), refusal))
+			      &activity->session->host, tables_most, refusal))
 			return -1;
 		if (condition.nr)
 			aggregation_where(state->aggregations[i], condition.terms, condition.nr);
@@ -200,7 +205,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 		if (may_be_throttled(activity, event))
 			aggregation_see_throttling(state->aggregations[i]);
 		if (state->stream)
-			streaming_add(state->stream, event, state->aggregations[i]);
+			streaming_add(state->stream, event, state->aggregations[i], &share);
 		if (activity->options->call_graph)
 			aggregation_stacks(state->aggregations[i], !attr->exclude_kernel, !attr->exclude_user,
 					   attr->sample_max_stack, attr->sample_type & PERF_SAMPLE_CALLCHAIN);

@@ -173,14 +173,15 @@ static void plan_extras(struct streaming *streaming, const struct event *event, 
 	streaming->tail = rings_tail(key_size, extras);
 }
 
-void streaming_add(struct streaming *streaming, const struct event *event, struct aggregation *aggregation)
+void streaming_add(struct streaming *streaming, const struct event *event, struct aggregation *aggregation,
+		   const struct ring_share *share)
 {
 	struct flow *flow;
 
 	if (!streaming->source)
 		aggregation_conceal(aggregation, "source");
 	plan_extras(streaming, event, aggregation_layout(aggregation)->key_size);
-	aggregation_stream(aggregation, &streaming->extras);
+	aggregation_stream(aggregation, &streaming->extras, share);
 	*xappend(streaming->flows, streaming->nr_flows) =
 		(struct flow){.event = event,
 			      .name = value_text(event->name, sizeof(event->name)),

@@ -35,8 +35,9 @@ struct streaming;
 struct streaming *streaming_new(struct activity *activity, const char *shows);
 void streaming_release(struct streaming *streaming);
 
-/* Adds an event, whose aggregation is borrowed. */
-void streaming_add(struct streaming *streaming, const struct event *event, struct aggregation *aggregation);
+/* Adds an event, whose aggregation is borrowed. `share`: of the rings of all events. */
+void streaming_add(struct streaming *streaming, const struct event *event, struct aggregation *aggregation,
+		   const struct ring_share *share);
 
 /* The same for the event of a trace, which must be the only one. */
 void streaming_add_trace(struct streaming *streaming, const struct event *event);

@@ -34,6 +34,7 @@ struct aggregation {
 	bool counts; /* samples are weighed by what their events have counted */
 	bool stream;
 	struct ring_extras extras;
+	struct ring_share share;
 	struct rings *rings; /* NULL: there is no stream */
 	struct attached {
 		int fd, link; /* the event's descriptor, and the link's own */
@@ -114,9 +115,11 @@ void aggregation_conceal(struct aggregation *aggregation, const char *name)
 	layout->nr_by = kept;
 }
 
-void aggregation_stream(struct aggregation *aggregation, const struct ring_extras *extras)
+void aggregation_stream(struct aggregation *aggregation, const struct ring_extras *extras,
+			const struct ring_share *share)
 {
 	aggregation->stream = true;
+	aggregation->share = *share;
 	aggregation->extras = *extras;
 	aggregation->layout.nr_by = 0;
 	for (size_t i = 0; i < aggregation->layout.nr_keys; i++) {
@@ -226,7 +229,8 @@ size_t aggregation_bytes(const struct aggregation *aggregation, const struct hos
 	       nr_cpus = cpus_end(&host->possible);
 
 	if (aggregation->stream)
-		a_cpu += rings_bytes(nr_cpus, aggregation->layout.key_size, &aggregation->extras);
+		a_cpu += rings_bytes(nr_cpus, aggregation->layout.key_size, &aggregation->extras,
+				     &aggregation->share);
 	return a_cpu * nr_cpus + (aggregation->counts ? COUNTS_OF(nr_cpus) * COUNT_BYTES : 0);
 }
 
@@ -264,7 +268,7 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host, s
 		bpf_program__set_type(program, BPF_PROG_TYPE_PERF_EVENT);
 	if (aggregation->stream)
 		aggregation->rings = rings_prepare(aggregation->object, nr_cpus, aggregation->layout.key_size,
-						   &aggregation->extras);
+						   &aggregation->extras, &aggregation->share);
 	else
 		rings_leave_out(aggregation->object);
 	aggregation->areas = stack_areas_prepare(aggregation->object, nr_cpus, aggregation->stack_frames);

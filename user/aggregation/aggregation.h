@@ -59,8 +59,9 @@ void aggregation_detach(struct aggregation *aggregation, int fd);
 
 /* Has each sample also written into a ring, with the keys of `by`; the tables then have only the keys that
  * they always have. Must be called before loading. `extras`: what they have besides; if that is a stack,
- * stacks must be a key. */
-void aggregation_stream(struct aggregation *aggregation, const struct ring_extras *extras);
+ * stacks must be a key. `share`: of the rings of all events. */
+void aggregation_stream(struct aggregation *aggregation, const struct ring_extras *extras,
+			const struct ring_share *share);
 
 /* Selects the stacks' sides (kernel, user) and the most frames of both together, if stacks are among the
  * keys. `chain`: the kernel takes the call chain of each sample itself (PERF_SAMPLE_CALLCHAIN); its first

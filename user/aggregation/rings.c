@@ -62,15 +62,17 @@ size_t rings_tail(size_t key_size, const struct ring_extras *extras)
 	return rings_extra_at(key_size, extras, RING_EXTRAS);
 }
 
-/* All rings take no more, unless that leaves too little for one. */
-#define RINGS_BYTES (32UL << 20)
-
-static size_t nr_samples(int nr_cpus, size_t sample_size)
+/* All rings take no more than their share, unless that leaves too little for one event. Several events have
+ * as few samples together as one has at least. */
+static size_t nr_samples(int nr_cpus, size_t sample_size, const struct ring_share *share)
 {
-	size_t nr = RING_SAMPLES_MOST;
+	size_t nr = RING_SAMPLES_MOST, all = nr * share->events;
 
-	while (nr > RING_SAMPLES_LEAST && nr * sample_size * nr_cpus > RINGS_BYTES)
+	while (nr > RING_SAMPLES_FEWEST && all > RING_SAMPLES_LEAST &&
+	       all * sample_size * nr_cpus > share->bytes) {
 		nr /= 2;
+		all /= 2;
+	}
 	return nr;
 }
 
@@ -79,11 +81,12 @@ static size_t ring_bytes(size_t nr_samples, size_t sample_size)
 	return sizeof(struct ring_head) + nr_samples * sample_size;
 }
 
-size_t rings_bytes(int nr_cpus, size_t key_size, const struct ring_extras *extras)
+size_t rings_bytes(int nr_cpus, size_t key_size, const struct ring_extras *extras,
+		   const struct ring_share *share)
 {
 	size_t sample_size = sizeof(struct sample_head) + rings_tail(key_size, extras);
 
-	return ring_bytes(nr_samples(nr_cpus, sample_size), sample_size);
+	return ring_bytes(nr_samples(nr_cpus, sample_size, share), sample_size);
 }
 
 static size_t ring_size(const struct rings *rings)
@@ -105,7 +108,7 @@ static void prepare_array(struct rings *rings, struct bpf_object *object, enum r
 }
 
 struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size,
-			    const struct ring_extras *extras)
+			    const struct ring_extras *extras, const struct ring_share *share)
 {
 	struct rings *rings = xcalloc(1, sizeof(*rings));
 	size_t tail = rings_tail(key_size, extras);
@@ -114,7 +117,7 @@ struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_s
 	rings->nr_cpus = nr_cpus;
 	rings->sample_size = sizeof(struct sample_head) + key_size;
 	rings->extras = *extras;
-	rings->nr_samples = nr_samples(nr_cpus, sizeof(struct sample_head) + tail);
+	rings->nr_samples = nr_samples(nr_cpus, sizeof(struct sample_head) + tail, share);
 	rings->read = xcalloc(nr_cpus, sizeof(*rings->read));
 	rings->known = xcalloc(nr_cpus, sizeof(*rings->known));
 	rings->times = xcalloc(nr_cpus, sizeof(*rings->times));

@@ -20,6 +20,11 @@ struct ring_extras {
 size_t rings_tail(size_t key_size, const struct ring_extras *extras);
 size_t rings_extra_at(size_t key_size, const struct ring_extras *extras, enum ring_extra extra);
 
+/* What the rings of all events of an activity may take together, in bytes, and how many events that are. */
+struct ring_share {
+	size_t bytes, events;
+};
+
 /* A sample of the stream. */
 struct streamed {
 	__u64 time; /* CLOCK_MONOTONIC, ns */
@@ -37,14 +42,15 @@ struct ring_loss {
 /* Must be called before the object is loaded: makes room for nr_cpus rings, whose keys have key_size
  * bytes. */
 struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size,
-			    const struct ring_extras *extras);
+			    const struct ring_extras *extras, const struct ring_share *share);
 /* Instead, if there is no stream: the object has no rings then. */
 void rings_leave_out(struct bpf_object *object);
 /* Must be called after the object is loaded: maps the rings. Returns 0 or -errno. */
 int rings_map(struct rings *rings);
 
-/* The bytes of one CPU's ring, which has fewer samples if there are many CPUs. */
-size_t rings_bytes(int nr_cpus, size_t key_size, const struct ring_extras *extras);
+/* The bytes of one CPU's ring of an event, which has fewer samples if there are many CPUs, or events. */
+size_t rings_bytes(int nr_cpus, size_t key_size, const struct ring_extras *extras,
+		   const struct ring_share *share);
 
 void rings_close(struct rings *rings);
 
