@@ -56,7 +56,7 @@ def write_stream(path, size, seed=1):
     made, written = intervals(seed), 0
     with open(path, "w", encoding="utf-8") as file:
         for seq, record in enumerate(record for source in ([start], made) for record in source):
-            line = json.dumps({**record, "schema_version": "3.4.0", "time": "2026-01-31T23:59:59.000000000Z", "run_id": "0" * 32,
+            line = json.dumps({**record, "schema_version": "3.5.0", "time": "2026-01-31T23:59:59.000000000Z", "run_id": "0" * 32,
                                "seq": seq}, separators=(",", ":"))
             written += file.write(line + "\n")
             if written >= size:

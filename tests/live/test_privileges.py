@@ -35,7 +35,7 @@ def expected(*more):
 
 BITS = {"CAP_PERFMON": 38, "CAP_BPF": 39, "CAP_SYSLOG": 34, "CAP_SYS_PTRACE": 19, "CAP_DAC_READ_SEARCH": 2,
         "CAP_CHECKPOINT_RESTORE": 40, "CAP_IPC_LOCK": 14, "CAP_SYS_ADMIN": 21, "CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5,
-        "CAP_SYS_RAWIO": 17}
+        "CAP_SYS_RAWIO": 17, "CAP_SYS_NICE": 23}
 
 
 # --- what is kept ---------------------------------------------------------------------------------

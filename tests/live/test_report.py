@@ -22,7 +22,7 @@ NAMES = ["main", "early", "late", HOSTILE, "y" * 10000]
 
 
 def record(kind, second=0, **members):
-    return {"type": kind, "schema_version": "3.4.0", "run_id": "0" * 32, "time": "2026-01-31T23:59:59.000000000Z",
+    return {"type": kind, "schema_version": "3.5.0", "run_id": "0" * 32, "time": "2026-01-31T23:59:59.000000000Z",
             **({"start_time": f"2026-01-31T23:00:{second:02}.000000000Z", "duration_ns": 1000000000} if second is not None else {}),
             **members}
 

@@ -15,7 +15,7 @@ import pytest
 from puppet import Puppet, command, pinned, stop
 from records import Result, program
 from running import reader_of
-from sessions import until
+from sessions import Session, until
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
 # Samples of a CPU's ring: RING_SAMPLES_MOST of bpf/shared.h.
@@ -139,16 +139,32 @@ def test_intervals_have_accounts_of_their_own(nhmtap):
     assert sum(r["samples"]["aggregated"] for r in result.of("stream")) == len(result.of("sample")) >= 500
 
 
+def may_run_first():
+    """CAP_SYS_NICE, include/uapi/linux/capability.h."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        held = int(re.search(r"CapEff:\s*(\w+)", file.read())[1], 16)
+    return held >> 23 & 1 and not callers.CALLER
+
+
 @pytest.mark.parametrize("command, usual, read_first", [
     (["stream", *FAULTS], 0, True), (["mem", "--stream", *FAULTS], 0, True),
     (["profile", *FAULTS], 0, False), (["stream", *FAULTS], 3, False)])
 def test_a_stream_is_read_before_others_run_and_its_command_runs_as_before(nhmtap, tmp_path, command, usual, read_first):
     """Otherwise the measured programs fill the rings while their reader waits for its turn. Who chose a priority keeps it."""
-    with open("/proc/self/status", encoding="ascii") as file:
-        held = int(re.search(r"CapEff:\s*(\w+)", file.read())[1], 16)
-    allowed = held >> 23 & 1 and not callers.CALLER  # CAP_SYS_NICE, include/uapi/linux/capability.h
     out = nhmtap.into(tmp_path / "out", *command, "--", "sh", "-c", "ps -o ni= -p $PPID; nice", before=["nice", "-n", str(usual)]).said
-    assert [int(word) for word in out.split()] == [-10 if read_first and allowed else usual, usual]
+    assert [int(word) for word in out.split()] == [-10 if read_first and may_run_first() else usual, usual]
+
+
+def test_a_stream_that_comes_by_a_reload_is_read_before_others_run(nhmtap, tmp_path):
+    with Puppet() as puppet:
+        counts, stream = ({"name": command, "command": command, "event": "page-faults:u", "pid": str(puppet.pid), **more}
+                          for command, more in (("stat", {}), ("stream", {"count": 1})))
+        with Session(nhmtap, tmp_path, [counts]) as session:
+            nice = [os.getpriority(os.PRIO_PROCESS, session.process.pid)]
+            session.reload([counts, stream])
+            nice.append(os.getpriority(os.PRIO_PROCESS, session.process.pid))
+            session.end()
+    assert nice == [0, -10 if may_run_first() else 0]
 
 
 def test_what_was_overwritten_is_told_at_its_place(nhmtap, tmp_path):

@@ -26,7 +26,7 @@ def at(seconds):
 
 
 def record(number, kind, **members):
-    return {"type": kind, "schema_version": "3.4.0", "time": at(number), "run_id": "0" * 32, "seq": number, "activity": "a",
+    return {"type": kind, "schema_version": "3.5.0", "time": at(number), "run_id": "0" * 32, "seq": number, "activity": "a",
             **members}
 
 

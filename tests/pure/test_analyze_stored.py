@@ -18,7 +18,7 @@ RESOURCE = {"host.name": "there", "host.arch": "amd64", "os.type": "linux", "pro
 
 
 def record(number, **members):
-    return {"schema_version": "3.4.0", "time": f"2026-01-01T00:00:0{number}Z", "run_id": "0" * 32, "seq": number,
+    return {"schema_version": "3.5.0", "time": f"2026-01-01T00:00:0{number}Z", "run_id": "0" * 32, "seq": number,
             "activity": "stat", **members}
 
 

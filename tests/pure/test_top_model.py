@@ -40,7 +40,7 @@ def screens(built):
 
 
 def take(*records):
-    return ["take " + json.dumps({"schema_version": "3.4.0", **record}) for record in records]
+    return ["take " + json.dumps({"schema_version": "3.5.0", **record}) for record in records]
 
 
 def key(*keys):

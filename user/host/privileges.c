@@ -127,6 +127,11 @@ static bool writes_registers(const struct host *host, const struct privileges_fo
 	return purpose->msr;
 }
 
+static bool reloads(const struct host *host, const struct privileges_for *purpose)
+{
+	return purpose->reloads;
+}
+
 /* The list is explained in the header. */
 static const struct {
 	int capability;
@@ -144,6 +149,7 @@ static const struct {
 	{CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE", locks_tables},
 	{CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", names_paths},
 	{CAP_SYS_RAWIO, "CAP_SYS_RAWIO", writes_registers},
+	{CAP_SYS_NICE, "CAP_SYS_NICE", reloads},
 	{CAP_KILL, "CAP_KILL", runs_command},
 };
 

@@ -18,6 +18,7 @@
  * - CAP_SYS_RESOURCE: only before Linux 5.11, where BPF's memory is locked memory.
  * - CAP_DAC_OVERRIDE: only with outputs that have a path: SIGHUP reopens files, and sockets are reconnected.
  * - CAP_SYS_RAWIO: only with --msr, to open /dev/cpu/N/msr.
+ * - CAP_SYS_NICE: only with CONFIG: SIGHUP may add a stream, which is read before others run.
  * - CAP_KILL: only with COMMAND, which may have changed its user and must be told to end.
  */
 #pragma once
@@ -49,6 +50,7 @@ struct privileges_for {
 	bool paths;   /* its outputs have paths */
 	bool command; /* it runs a command */
 	bool msr;     /* it writes model-specific registers */
+	bool reloads; /* SIGHUP may add activities */
 };
 
 /* Keeps the capabilities that are needed, and updates the host's sets of capabilities. Does nothing with the

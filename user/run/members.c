@@ -7,10 +7,20 @@
 #include "activity/life.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "host/priority.h"
 #include "option/command.h"
 #include "record/record.h"
 
 static void on_try_again(void *context);
+
+void read_streams_first(const struct run *run)
+{
+	for (size_t i = 0; i < run->nr; i++)
+		if (activity_asked_to_stream(&run->members[i]->asked->options)) {
+			priority_raise();
+			return;
+		}
+}
 
 bool any_left(const struct run *run)
 {

@@ -169,6 +169,9 @@ int refused_at(const struct run *run, struct refusal *refusal, const char *point
 struct running *add_member(struct run *run, struct asked *asked);
 void remove_member(struct run *run, struct running *member);
 
+/* Raises the priority if an activity has a stream. Must be called before its command is started. */
+void read_streams_first(const struct run *run);
+
 bool any_left(const struct run *run);
 
 /* Sets how long one activity may delay the others, by the intervals of those that are running. */

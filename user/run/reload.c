@@ -30,6 +30,7 @@ static size_t begin_new(struct run *run, const struct request *request)
 		if (request->entries[i] && plan_member(add_member(run, request->entries[i]), &refusal))
 			give_up(run->members[run->nr - 1], &refusal);
 	}
+	read_streams_first(run);
 	for (size_t i = first; i < run->nr; i++) {
 		struct running *member = run->members[i];
 		struct refusal refusal = {0};

@@ -18,7 +18,6 @@
 #include "base/visible.h"
 #include "collection/trial.h"
 #include "host/kernel.h"
-#include "host/priority.h"
 #include "host/privileges.h"
 #include "option/command.h"
 #include "record/record.h"
@@ -360,21 +359,13 @@ static bool writes_registers(const struct run *run)
 static void give_up_capabilities(struct run *run)
 {
 	const struct privileges_for purpose = {has_paths(run), run->session.command != NULL,
-					       writes_registers(run)};
+					       writes_registers(run), run->request->config != NULL};
 	int err = privileges_keep(&run->session.host, &purpose);
 
 	if (err)
 		say("nhmtap: capabilities that are not needed can't be given up: capset(2): %s. Next: allow "
 		    "it in the seccomp profile.",
 		    strerror(-err));
-}
-
-static bool streams(const struct run *run)
-{
-	for (size_t i = 0; i < run->nr; i++)
-		if (activity_asked_to_stream(&run->members[i]->asked->options))
-			return true;
-	return false;
 }
 
 /* Prepares everything that precedes opening the activities. */
@@ -414,10 +405,10 @@ static int prepare(struct run *run, struct refusal *refusal)
 	if (!request->check && listen_open(&session->listen, request->listen, session, refusal))
 		return refused_at(run, refusal, "/listen");
 	raise_here(run);
-	if (!request->check && streams(run))
-		priority_raise();
-	if (!request->check)
+	if (!request->check) {
+		read_streams_first(run);
 		give_up_capabilities(run);
+	}
 	if (!session->alone)
 		write_session_start(run);
 	return plan_members(run, refusal);
