@@ -91,10 +91,10 @@ class TestOutcomes(Marked):
 """
 
 
-def run(folder, *options, package=PACKAGE):
+def run(folder, *options, package=PACKAGE, cache="no:cacheprovider"):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "NHMTAP_MACHINE"))}
     environment.update(PYTHONPATH=str(package), NHMTAP=os.path.abspath(NHMTAP))
-    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "nhmtap.plugin", "-p", "no:cacheprovider", "-rA", "--strict-markers",
+    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "nhmtap.plugin", "-p", cache, "-rA", "--strict-markers",
                            "--junitxml=out/junit.xml", "--nhmtap-machine", *options], cwd=folder, env=environment, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
     tree = xml.etree.ElementTree.parse(folder / "out/junit.xml")
@@ -189,6 +189,26 @@ def test_what_a_test_writes_is_shown_if_nothing_captures_it(folder):
     done = run(folder, "-s", "test_said.py")
     # The guest's pytest may write the test's dot before what the test's stderr still holds.
     assert done.status == 0 and re.search(r"\[0, 1, 2\] \.?an unfinished line", done.text), done.text
+
+
+def test_the_next_run_goes_on_where_pytest_had_started_whatever_ran_and_from_whatever_shell(tmp_path, monkeypatch):
+    """pytest keeps in its cache which tests there were, and which have failed. A fixture finds there what others keep."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / ".pytest_cache/v/own").mkdir(parents=True)
+    (tmp_path / ".pytest_cache/v/own/kept").write_text("[4]")
+    (tmp_path / "test_cached.py").write_text("import os, pytest\n@pytest.mark.nhmtap_machine\ndef test_one(cache):\n"
+                                             "    assert cache.get('own/kept', None) == [4]\n@pytest.mark.nhmtap_machine\n"
+                                             "def test_two():\n    assert 'OLDPWD' not in os.environ\n")
+    (tmp_path / "kept").mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "kept"))
+    of_runs = []
+    for shell, which in ("1", "one"), ("2", "two"):
+        monkeypatch.setenv("SHLVL", shell)
+        monkeypatch.setenv("OLDPWD", "/" * int(shell))
+        done = run(tmp_path, "-k", which, cache="cacheprovider")
+        assert done.status == 0, done.text
+        of_runs.append({(one.name, one.inode()) for one in os.scandir(tmp_path / "kept/nhmtap/started")})
+    assert len(of_runs[0]) == 2 and of_runs[0] == of_runs[1]
 
 
 # On the machine nothing is compiled once this file is read, and the test that is there has a fixture of a second one.

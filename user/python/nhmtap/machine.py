@@ -41,6 +41,8 @@ LEFT_OUT = {
 }
 # Of a run or of one of its workers.
 VARIABLES_LEFT_OUT = ("PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "COV_CORE_")
+# Of the shell and the login that pytest is run from. Their lengths would change what the kernel counts.
+OF_A_SHELL = {"_", "OLDPWD", "SHLVL", "SSH_AUTH_SOCK", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "WINDOWID", "XDG_SESSION_ID"}
 BASETEMP = "/tmp/pytest-nhmtap-machine"  # not numbered: its length would be another one some day
 WITHOUT_REFERENCES = 2  # a version of marshal, whose output does not depend on what else there is
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
@@ -273,7 +275,8 @@ def _told(value: Any) -> bytes:
 
 
 def _environment() -> Dict[str, str]:
-    return {name: value for name, value in sorted(os.environ.items()) if not name.startswith(VARIABLES_LEFT_OUT)}
+    return {name: value for name, value in sorted(os.environ.items())
+            if name not in OF_A_SHELL and not name.startswith(VARIABLES_LEFT_OUT)}
 
 
 def _folders(config: pytest.Config) -> List[str]:
