@@ -138,6 +138,18 @@ MUTANTS = [
         selftest="counts",
     ),
     Mutant(
+        "repetitions-at-once-counted-by-the-trace",
+        GLUE, "    retirement.unretired += n;\n", "",
+        "machine/test_counts.py::test_each_number_in_the_program_is_what_perf_counts",
+        selftest="counts",
+    ),
+    Mutant(
+        "time-of-repetitions-at-once",
+        GLUE, "icount_last_sync += told;", "icount_last_sync += told - 1;",
+        "machine/test_counts.py::test_string_instructions_leave_what_a_loop_leaves_and_take_the_same_time_at_once_and_one_by_one",
+        unseen=MACHINE,
+    ),
+    Mutant(
         "overflow-in-a-trace-missed",
         "nhm_retire.h", "count + room - TRACE;", "UINT64_MAX;",
         "machine/test_doctor_on_nehalem.py::test_every_facility_of_the_core_works_for_root",

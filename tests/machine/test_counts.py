@@ -12,6 +12,16 @@ def test_each_number_in_the_program_is_what_perf_counts(any_kernel, program):
     assert any_kernel.counts(list(expected), program) == expected
 
 
+@pytest.mark.parametrize("counting", ["", "perf stat -x, -o y -e instructions:u"], ids=["uncounted", "counted"])
+@pytest.mark.parametrize("ips", [200000000, 0], ids=["clock_of_instructions", "clock_of_cycles"])
+def test_string_instructions_leave_what_a_loop_leaves_and_take_the_same_time_at_once_and_one_by_one(booted, ips, counting):
+    """The emulator does many iterations at once, but not while a breakpoint is set in the processor."""
+    with booted(ips=ips).fork() as fork:
+        at_once, one_by_one = (Bench(fork).say(f"{counting} blocks {how}") for how in ("", "slowly"))
+    assert len(at_once.splitlines()) > 500 and "wrong" not in at_once
+    assert at_once == one_by_one
+
+
 def test_fixed_counter_and_programmable_counter_agree(any_kernel):
     # Only 0x00C0 uses the fixed counter; with umask 1 the event uses a programmable one.
     counts = any_kernel.counts(["r00c0:u", "r01c0:u"], "count")

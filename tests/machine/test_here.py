@@ -35,8 +35,8 @@ RUN = nehalem.HERE + "/run"
 
 @pytest.fixture(scope="module")
 def tree():
-    """A guest that sees the host's files, and is only forked from."""
-    with nehalem.Guest(nehalem.Machine(tree=1024)) as guest:
+    """A guest that sees the host's files, and is only forked from. It has addresses for as many of them as a command's."""
+    with nehalem.Guest(nehalem.Machine(tree=4096)) as guest:
         yield guest
 
 
@@ -256,7 +256,7 @@ def test_what_is_no_file_has_its_kind_and_nobody_waits_for_it(run, tmp_path):
 
 
 def test_a_sparse_file_of_any_size_is_read_where_it_has_data(run, tmp_path):
-    """A terabyte, of which the guest has addresses for one GiB."""
+    """A terabyte. How long its index is depends on what lies behind it, and the chunk with data takes up to a GiB of addresses."""
     with open(tmp_path / "sparse", "wb") as f:
         f.truncate(1 << 40)
         f.seek(1 << 39)

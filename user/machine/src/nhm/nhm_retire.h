@@ -26,6 +26,7 @@ namespace nhm {
 
 enum { LINE = 64 };        // bytes that are fetched at a time
 enum { TRACE = 32 };       // instructions at most that Bochs executes in one go: BX_MAX_TRACE_LENGTH
+enum { MANY = 16 };        // iterations of a string instruction for which it is worth doing them at once
 
 struct Retirement {        // of a logical processor
   bool     executing;      // an instruction has begun, which counts when it retires
