@@ -147,8 +147,12 @@ struct known_code {
 struct clickhouse {
 	struct native_block block;
 	struct field_slot slots[FIELDS_MOST];
-	__u64 shape; /* of the list that the slots are for; 0: not known */
-	bool stack;  /* there is one among them */
+	size_t nr_slots;
+	__u64 shape, version;	 /* of the list that the slots are for; shape 0: not known */
+	bool stack;		 /* there is one among them */
+	bool kept;		 /* the block keeps the values of that version */
+	__u64 time_ns;		 /* the same */
+	struct known_code *code; /* the same; NULL: there is none */
 	struct known_code codes[KNOWN_CODES];
 	struct flattened_run run;
 	char *activity; /* of the rows that are being put; NULL: of none */
@@ -261,16 +265,58 @@ static int write_block(struct stream *stream)
 	return err;
 }
 
+/* Columns that have no value get the run's. */
+static void keep_of_run(struct native_block *block, const char *name, const json_t *value)
+{
+	int found = native_find(block, name, strlen(name));
+
+	if (found >= 0)
+		native_forget_usual(block, found);
+	block->keeps = true;
+	put_member(block, name, value);
+	block->keeps = false;
+}
+
+static void forget_code(struct clickhouse *own)
+{
+	for (size_t i = 0; own->code && i < own->code->nr; i++)
+		native_forget_usual(&own->block, own->code->members[i].column);
+	own->code = NULL;
+}
+
+/* What comes next is no sample, or one with other fields. */
+static void forget_sample(struct clickhouse *own)
+{
+	if (!own->kept)
+		return;
+	for (size_t i = 0; i < own->nr_slots; i++)
+		if (own->slots[i].to == TO_COLUMN)
+			native_forget_usual(&own->block, own->slots[i].column);
+	forget_code(own);
+	own->kept = false;
+	if (own->run.container) /* the sample may have had another one */
+		keep_of_run(&own->block, "container.id", own->run.container);
+}
+
 /* Most rows are of the same run and activity as the one before. */
-static void see_run(struct clickhouse *own, const struct stream *stream)
+static struct clickhouse *begin_row(struct stream *stream)
+{
+	struct clickhouse *own = own_of(stream);
+
+	if (own->run.start == stream->start)
+		return own;
+	forget_sample(own);
+	flatten_run(&own->run, stream->start);
+	keep_of_run(&own->block, "host.name", own->run.host);
+	keep_of_run(&own->block, "host.emulated.model", own->run.model);
+	keep_of_run(&own->block, "container.id", own->run.container);
+	return own;
+}
+
+static void see_activity(struct clickhouse *own, const struct stream *stream)
 {
 	const char *activity = stream->activity ?: "";
 
-	if (own->run.start != stream->start) {
-		flatten_run(&own->run, stream->start);
-		native_set_usual(&own->block, HOST, json_string_value(own->run.host) ?: "",
-				 json_string_length(own->run.host));
-	}
 	if (own->activity && !strcmp(own->activity, activity))
 		return;
 	free(own->activity);
@@ -278,17 +324,13 @@ static void see_run(struct clickhouse *own, const struct stream *stream)
 	native_set_usual(&own->block, ACTIVITY, activity, strlen(activity));
 }
 
-/* Columns that have no value yet get the run's. */
 static int end_row(struct stream *stream, struct clickhouse *own, __u64 time_ns)
 {
 	struct native_block *block = &own->block;
 
-	see_run(own, stream);
 	native_put_number(block, SEQ, stream->records++);
 	native_put_number(block, TIME_NS, time_ns);
 	native_put_number(block, TIME_MS, time_ns / 1000000);
-	put_member(block, "host.emulated.model", own->run.model);
-	put_member(block, "container.id", own->run.container);
 	if (!block->rows)
 		own->since_ns = clock_ns(CLOCK_MONOTONIC);
 	native_end_row(block);
@@ -303,11 +345,13 @@ struct rows_taking {
 static int take_row(void *context, const struct row *row)
 {
 	const struct rows_taking *taking = context;
-	struct clickhouse *own = own_of(taking->stream);
+	struct clickhouse *own = begin_row(taking->stream);
 	struct native_block *block = &own->block;
 	const char *name;
 	json_t *value;
 
+	forget_sample(own);
+	see_activity(own, taking->stream);
 	json_object_foreach(row->keys, name, value)
 		put_member(block, name, value);
 	put_member(block, "value", row->value);
@@ -350,13 +394,11 @@ static struct field_slot slot_for(struct native_block *block, const struct field
 	return slot;
 }
 
-/* Samples of a stream have mostly the same fields at the same places. */
 static void choose_slots(struct clickhouse *own, const struct fields *fields)
 {
-	if (fields->shape && own->shape == fields->shape)
-		return;
 	own->shape = fields->shape;
 	own->stack = false;
+	own->nr_slots = fields->nr;
 	for (size_t i = 0; i < fields->nr; i++) {
 		const struct field *field = &fields->list[i];
 		struct field_slot *slot = &own->slots[i];
@@ -385,12 +427,26 @@ static void learn_code(struct native_block *block, struct known_code *known, jso
 	}
 }
 
-static void put_code(struct clickhouse *own, json_t *code)
+static bool has_columns(const struct known_code *one, const struct known_code *other)
+{
+	for (size_t i = 0; i < one->nr && i < other->nr; i++)
+		if (one->members[i].column != other->members[i].column)
+			return false;
+	return one->nr == other->nr;
+}
+
+static void keep_code(struct clickhouse *own, json_t *code)
 {
 	struct known_code *known = &own->codes[((size_t)code >> 4) % KNOWN_CODES];
 
-	if (known->code != code)
+	if (known->code != code) {
+		if (own->code == known)
+			forget_code(own);
 		learn_code(&own->block, known, code);
+	}
+	if (own->code && !has_columns(own->code, known))
+		forget_code(own);
+	own->code = known;
 	for (size_t i = 0; i < known->nr; i++)
 		put_value(&own->block, known->members[i].column, known->members[i].value);
 }
@@ -409,7 +465,7 @@ static bool is_ascii(const char *text, size_t length)
 	return !(any & 0x8080808080808080ULL);
 }
 
-static void put_field(struct native_block *block, size_t column, const struct field *field)
+static void keep_field(struct native_block *block, size_t column, const struct field *field)
 {
 	json_t *text;
 
@@ -428,42 +484,68 @@ static void put_field(struct native_block *block, size_t column, const struct fi
 		json_decref(text);
 		break;
 	case FIELD_VALUE:
+		native_forget_usual(block, column); /* not every value is one of a row */
 		put_value(block, column, field->value);
 		break;
-	default: /* no value of a row */
+	default:
 		break;
 	}
 }
 
-/* Returns false, and puts nothing, if the sample has a stack. */
-static bool put_sample(struct clickhouse *own, const struct fields *fields, __u64 *time_ns)
+static void keep_at(struct clickhouse *own, const struct fields *fields, size_t i)
 {
-	const struct field_slot *slot = own->slots;
+	const struct field_slot *slot = &own->slots[i];
+	const struct field *field = &fields->list[i];
 
-	choose_slots(own, fields);
+	if (slot->to == TO_COLUMN)
+		keep_field(&own->block, slot->column, field);
+	else if (slot->to == TO_TIME)
+		own->time_ns = field->number;
+	else if (slot->to == TO_CODE)
+		keep_code(own, field->value);
+}
+
+/* What has not changed since the sample before is in the columns' usual values. */
+static void keep_sample(struct clickhouse *own, const struct fields *fields)
+{
+	__u64 left = own->kept && own->version + 1 == fields->version ? fields->changed
+								      : (1ULL << fields->nr) - 1;
+
+	own->block.keeps = true;
+	for (; left; left &= left - 1)
+		keep_at(own, fields, __builtin_ctzll(left));
+	own->block.keeps = false;
+	own->kept = true;
+	own->version = fields->version;
+}
+
+/* Samples of a stream have mostly the same fields at the same places. Returns false, and puts nothing, if it
+ * is no sample, or has a stack. */
+static bool put_sample(struct stream *stream, struct clickhouse *own, const char *type,
+		       const struct fields *fields)
+{
+	if (!fields->shape || own->shape != fields->shape) {
+		if (strcmp(type, "sample"))
+			return false;
+		forget_sample(own);
+		choose_slots(own, fields);
+	}
 	if (own->stack)
 		return false;
-	for (const struct field *field = fields->list, *end = field + fields->nr; field < end;
-	     field++, slot++) {
-		if (slot->to == TO_COLUMN)
-			put_field(&own->block, slot->column, field);
-		else if (slot->to == TO_TIME)
-			*time_ns = field->number;
-		else if (slot->to == TO_CODE)
-			put_code(own, field->value);
-	}
+	if (!own->kept)
+		see_activity(own, stream);
+	keep_sample(own, fields);
 	return true;
 }
 
 static int write_fields(struct stream *stream, const char *type, const struct fields *fields)
 {
-	struct clickhouse *own = own_of(stream);
-	__u64 time_ns = 0;
+	struct clickhouse *own = begin_row(stream);
 	json_t *record;
 	int err;
 
-	if (!strcmp(type, "sample") && put_sample(own, fields, &time_ns))
-		return end_row(stream, own, time_ns);
+	if (put_sample(stream, own, type, fields))
+		return end_row(stream, own, own->time_ns);
 	record = json_pack("{s:s}", "type", type);
 	fields_put(fields, record);
 	err = write_record(stream, record);

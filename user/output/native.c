@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "base/same.h"
 #include "output/varint.h"
 
 /* The name of each type, and the bytes of its values; 0: a length before each. */
@@ -64,7 +65,14 @@ static void repeat(char *to, const struct compact *text, size_t bytes)
 	}
 }
 
-/* Appends default values up to this row: zeros, which are the length of an empty text, too. */
+/* There is room for a whole word at the last one. */
+static void repeat_number(char *to, const struct native_column *column, size_t bytes)
+{
+	for (const char *end = to + bytes; to < end; to += column->size)
+		memcpy(to, &column->usual_bits, sizeof(column->usual_bits));
+}
+
+/* Appends usual values up to this row. A zero is the length of an empty text, too. */
 static void fill_column(struct native_column *column, size_t rows, struct compact *to)
 {
 	size_t bytes = bytes_missing(column, rows);
@@ -72,69 +80,36 @@ static void fill_column(struct native_column *column, size_t rows, struct compac
 
 	if (!bytes)
 		return;
-	at = compact_reserve(to, bytes);
+	at = compact_reserve(to, bytes + sizeof(column->usual_bits));
 	if (column->usual.used)
 		repeat(at, &column->usual, bytes);
+	else if (column->usual_bits)
+		repeat_number(at, column, bytes);
 	else
 		memset(at, 0, bytes);
 	to->used += bytes;
 	column->rows = rows;
 }
 
-/* The column, if it has no value in the row yet. */
-static inline struct native_column *open_column(struct native_block *block, size_t number)
+/* The column, before another value becomes usual. */
+static inline struct native_column *with_usual(struct native_block *block, size_t number)
 {
 	struct native_column *column = &block->list[number];
 
-	if (column->rows > block->rows)
-		return NULL;
 	if (column->rows < block->rows)
 		fill_column(column, block->rows, &column->bytes);
-	column->rows++;
 	return column;
 }
 
-void native_put_text(struct native_block *block, size_t number, const char *text, size_t length)
+/* The column, if it has no value in the row yet. */
+static inline struct native_column *open_column(struct native_block *block, size_t number)
 {
-	struct native_column *column = open_column(block, number);
-	char *begin, *at;
+	struct native_column *column = with_usual(block, number);
 
-	if (!column)
-		return;
-	begin = compact_reserve(&column->bytes, VARINT_MOST + length);
-	at = varint_put(begin, length);
-	memcpy(at, text, length);
-	column->bytes.used += at - begin + length;
-}
-
-static inline void put_fixed(struct native_column *column, const void *value, size_t size)
-{
-	memcpy(compact_reserve(&column->bytes, sizeof(__u64)), value, sizeof(__u64));
-	column->bytes.used += size;
-}
-
-void native_put_converted(struct native_block *block, size_t number, __u64 value)
-{
-	struct native_column *column = open_column(block, number);
-	double real;
-
-	if (!column)
-		return;
-	if (column->type != NATIVE_FLOAT64) {
-		put_fixed(column, &value, column->size);
-		return;
-	}
-	real = value;
-	put_fixed(column, &real, sizeof(real));
-}
-
-void native_put_real(struct native_block *block, size_t number, double value)
-{
-	struct native_column *column = open_column(block, number);
-	__u64 whole = value;
-
-	if (column)
-		put_fixed(column, column->type == NATIVE_FLOAT64 ? (void *)&value : &whole, column->size);
+	if (column->rows > block->rows)
+		return NULL;
+	column->rows++;
+	return column;
 }
 
 static void add_varint(struct compact *to, __u64 number)
@@ -148,14 +123,85 @@ static void add_text(struct compact *to, const char *text, size_t length)
 	compact_add(to, text, length);
 }
 
+static bool is_usual(const struct native_column *column, const char *text, size_t length)
+{
+	return length < 128 && column->usual.used == length + 1 &&
+	       is_same(column->usual.text + 1, text, length);
+}
+
 void native_set_usual(struct native_block *block, size_t number, const char *text, size_t length)
 {
-	struct native_column *column = &block->list[number];
+	struct native_column *column;
 
-	if (column->rows < block->rows)
-		fill_column(column, block->rows, &column->bytes);
+	if (is_usual(&block->list[number], text, length))
+		return;
+	column = with_usual(block, number);
 	column->usual.used = 0;
 	add_text(&column->usual, text, length);
+}
+
+void native_forget_usual(struct native_block *block, size_t number)
+{
+	struct native_column *column = with_usual(block, number);
+
+	column->usual.used = column->usual_bits = 0;
+}
+
+void native_put_text(struct native_block *block, size_t number, const char *text, size_t length)
+{
+	struct native_column *column;
+	char *begin, *at;
+
+	if (block->keeps) {
+		native_set_usual(block, number, text, length);
+		return;
+	}
+	column = open_column(block, number);
+	if (!column)
+		return;
+	begin = compact_reserve(&column->bytes, VARINT_MOST + length);
+	at = varint_put(begin, length);
+	memcpy(at, text, length);
+	column->bytes.used += at - begin + length;
+}
+
+static __u64 bits_of(double real)
+{
+	__u64 bits;
+
+	memcpy(&bits, &real, sizeof(bits));
+	return bits;
+}
+
+static bool is_real(const struct native_block *block, size_t number)
+{
+	return block->list[number].type == NATIVE_FLOAT64;
+}
+
+static inline void put_bits(struct native_block *block, size_t number, __u64 bits)
+{
+	struct native_column *column;
+
+	if (block->keeps) {
+		if (block->list[number].usual_bits != bits)
+			with_usual(block, number)->usual_bits = bits;
+		return;
+	}
+	column = open_column(block, number);
+	if (!column)
+		return;
+	memcpy(compact_reserve(&column->bytes, sizeof(bits)), &bits, sizeof(bits));
+	column->bytes.used += column->size;
+}
+
+void native_put_converted(struct native_block *block, size_t number, __u64 value)
+{
+	put_bits(block, number, is_real(block, number) ? bits_of(value) : value);
+}
+
+void native_put_real(struct native_block *block, size_t number, double value)
+{
+	put_bits(block, number, is_real(block, number) ? bits_of(value) : (__u64)value);
 }
 
 size_t native_bytes(const struct native_block *block)

@@ -17,7 +17,7 @@
 
 enum native_type { NATIVE_STRING, NATIVE_UINT64, NATIVE_UINT32, NATIVE_UINT8, NATIVE_FLOAT64 };
 
-/* The values of a column. Those of the last rows are missing until they are needed: they are 0 or `usual`. */
+/* The values of a column. Those of the last rows are missing until they are needed: they are the usual. */
 struct native_column {
 	char *name;
 	size_t name_length;
@@ -26,6 +26,7 @@ struct native_column {
 	size_t rows;
 	struct compact bytes;
 	struct compact usual; /* of texts, with the length before it; empty: "" */
+	__u64 usual_bits;     /* of numbers */
 };
 
 /* A block that is being made. Starts as {0}. */
@@ -33,6 +34,7 @@ struct native_block {
 	struct native_column *list;
 	size_t nr, room;
 	size_t rows; /* that are complete */
+	bool keeps;  /* what is put becomes usual */
 };
 
 void native_release(struct native_block *block);
@@ -45,12 +47,14 @@ size_t native_add_column(struct native_block *block, const char *name, size_t le
 int native_find(const struct native_block *block, const char *name, size_t length);
 
 /* Gives the column its value in the row that is being made. A second one is ignored. A number is put into
- * the column's type, and a text into a column of texts alone. */
+ * the column's type, and a text into a column of texts alone. If the block keeps values, it is the usual one:
+ * that of this row and all behind, until another is kept. What many rows of a block have costs little more
+ * than a copy of its bytes then. */
 void native_put_text(struct native_block *block, size_t column, const char *text, size_t length);
 void native_put_real(struct native_block *block, size_t column, double number);
 
-/* What native_put_number() does not do itself: values are missing before this one, or there is no room, or
- * the column has another type. */
+/* What native_put_number() does not do itself: the value is kept, others are missing before it, there is no
+ * room, or the column has another type. */
 void native_put_converted(struct native_block *block, size_t column, __u64 number);
 
 /* The same for a whole number, which mostly goes behind that of the row before as it is. */
@@ -59,7 +63,7 @@ static inline void native_put_number(struct native_block *block, size_t number, 
 	struct native_column *column = &block->list[number];
 	struct compact *bytes = &column->bytes;
 
-	if (column->rows != block->rows || column->type == NATIVE_FLOAT64 ||
+	if (block->keeps || column->rows != block->rows || column->type == NATIVE_FLOAT64 ||
 	    bytes->room - bytes->used < sizeof(value)) {
 		native_put_converted(block, number, value);
 		return;
@@ -69,9 +73,9 @@ static inline void native_put_number(struct native_block *block, size_t number, 
 	column->rows++;
 }
 
-/* From the row that is being made on, rows without a text have this one in a column of texts. What all rows
- * of a block have costs little more than a copy of its bytes then. */
+/* From the row that is being made on, rows without a value have this text, or 0 and "" again. */
 void native_set_usual(struct native_block *block, size_t column, const char *text, size_t length);
+void native_forget_usual(struct native_block *block, size_t column);
 
 /* The number of bytes of all values so far. */
 size_t native_bytes(const struct native_block *block);
