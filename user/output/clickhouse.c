@@ -21,6 +21,8 @@
 #define WAIT_NS	      200000000ULL
 #define REQUEST_NS    1000000000ULL
 
+#define HEADS_BYTES (4 << 10) /* about: names and types of the columns */
+
 #define LOOK_EVERY 64 /* rows, after which the bytes are added up */
 
 /* --- columns ---------------------------------------------------------------------------------- */
@@ -254,12 +256,12 @@ static void put_member(struct native_block *block, const char *name, const json_
 static int write_block(struct stream *stream)
 {
 	struct clickhouse *own = stream->own;
+	struct compact lent = sink_lend(&stream->sink, native_bytes(&own->block) + HEADS_BYTES);
 	int err;
 
-	stream->line.used = 0;
-	native_write(&own->block, &stream->line);
+	native_write(&own->block, &lent);
 	own->any = true;
-	err = sink_put(&stream->sink, stream->line.text, stream->line.used);
+	err = sink_take(&stream->sink, &lent);
 	if (stream->sink.push && queue_waiting(&stream->sink.queue) >= REQUEST_BYTES)
 		stream_finish(stream, false);
 	return err;
@@ -508,8 +510,8 @@ static void keep_at(struct clickhouse *own, const struct fields *fields, size_t 
 /* What has not changed since the sample before is in the columns' usual values. */
 static void keep_sample(struct clickhouse *own, const struct fields *fields)
 {
-	__u64 left = own->kept && own->version + 1 == fields->version ? fields->changed
-								      : (1ULL << fields->nr) - 1;
+	__u64 left =
+		own->kept && own->version + 1 == fields->version ? fields->changed : (1ULL << fields->nr) - 1;
 
 	own->block.keeps = true;
 	for (; left; left &= left - 1)

@@ -29,15 +29,43 @@ static void compact(struct queue *queue)
 	queue->used -= gone;
 }
 
-void queue_add(struct queue *queue, const char *text, size_t size)
+static void make_room(struct queue *queue, size_t size)
 {
 	if (queue->used + size > queue->room && queue->first > queue->used / 2)
 		compact(queue);
 	queue->bytes = xfit(queue->bytes, queue->used + size, &queue->room, 1);
+}
+
+static void end_record(struct queue *queue, size_t used)
+{
 	queue->ends = xroom(queue->ends, queue->nr, &queue->ends_room, sizeof(*queue->ends));
-	memcpy(queue->bytes + queue->used, text, size);
-	queue->used += size;
+	queue->used = used;
 	queue->ends[queue->nr++] = queue->used;
+}
+
+void queue_add(struct queue *queue, const char *text, size_t size)
+{
+	make_room(queue, size);
+	memcpy(queue->bytes + queue->used, text, size);
+	end_record(queue, queue->used + size);
+}
+
+struct compact queue_lend(struct queue *queue, size_t size)
+{
+	make_room(queue, size);
+	return (struct compact){queue->bytes, queue->used, queue->room};
+}
+
+void queue_take_unchanged(struct queue *queue, const struct compact *lent)
+{
+	queue->bytes = lent->text;
+	queue->room = lent->room;
+}
+
+void queue_take(struct queue *queue, const struct compact *lent)
+{
+	queue_take_unchanged(queue, lent);
+	end_record(queue, lent->used);
 }
 
 void queue_advance(struct queue *queue, size_t size)

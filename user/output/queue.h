@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "record/compact.h"
+
 /* Starts as {0}. */
 struct queue {
 	char *bytes;
@@ -17,6 +19,12 @@ void queue_release(struct queue *queue);
 
 /* Appends a complete record. The text is copied. */
 void queue_add(struct queue *queue, const char *text, size_t size);
+
+/* Lend the buffer to append a record of about this size to it, and take it back with the record, or without
+ * it. Nothing else may be done with the queue meanwhile. */
+struct compact queue_lend(struct queue *queue, size_t size);
+void queue_take(struct queue *queue, const struct compact *lent);
+void queue_take_unchanged(struct queue *queue, const struct compact *lent);
 
 /* The bytes to be written next, and how many there are. */
 static inline const char *queue_next(const struct queue *queue)

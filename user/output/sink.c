@@ -782,13 +782,34 @@ int sink_finish(struct sink *sink, unsigned long long until_ns)
 	return -sink->error;
 }
 
+static int finish_much(struct sink *sink)
+{
+	return !sink->most && queue_waiting(&sink->queue) >= FLUSH_AT ? sink_finish(sink, ~0ULL) : 0;
+}
+
 int sink_put(struct sink *sink, const char *text, size_t size)
 {
 	if (sink->error)
 		return -sink->error;
 	sink->bytes += size;
 	queue_add(&sink->queue, text, size);
-	return !sink->most && queue_waiting(&sink->queue) >= FLUSH_AT ? sink_finish(sink, ~0ULL) : 0;
+	return finish_much(sink);
+}
+
+struct compact sink_lend(struct sink *sink, size_t size)
+{
+	return queue_lend(&sink->queue, size);
+}
+
+int sink_take(struct sink *sink, const struct compact *lent)
+{
+	if (sink->error) {
+		queue_take_unchanged(&sink->queue, lent);
+		return -sink->error;
+	}
+	sink->bytes += lent->used - sink->queue.used;
+	queue_take(&sink->queue, lent);
+	return finish_much(sink);
 }
 
 bool sink_is_due(struct sink *sink, unsigned long long *due_ns)

@@ -171,6 +171,11 @@ size_t sink_left(const struct sink *sink);
 /* Appends the text of a complete record. Returns 0, or -errno of a write that failed, now or before. */
 int sink_put(struct sink *sink, const char *text, size_t size);
 
+/* The same for a large record of about this size, which the caller appends to what was lent. Nothing else may
+ * be done with the sink between the two. */
+struct compact sink_lend(struct sink *sink, size_t size);
+int sink_take(struct sink *sink, const struct compact *lent);
+
 /* Writes as much as is possible without blocking. Returns as sink_put(). After a failure a file ends with its
  * last complete record. */
 int sink_flush(struct sink *sink);
