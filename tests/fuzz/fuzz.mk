@@ -119,7 +119,7 @@ endif
 fuzz: $(O)/.test-packages $(FUZZ:%=fuzz-%) ## search: run each fuzzer for a minute (S=SECONDS, FUZZ='elf records')
 fuzz-%: $(fuzz_folder)/% $(fuzz_folder)/%-corpus $(fuzz_folder)/host
 	$(call say,RUN,$<)
-	$(Q)LLVM_PROFILE_FILE=/dev/null $(fuzz_run) $(FUZZ_LIMIT) $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) -timeout=10 -rss_limit_mb=1024 \
+	$(Q)LLVM_PROFILE_FILE=/dev/null $(fuzz_run) $(FUZZ_LIMIT) $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) -timeout=60 -rss_limit_mb=1024 \
 		-artifact_prefix=$(fuzz_folder)/$*- -print_final_stats=1 $(fuzz_options_$*) $(fuzz_inputs)
 	$(Q)$(fuzz_reach)
 
