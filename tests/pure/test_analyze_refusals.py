@@ -25,6 +25,8 @@ def test_a_cpu_without_a_tree_is_told_what_counts_there(nhmtap, host):
     (["--expect", "nothing_alike<20%"], "no share 'nothing_alike'", "such as memory_bound and stalled"),
     (["--expect", "memory_bound"], "it compares nothing", "'memory_bound<20%'"),
     (["--expect", "memory_bound<20parsecs"], "there is no number", "a number"),
+    (["--expect", "memory_bound<0.2"], "in percent", "'memory_bound<20%'"),
+    (["--expect", "memory_bound<20ms"], "in percent", "'memory_bound<20%'"),
     (["--annotate", "--no-where"], "which --no-where leaves out", "profile --annotate"),
     (["-r", "3", "--once"], "--once runs COMMAND once", "-r 5 -- COMMAND"),
     (["-r", "3", "-I", "100"], "--interval asks for more", "-r 5 -- COMMAND"),

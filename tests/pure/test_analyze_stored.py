@@ -175,6 +175,11 @@ def test_an_expectation_is_judged_by_stored_records(nhmtap, tmp_path, limit, sta
     assert result.status == status, result.err
 
 
+@pytest.mark.parametrize("limit", ["stalled<0.7", "stalled<70", "stalled<70ms"])
+def test_a_limit_of_stored_shares_without_percent_is_refused(nhmtap, tmp_path, limit):
+    assert "is in percent" in said(nhmtap("analyze", "--expect", limit, stream(tmp_path, "a", COUNTS)), 1)
+
+
 def said(result, status):
     assert result.status == status and not result.out
     return result.err

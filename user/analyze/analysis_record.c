@@ -131,6 +131,22 @@ static const struct record_type analysis_type = {
 };
 REGISTER_RECORD(analysis_type);
 
+struct expectation *share_expectation_add(struct expectations *expectations, const char *text,
+					  struct refusal *refusal)
+{
+	struct expectation *expectation = expectations_add(expectations, text, refusal);
+
+	if (!expectation)
+		return NULL;
+	expectation->of = OF_METRIC;
+	if (expectation->is_percent)
+		return expectation;
+	refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", text);
+	because(refusal, "the limit of a share is in percent");
+	instead(refusal, "write %% behind the number: 'memory_bound<20%%' is a fifth of the cycles");
+	return NULL;
+}
+
 json_t *share_expectation_record(const struct expectation *expectation,
 				 const struct expected_finding *finding, bool quiet, enum status *status)
 {

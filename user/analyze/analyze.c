@@ -110,13 +110,12 @@ static int plan_expectations(struct plan *plan, const struct texts *texts, const
 {
 	for (size_t i = 0; i < texts->nr; i++) {
 		struct expectation *expectation =
-			expectations_add(&plan->expectations, texts->list[i], refusal);
+			share_expectation_add(&plan->expectations, texts->list[i], refusal);
 
 		if (!expectation)
 			return -1;
 		if (!is_share(host, expectation->name))
 			return refuse_share(host, expectation, refusal);
-		expectation->of = OF_METRIC;
 	}
 	return 0;
 }

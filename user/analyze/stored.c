@@ -182,13 +182,9 @@ static json_t *expect_of(const struct options *options, const struct expectation
 static int parse_expected(struct expectations *expectations, const struct texts *texts,
 			  struct refusal *refusal)
 {
-	for (size_t i = 0; i < texts->nr; i++) {
-		struct expectation *expectation = expectations_add(expectations, texts->list[i], refusal);
-
-		if (!expectation)
+	for (size_t i = 0; i < texts->nr; i++)
+		if (!share_expectation_add(expectations, texts->list[i], refusal))
 			return -1;
-		expectation->of = OF_METRIC;
-	}
 	return 0;
 }
 
