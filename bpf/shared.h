@@ -237,7 +237,7 @@ struct stacks_head {
  * samples and never waits for the reader. It increments `written` when a sample is complete.
  */
 #define RING_SAMPLES_MOST   (1 << 16) /* powers of two; user space chooses how many */
-#define RING_SAMPLES_LEAST  (1 << 10) /* of all events of an activity together */
+#define RING_SAMPLES_LEAST  (1 << 8)  /* of all events of an activity together */
 #define RING_SAMPLES_FEWEST (1 << 4)
 
 struct ring_head {

@@ -17,6 +17,7 @@
 #include "aggregation/wakes.h"
 #include "annotate/annotation.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/note.h"
 #include "base/visible.h"
@@ -154,12 +155,42 @@ size_t sampling_tables_most(const struct activity *activity)
 	return (half > AGGREGATION_BYTES ? half : AGGREGATION_BYTES) / nr_sampled(activity);
 }
 
+/* The tables of a stream have few keys, but all stacks on their way into a ring. */
+static size_t table_most(const struct activity *activity)
+{
+	size_t most = sampling_tables_most(activity);
+
+	if (!activity->streams)
+		return most;
+	return list_has(keys_of(activity), "stack") ? most / 2 : 0;
+}
+
+/* The rings take half of what an activity may take, or what its tables leave if that is less. */
+static void add_to_stream(struct activity *activity)
+{
+	struct sampling_run *state = activity->state;
+	size_t left = sampling_tables_most(activity) * nr_sampled(activity);
+	struct ring_share share = {left / 2, nr_sampled(activity)};
+
+	for (size_t i = 0; i < state->nr; i++) {
+		size_t bytes = state->aggregations[i]
+				       ? aggregation_bytes(state->aggregations[i], &activity->session->host)
+				       : 0;
+
+		left -= bytes < left ? bytes : left;
+	}
+	if (left < share.bytes)
+		share.bytes = left;
+	for (size_t i = 0; i < state->nr; i++)
+		if (state->aggregations[i])
+			streaming_add(state->stream, &activity->plan.events.list[i], state->aggregations[i],
+				      &share);
+}
+
 int sampling_check(struct activity *activity, struct refusal *refusal)
 {
 	struct sampling_run *state = xcalloc(1, sizeof(*state));
 	struct where condition = {.nr = 0};
-	size_t tables_most = sampling_tables_most(activity);
-	struct ring_share share;
 
 	activity->state = state;
 	state->sampling = activity->details;
@@ -169,11 +200,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->nr = activity->plan.events.nr;
 	state->aggregations = xcalloc(state->nr, sizeof(*state->aggregations));
 	state->events = xcalloc(state->nr, sizeof(*state->events));
-	if (activity->streams) {
+	if (activity->streams)
 		state->stream = streaming_new(activity, state->sampling->stream_shows ?: keys_of(activity));
-		tables_most /= 2; /* the rings take the other half */
-	}
-	share = (struct ring_share){tables_most * nr_sampled(activity), nr_sampled(activity)};
 	state->gathered = xcalloc(state->nr, sizeof(*state->gathered));
 	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
 	activity->keys.option = state->sampling->keys_option;
@@ -195,7 +223,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 		if (where_check(&condition, activity->options->where, event, refusal))
 			return -1;
 		if (keys_open(&state->aggregations[i], state->sampling->aggregation, &activity->keys,
-			      &activity->session->host, tables_most, refusal))
+			      &activity->session->host, table_most(activity), refusal))
 			return -1;
 		if (condition.nr)
 			aggregation_where(state->aggregations[i], condition.terms, condition.nr);
@@ -204,12 +232,12 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 			state->events[i].by_count = aggregation_weigh_by_count(state->aggregations[i]);
 		if (may_be_throttled(activity, event))
 			aggregation_see_throttling(state->aggregations[i]);
-		if (state->stream)
-			streaming_add(state->stream, event, state->aggregations[i], &share);
 		if (activity->options->call_graph)
 			aggregation_stacks(state->aggregations[i], !attr->exclude_kernel, !attr->exclude_user,
 					   attr->sample_max_stack, attr->sample_type & PERF_SAMPLE_CALLCHAIN);
 	}
+	if (state->stream)
+		add_to_stream(activity);
 	return 0;
 }
 

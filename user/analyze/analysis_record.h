@@ -13,8 +13,8 @@
 json_t *analysis_record(const struct tree *tree, const struct account *account,
 			const struct checked_identity *checked);
 
-/* Parses a limit of a share, as expectations_add() does. It is in percent: a bare number might be meant as the
- * part of 1 that the record has. */
+/* Parses a limit of a share, as expectations_add() does. It is in percent: a bare number might be meant as
+ * the part of 1 that the record has. */
 struct expectation *share_expectation_add(struct expectations *expectations, const char *text,
 					  struct refusal *refusal);
 
