@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -181,14 +180,62 @@ def test_a_difference_of_one_breaks_a_limit_of_0(again):
     assert "instructions:u fell by 0.00 %, the limit is 0 %" in again.told["test_words[a b]"]["failure"]
 
 
-def test_what_a_test_writes_is_shown_if_nothing_captures_it(folder):
-    """The last line too, which has no end: the guest's process ends without Python's own end."""
-    (folder / "test_said.py").write_text("import sys, pytest\n@pytest.mark.nhmtap_machine\ndef test_said():\n"
-                                         "    print(list(range(3)), end=' ')\n    sys.stdout.flush()\n"
-                                         "    sys.stderr.write('an unfinished line')\n")
-    done = run(folder, "-s", "test_said.py")
-    # The guest's pytest may write the test's dot before what the test's stderr still holds.
-    assert done.status == 0 and re.search(r"\[0, 1, 2\] \.?an unfinished line", done.text), done.text
+SAID = """
+import logging, sys
+import pytest
+
+pytestmark = pytest.mark.nhmtap_machine
+
+def test_said():
+    print(list(range(3)), end=' ')
+    sys.stdout.flush()
+    sys.stderr.write('an unfinished line')
+
+def test_past_the_capture(capsys):
+    with capsys.disabled():
+        print("past the capture")
+
+def test_live():
+    logging.error("while it runs")
+"""
+
+
+def test_what_a_test_writes_is_shown_once_if_nothing_captures_it(folder):
+    """The last line too, which has no end: the guest's process ends without Python's own end. The guest's pytest says nothing."""
+    (folder / "test_said.py").write_text(SAID)
+    done = run(folder, "-s", "test_said.py::test_said")
+    assert done.status == 0 and "\ntest_said.py [0, 1, 2] an unfinished line.\n" in done.text, done.text
+
+
+def test_what_a_test_writes_past_the_capture_and_live_logs_are_shown(folder):
+    (folder / "test_said.py").write_text(SAID)
+    done = run(folder, "-o", "log_cli=1", "test_said.py", "-k", "past or live")
+    assert done.status == 0 and "past the capture\n" in done.text and done.text.count(" live log call ") == 1, done.text
+
+
+ENDING = """
+import pytest
+
+pytestmark = pytest.mark.nhmtap_machine
+
+@pytest.mark.parametrize("one", [object()], ids=str)
+def test_address(one):
+    pass
+
+def test_exit():
+    pytest.exit("that is enough", returncode=5)
+
+def test_never():
+    pass
+"""
+
+
+def test_a_test_ends_the_run_as_here_and_one_with_another_id_there_is_told_why(folder):
+    (folder / "test_ending.py").write_text(ENDING)
+    done = run(folder, "test_ending.py")
+    assert done.status == 5 and "Exit: that is enough" in done.text and "test_never" not in done.told, done.text
+    address, = (told for name, told in done.told.items() if (name or "").startswith("test_address"))
+    assert "Its id is another one there" in address["error"] and "test_ending.py::test_exit, " in address["error"]
 
 
 def test_the_next_run_goes_on_where_pytest_had_started_whatever_ran_and_from_whatever_shell(tmp_path, monkeypatch):

@@ -24,6 +24,18 @@ from _pytest.config import Config
 from . import inprocess, plugin
 from .port import Port, unpacked
 
+MOST_NAMED = 20  # tests, where one is missing
+
+
+class _Silent:
+    """pytest's reporter for those that write with it, as live logs do. What it says of tests by itself, the host's says."""
+
+    def __init__(self, reporter: Any) -> None:
+        self._reporter = reporter
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reporter, name)
+
 
 class Server:
     """Runs what the host asks for instead of pytest's loop over all tests."""
@@ -33,6 +45,13 @@ class Server:
         self._uncollected: List[str] = []
         self._reports: List[Any] = []
         self._warnings: List[Dict[str, Any]] = []
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: Config) -> None:
+        """Leaves it to the host to tell of tests."""
+        reporter = config.pluginmanager.unregister(name="terminalreporter")
+        if reporter:
+            config.pluginmanager.register(_Silent(reporter), "terminalreporter")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> bool:
@@ -52,7 +71,7 @@ class Server:
             items = {}
         inprocess.warm({names: None for item in items.values() if (names := _names(item))})
         test = self._wait()
-        self._answer(self._run(items[test]) if test in items else {"uncollected": "\n".join(self._uncollected)})
+        self._answer(self._run(items[test]) if test in items else {"uncollected": "\n".join(self._uncollected or [_others(list(items))])})
         return True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -77,10 +96,16 @@ class Server:
 
     def _run(self, item: pytest.Item) -> Dict[str, Any]:
         self._warnings.clear()
-        item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
+        stop: Optional[BaseException] = None
+        try:
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
+        except pytest.exit.Exception as asked:
+            stop = pytest.exit.Exception(str(asked.msg), asked.returncode)
+        except KeyboardInterrupt:
+            stop = KeyboardInterrupt()
         tell = item.config.hook.pytest_report_to_serializable
         reports = [tell(config=item.config, report=report) for report in self._reports]
-        return {"reports": reports, "warnings": self._warnings}
+        return {"reports": reports, "warnings": self._warnings, "stop": stop}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keeps the reports of the test."""
@@ -96,6 +121,12 @@ class Server:
             with contextlib.suppress(OSError):  # the test has left this process without /proc, say
                 self._port.end(self._out, self._errors)
         os._exit(0)
+
+
+def _others(items: List[str]) -> str:
+    """Why a test is not among these."""
+    return ("Its id is another one there, as with an address or a random number in it (next: give parametrize() ids), or the file has it "
+            f"here only. It has: {', '.join(items[:MOST_NAMED])}{', ...' if len(items) > MOST_NAMED else ''}")
 
 
 def _names(item: pytest.Item) -> Tuple[str, ...]:
@@ -141,6 +172,5 @@ def main(port: Port, order: Dict[str, Any]) -> None:
     os.environ.update(order["environment"])
     sys.path[:] = order["path"]
     config = Config.fromdictargs(order["options"], order["arguments"])
-    config.pluginmanager.unregister(name="terminalreporter")
     config.pluginmanager.register(Server(port, out), "nhmtap.server")
     sys.exit(config.hook.pytest_cmdline_main(config=config))

@@ -22,7 +22,7 @@ import tempfile
 import time
 import warnings
 from importlib.machinery import SourceFileLoader
-from typing import Any, Dict, List, NoReturn, Optional, Sequence
+from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple
 
 import pytest
 from _pytest.assertion import rewrite
@@ -145,8 +145,8 @@ class Machine:
 
     # --- a test ---------------------------------------------------------------------------------
 
-    def run(self, item: pytest.Item) -> List[pytest.TestReport]:
-        """Runs a test there. Returns its reports."""
+    def run(self, item: pytest.Item) -> Tuple[List[pytest.TestReport], Optional[BaseException]]:
+        """Runs a test there. Returns its reports, and with what it has ended the whole run."""
         self.start()
         answer = self._ask([self._order(), self._file(item.path), _own_id(item)])
         if "uncollected" in answer:
@@ -157,7 +157,7 @@ class Machine:
         reports = [hook.pytest_report_from_serializable(config=item.config, data=data) for data in answer["reports"]]
         for report in reports:
             report.nodeid = item.nodeid
-        return reports
+        return reports, answer["stop"]
 
     def _send(self, messages: Sequence[Optional[str]]) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)
@@ -181,8 +181,7 @@ class Machine:
             raise Error(f"the emulated machine has ended: {self._errors()}")
         told = json.loads(end)
         if answer and told["status"] == 0:
-            if self._config.getoption("capture") in ("no", "tee-sys"):
-                sys.stdout.write(told["errors"])  # what the test has written, which nothing has captured there
+            sys.stdout.write(told["errors"])  # what nothing has captured there
             return dict(pickle.loads(answer))
         raise Ended(f"the test ended on the emulated machine without a report, {_end_of(told['status'])}"
                     + (f": {errors[-4000:]}" if (errors := told["errors"].strip()) else ""))

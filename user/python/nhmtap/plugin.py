@@ -523,24 +523,26 @@ class Suite:
         if not self.machine or not machine.marked(item):
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        for report in self._reports_of(item, self.machine):
+        reports, stop = self._reports_of(item, self.machine)
+        for report in reports:
             item.ihook.pytest_runtest_logreport(report=report)
+        if stop:
+            raise stop
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 
-    def _reports_of(self, item: pytest.Item, on: machine.Machine) -> List[pytest.TestReport]:
+    def _reports_of(self, item: pytest.Item, on: machine.Machine) -> Tuple[List[pytest.TestReport], Optional[BaseException]]:
         with contextlib.suppress(AttributeError):  # pytest-timeout's: the guest has its own
             item.config.hook.pytest_timeout_cancel_timer(item=item)
-        reports: List[pytest.TestReport] = []
-        call = pytest.CallInfo.from_call(lambda: reports.extend(on.run(item)), when="setup",
-                                         reraise=(pytest.exit.Exception, KeyboardInterrupt))
+        call = pytest.CallInfo.from_call(lambda: on.run(item), when="setup", reraise=(pytest.exit.Exception, KeyboardInterrupt))
         if call.excinfo:
             if isinstance(call.excinfo.value, Ended):  # as a test that fails
                 call.when = "call"
-            return [item.ihook.pytest_runtest_makereport(item=item, call=call)]
+            return [item.ihook.pytest_runtest_makereport(item=item, call=call)], None
+        reports, stop = call.result
         for report in reports:
             self._compare_there(report)
-        return reports
+        return reports, stop
 
     def _compare_there(self, report: pytest.TestReport) -> None:
         """Compares what was measured there with the baseline, of which the guest knows nothing."""
