@@ -238,6 +238,29 @@ def test_a_test_ends_the_run_as_here_and_one_with_another_id_there_is_told_why(f
     assert "Its id is another one there" in address["error"] and "test_ending.py::test_exit, " in address["error"]
 
 
+LOUD = """
+import warnings
+import pytest
+
+pytestmark = pytest.mark.nhmtap_machine
+
+def test_quiet():
+    pass
+
+def test_loud():
+    warnings.warn("loud")
+"""
+
+
+def test_a_suite_that_makes_errors_of_warnings_starts_there(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+    (tmp_path / "test_loud.py").write_text(LOUD)
+    done = run(tmp_path)
+    assert not set(done.told["test_quiet"]) & {"failure", "error", "skipped"}, done.text
+    assert "UserWarning: loud" in done.told["test_loud"]["failure"]
+
+
 def test_the_next_run_goes_on_where_pytest_had_started_whatever_ran_and_from_whatever_shell(tmp_path, monkeypatch):
     """pytest keeps in its cache which tests there were, and which have failed. A fixture finds there what others keep."""
     (tmp_path / "out").mkdir()

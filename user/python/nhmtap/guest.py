@@ -162,12 +162,21 @@ def forget_other_runs() -> None:
     setattr(pytest.Cache, "get", get_of_others)
 
 
+def not_be_warned_of() -> None:
+    """Has pytest not warn that the modules of this package were imported before it could rewrite their assertions. Where a suite makes
+    errors of warnings, pytest would not start."""
+    for name, module in sys.modules.items():
+        if name.partition(".")[0] == __package__:
+            module.__doc__ = f"{module.__doc__}\nPYTEST_DONT_REWRITE"
+
+
 def main(port: Port, order: Dict[str, Any]) -> None:
     """Starts pytest by what the host says of it."""
     out = os.dup(1)
     os.dup2(2, 1)
     take_compiled(order["compiled"])
     forget_other_runs()
+    not_be_warned_of()
     os.environ.clear()
     os.environ.update(order["environment"])
     sys.path[:] = order["path"]
