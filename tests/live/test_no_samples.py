@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A profile without samples says why: in its record, in the table and on stderr. Each run is made so that one reason
 holds and no other."""
+import json
+
 import pytest
 from puppet import Puppet, wait_asleep
 
@@ -92,3 +94,15 @@ def test_each_interval_says_for_itself_and_a_run_with_samples_says_nothing(nhmta
     assert "50 times, and a sample comes every 100 times" in few["no_samples"]
     assert many["samples"]["aggregated"] == 3 and "no_samples" not in many
     assert "no samples" not in result.err
+
+
+def test_in_a_session_of_several_a_line_about_an_event_names_its_activity(nhmtap, tmp_path):
+    (tmp_path / "config").write_text(json.dumps({"activities": [
+        {"name": name, "command": "profile", "event": event, "count": 1} for name, event in
+        (("rare", "major-faults:k"), ("rarer", "major-faults:k"), ("never", "dummy"))]}))
+    result = nhmtap("run", tmp_path / "config", "--", "/bin/true")
+    assert sorted(result.err.splitlines()) == [
+        "nhmtap: never: dummy: no samples: it counts nothing: it is there for the notes that come with it",
+        "nhmtap: rare: major-faults:k: no samples: it ran, and did not occur",
+        "nhmtap: rarer: major-faults:k: no samples: it ran, and did not occur",
+    ]

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "activity/activity.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/visible.h"
 #include "host/processes.h"
 #include "record/record.h"
 
@@ -54,6 +57,18 @@ void activity_put_interval(const struct activity *activity, json_t *record)
 int activity_write(struct activity *activity, json_t *record)
 {
 	return session_write(activity->session, record, activity->name);
+}
+
+void activity_say(const struct activity *activity, const char *format, ...)
+{
+	bool named = !activity->session->alone;
+	char text[MESSAGE_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	say("nhmtap: %s%s%s", named ? activity->name : "", named ? ": " : "", text);
 }
 
 int activity_write_fields(struct activity *activity, const char *type, struct fields *fields)

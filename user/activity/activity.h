@@ -140,6 +140,11 @@ int activity_attach_reader(struct activity *activity, struct refusal *refusal);
 /* Writes a record and releases it. Returns 0 or -errno of the streams. */
 int activity_write(struct activity *activity, json_t *record);
 
+/* Says on stderr what an event of this activity, or a row, comes to. Names the activity where there are
+ * others, which may have the same event. */
+void activity_say(const struct activity *activity, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* The same for a record given as a list of its members, which is emptied. */
 int activity_write_fields(struct activity *activity, const char *type, struct fields *fields);
 

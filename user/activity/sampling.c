@@ -1114,8 +1114,8 @@ static void say_not_counted(const struct activity *activity, size_t i, const str
 {
 	char why[WHY_SIZE];
 
-	say("nhmtap: %s: no samples: %s", activity->plan.events.list[i].name,
-	    why_not_counted(activity, i, count, why));
+	activity_say(activity, "%s: no samples: %s", activity->plan.events.list[i].name,
+		     why_not_counted(activity, i, count, why));
 }
 
 static struct silence silence_of(const struct activity *activity, size_t i, const struct count *count,
@@ -1151,7 +1151,7 @@ static void put_emptiness(const struct activity *activity, size_t i, __u64 sampl
 	if (samples)
 		json_object_set_new(record, "no_entries", json_string(why));
 	if (last && !state->events[i].filled && state->events[i].account.aggregated)
-		say("nhmtap: %s: no entries: %s", activity->plan.events.list[i].name, why);
+		activity_say(activity, "%s: no entries: %s", activity->plan.events.list[i].name, why);
 }
 
 /* Says at the end why there was not a single sample, unless warn_of_spellings() has said it. */
@@ -1166,7 +1166,7 @@ static void say_silence(const struct activity *activity, size_t i, const struct 
 	if (!count->running_ns)
 		say_not_counted(activity, i, count);
 	else if (silence_is(&silence))
-		say("nhmtap: %s: no samples: %s", silence.event->name, silence_why(&silence, why));
+		activity_say(activity, "%s: no samples: %s", silence.event->name, silence_why(&silence, why));
 }
 
 /* The code that was asked for, by the entries of a record; NULL: none was. */

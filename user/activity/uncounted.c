@@ -7,7 +7,6 @@
 #include "activity/why.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/visible.h"
 
 static struct uncounted_event *event_of(struct uncounted *uncounted, const struct event *event)
 {
@@ -88,7 +87,8 @@ static void add_name(char *names, size_t size, const struct uncounted *uncounted
 	free(name);
 }
 
-void uncounted_say(const struct uncounted *uncounted)
+static void say_each_reason(const struct uncounted *uncounted, const struct activity *activity,
+			    const char *what)
 {
 	for (size_t i = 0; i < uncounted->nr; i++) {
 		const char *why = uncounted->list[i].why;
@@ -99,8 +99,30 @@ void uncounted_say(const struct uncounted *uncounted)
 		for (size_t other = i; other < uncounted->nr; other++)
 			if (has_reason(&uncounted->list[other], why))
 				add_name(names, sizeof(names), uncounted, other);
-		say("nhmtap: %s: not counted: %s", names, why);
+		activity_say(activity, "%s: %s: %s", names, what, why);
 	}
+}
+
+void uncounted_say(const struct uncounted *uncounted, const struct activity *activity)
+{
+	say_each_reason(uncounted, activity, "not counted");
+}
+
+void uncounted_say_never(const struct activity *activity)
+{
+	const struct events *events = &activity->plan.events;
+	struct uncounted never = {0};
+	bool sampled = false;
+
+	for (size_t i = 0; i < events->nr; i++) {
+		if (!events->list[i].never[0])
+			continue;
+		sampled = events->list[i].attr.sample_period;
+		*xappend(never.list, never.nr) = (struct uncounted_event){
+			.name = xstrdup(events->list[i].name), .why = xstrdup(events->list[i].never)};
+	}
+	say_each_reason(&never, activity, sampled ? "no samples" : "not counted");
+	uncounted_release(&never);
 }
 
 void uncounted_release(struct uncounted *uncounted)

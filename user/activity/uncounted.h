@@ -18,8 +18,9 @@ struct uncounted {
 /* Must be called after the last reading of each execution, whose events are those of the plan. */
 void uncounted_note(struct uncounted *uncounted, const struct activity *activity, const struct tally *tally);
 
-/* Says which events were never counted, in one line for all that have the same reason. warn_of_spellings()
+/* Says which events were never counted, in one line for all that have the same reason. uncounted_say_never()
  * has said which of them can't be. */
-void uncounted_say(const struct uncounted *uncounted);
+void uncounted_say(const struct uncounted *uncounted, const struct activity *activity);
+void uncounted_say_never(const struct activity *activity);
 
 void uncounted_release(struct uncounted *uncounted);

@@ -39,7 +39,7 @@ static int warn(struct activity *activity, const char *event, const struct loss 
 
 	snprintf(why, sizeof(why), "%.1f %% of an interval's %s were lost: a table was full",
 		 100.0 * loss->lost / loss->total, loss->of);
-	say("nhmtap: %s: %s. Next: %s.", event, why, loss->remedy);
+	activity_say(activity, "%s: %s. Next: %s.", event, why, loss->remedy);
 	json_object_set_new(record, "event", value_text(event, 512));
 	json_object_set_new(record, "of", json_string(loss->of));
 	json_object_set_new(record, "lost", json_integer(loss->lost));
@@ -84,30 +84,11 @@ int warn_of_keys(struct activity *activity, const char *event, __u64 nr_shed, si
 		 "there were more keys than the %zu that are kept in memory; those with the least weight, "
 		 "%llu in all, are only summed up, in rest",
 		 most, (unsigned long long)nr_shed);
-	say("nhmtap: %s: %s. Next: %s.", event, why, remedy);
+	activity_say(activity, "%s: %s. Next: %s.", event, why, remedy);
 	json_object_set_new(record, "event", value_text(event, 512));
 	json_object_set_new(record, "keys", json_integer(nr_shed));
 	json_object_set_new(record, "remedy", json_string(remedy));
 	return write_warning(activity, record, "keys_summed_up", why);
-}
-
-/* Says in one line for all events with the same reason why they are not counted, or not sampled. */
-static void say_what_never_counts(const struct events *events)
-{
-	for (size_t i = 0; i < events->nr; i++) {
-		char names[400] = "";
-		size_t before = 0;
-
-		while (before < i && strcmp(events->list[before].never, events->list[i].never))
-			before++;
-		if (!events->list[i].never[0] || before < i)
-			continue;
-		for (size_t j = i; j < events->nr; j++)
-			if (!strcmp(events->list[j].never, events->list[i].never))
-				list_append(names, sizeof(names), events->list[j].name);
-		say("nhmtap: %s: %s: %s", names,
-		    events->list[i].attr.sample_period ? "no samples" : "not counted", events->list[i].never);
-	}
 }
 
 void warn_of_spellings(const struct activity *activity)
@@ -116,8 +97,7 @@ void warn_of_spellings(const struct activity *activity)
 
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->list[i].note[0])
-			say("nhmtap: %s: %s", events->list[i].name, events->list[i].note);
-	say_what_never_counts(events);
+			activity_say(activity, "%s: %s", events->list[i].name, events->list[i].note);
 }
 
 #define STEP_NS 10000000ULL
@@ -150,7 +130,8 @@ int warn_of_registers(struct activity *activity)
 		while (!err && (why = counters_lost(activity->counters, i))) {
 			json_t *record = json_pack("{s:s}", "type", "warning");
 
-			say("nhmtap: %s: %s; it is not counted any more.", events->list[i].name, why);
+			activity_say(activity, "%s: %s; it is not counted any more.", events->list[i].name,
+				     why);
 			json_object_set_new(record, "event", value_text(events->list[i].name, 160));
 			err = write_warning(activity, record, "register_lost", why);
 		}
@@ -187,7 +168,7 @@ int warn_of_doubt(struct activity *activity, const char *event, const char *why)
 		"machine, ask for a PMU that counts, or measure on the host";
 	json_t *record = json_pack("{s:s}", "type", "warning");
 
-	say("nhmtap: %s: it can't be true: %s. Next: %s.", event, why, remedy);
+	activity_say(activity, "%s: it can't be true: %s. Next: %s.", event, why, remedy);
 	json_object_set_new(record, "event", value_text(event, 512));
 	json_object_set_new(record, "remedy", json_string(remedy));
 	return write_warning(activity, record, "implausible", why);

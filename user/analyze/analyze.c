@@ -665,7 +665,7 @@ static int analyze_finish(struct activity *activity, json_t *end)
 
 	if (!analysis)
 		return 0;
-	uncounted_say(&analysis->uncounted);
+	uncounted_say(&analysis->uncounted, activity);
 	if (!analysis->duration.n && !activity_partial(activity))
 		return 0;
 	ratios = measure_ratios(analysis->ratios, analysis->all.nr);

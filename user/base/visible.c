@@ -104,8 +104,6 @@ void say_behind(void (*make_room)(void))
 	room = make_room;
 }
 
-#define MESSAGE_MAX 4096
-
 void say(const char *format, ...)
 {
 	char message[MESSAGE_MAX], shown[4 * MESSAGE_MAX];

@@ -26,6 +26,9 @@ static inline size_t whole_characters(const char *text, size_t most)
 	return most;
 }
 
+/* The bytes of a message that say() shows. */
+#define MESSAGE_MAX 4096
+
 /* Prints a line on stderr, made safe by visible(). The format has no line feed at its end. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -295,7 +295,7 @@ static int offcore_finish(struct activity *activity, json_t *end)
 
 	if (!offcore)
 		return 0;
-	uncounted_say(&offcore->uncounted);
+	uncounted_say(&offcore->uncounted, activity);
 	if (!offcore->executions.nr_rows)
 		return 0;
 	counts = xcalloc(offcore->matrix.nr_cells, sizeof(*counts));

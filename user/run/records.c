@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "activity/start.h"
+#include "activity/uncounted.h"
 #include "activity/warning.h"
 #include "base/clock.h"
 #include "base/list.h"
@@ -138,6 +139,7 @@ void write_start(struct running *member)
 	put_turns(member, start);
 	put_session(member->run, start);
 	warn_of_spellings(activity);
+	uncounted_say_never(activity);
 	activity_write(activity, start);
 }
 

@@ -245,10 +245,12 @@ static void say_outcome(const struct activity *activity, const json_t *record)
 		return;
 	row_name(record, row, sizeof(row));
 	if (why)
-		say("nhmtap: %s%scannot tell whether %s: %s", row, *row ? ": " : "", expected, why);
+		activity_say(activity, "%s%scannot tell whether %s: %s", row, *row ? ": " : "", expected,
+			     why);
 	else
-		say("nhmtap: %s%sexpected %s: %.15g%s%s", row, *row ? ": " : "", expected,
-		    json_number_value(json_object_get(record, "value")), unit ? " " : "", unit ? unit : "");
+		activity_say(activity, "%s%sexpected %s: %.15g%s%s", row, *row ? ": " : "", expected,
+			     json_number_value(json_object_get(record, "value")), unit ? " " : "",
+			     unit ? unit : "");
 }
 
 /* The row is NULL if the expectation is of the elapsed time. */
@@ -440,7 +442,7 @@ static int stat_finish(struct activity *activity, json_t *end)
 
 	if (!stat)
 		return 0;
-	uncounted_say(&stat->uncounted);
+	uncounted_say(&stat->uncounted, activity);
 	if (stat->switches)
 		json_object_set_new(end, "cgroup_switches",
 				    json_pack("{s:I, s:I}", "seen", (json_int_t)stat->switches, "missed",
