@@ -22,6 +22,15 @@ def test_string_instructions_leave_what_a_loop_leaves_and_take_the_same_time_at_
     assert at_once == one_by_one
 
 
+@pytest.mark.parametrize("shape", [{}, {"cores": 2}, {"cores": 2, "threads": 2}], ids=["one", "two_cores", "siblings"])
+def test_a_breakpoint_of_code_is_met_once_for_each_execution_on_each_processor(machines, shape):
+    """A repeated instruction that was interrupted goes on with RF set, which holds the breakpoint off (Intel's manual,
+    volume 3, on RFLAGS.RF)."""
+    guest = machines(**shape)
+    for cpu in range(shape.get("cores", 1) * shape.get("threads", 1)):
+        assert guest.say(f"taskset -c {cpu} stops").split() == ["called", "100", "repeated", "1"]
+
+
 def test_fixed_counter_and_programmable_counter_agree(any_kernel):
     # Only 0x00C0 uses the fixed counter; with umask 1 the event uses a programmable one.
     counts = any_kernel.counts(["r00c0:u", "r01c0:u"], "count")
