@@ -65,7 +65,7 @@ static size_t bytes_of_a_cpu(const struct aggregation *aggregation, bool stacks)
 
 static int open_fitting(struct aggregation *aggregation, const char *name, bool stacks, size_t most_of_a_cpu)
 {
-	for (size_t i = 0;; i++) {
+	for (size_t i = most_of_a_cpu ? 0 : ARRAY_SIZE(sizes) - 1;; i++) {
 		int err = open_size(aggregation, name, sizes[i]);
 
 		if (err || i + 1 == ARRAY_SIZE(sizes) || bytes_of_a_cpu(aggregation, stacks) <= most_of_a_cpu)
