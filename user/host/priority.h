@@ -10,3 +10,6 @@
 /* Has the calling thread run before others, if it may (CAP_SYS_NICE) and was started with the usual priority:
  * with another one somebody has chosen it. Its threads and child processes have the usual priority. */
 void priority_raise(void);
+
+/* Gives it the usual priority again, if priority_raise() has changed it. */
+void priority_lower(void);

@@ -15,11 +15,14 @@ static void on_try_again(void *context);
 
 void read_streams_first(const struct run *run)
 {
-	for (size_t i = 0; i < run->nr; i++)
-		if (activity_asked_to_stream(&run->members[i]->asked->options)) {
-			priority_raise();
-			return;
-		}
+	size_t i = 0;
+
+	while (i < run->nr && !activity_asked_to_stream(&run->members[i]->asked->options))
+		i++;
+	if (i < run->nr)
+		priority_raise();
+	else
+		priority_lower();
 }
 
 bool any_left(const struct run *run)

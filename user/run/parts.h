@@ -169,7 +169,8 @@ int refused_at(const struct run *run, struct refusal *refusal, const char *point
 struct running *add_member(struct run *run, struct asked *asked);
 void remove_member(struct run *run, struct running *member);
 
-/* Raises the priority if an activity has a stream. Must be called before its command is started. */
+/* Raises the priority if an activity has a stream, and lowers it if none has any more. Must be called before
+ * its command is started. */
 void read_streams_first(const struct run *run);
 
 bool any_left(const struct run *run);
