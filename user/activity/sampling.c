@@ -17,10 +17,8 @@
 #include "aggregation/wakes.h"
 #include "annotate/annotation.h"
 #include "base/clock.h"
-#include "base/list.h"
 #include "base/memory.h"
 #include "base/note.h"
-#include "base/visible.h"
 #include "host/kernel.h"
 #include "host/processes.h"
 #include "plan/unwind.h"
@@ -162,7 +160,7 @@ static size_t table_most(const struct activity *activity)
 
 	if (!activity->streams)
 		return most;
-	return list_has(keys_of(activity), "stack") ? most / 2 : 0;
+	return activity->options->call_graph ? most / 2 : 0;
 }
 
 /* The rings take half of what an activity may take, or what its tables leave if that is less. */
@@ -1154,7 +1152,7 @@ static void put_emptiness(const struct activity *activity, size_t i, __u64 sampl
 		activity_say(activity, "%s: no entries: %s", activity->plan.events.list[i].name, why);
 }
 
-/* Says at the end why there was not a single sample, unless warn_of_spellings() has said it. */
+/* Says at the end why there was not a single sample, unless uncounted_say_never() has said it. */
 static void say_silence(const struct activity *activity, size_t i, const struct count *count)
 {
 	const struct sampling_run *state = activity->state;

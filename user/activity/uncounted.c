@@ -117,7 +117,7 @@ void uncounted_say_never(const struct activity *activity)
 	for (size_t i = 0; i < events->nr; i++) {
 		if (!events->list[i].never[0])
 			continue;
-		sampled = events->list[i].attr.sample_period;
+		sampled = sampled || events->list[i].attr.sample_period;
 		*xappend(never.list, never.nr) = (struct uncounted_event){
 			.name = xstrdup(events->list[i].name), .why = xstrdup(events->list[i].never)};
 	}

@@ -21,6 +21,9 @@ void uncounted_note(struct uncounted *uncounted, const struct activity *activity
 /* Says which events were never counted, in one line for all that have the same reason. uncounted_say_never()
  * has said which of them can't be. */
 void uncounted_say(const struct uncounted *uncounted, const struct activity *activity);
+
+/* Says in the same way, before anything is measured, which events of the plan can't be counted, or sampled.
+ */
 void uncounted_say_never(const struct activity *activity);
 
 void uncounted_release(struct uncounted *uncounted);

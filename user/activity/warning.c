@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/list.h"
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/visible.h"

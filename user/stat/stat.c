@@ -12,7 +12,6 @@
 #include "activity/why.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/visible.h"
 #include "metric/moments.h"
 #include "option/command.h"
 #include "output/rows.h"
