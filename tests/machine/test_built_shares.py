@@ -15,7 +15,8 @@ BOUND = known.numbers("bound")
 TABLE = os.path.join(os.path.dirname(__file__), "built_shares.txt")
 # How far a run may be from the table. Each build of nhmtap and each kernel begins a program with a little more or less work, and
 # shifts what the three executions of a group see of it. In twelve guests (NHM_VARY), a share by construction differed by up to
-# 0.03, a measured one by 0.05, and the width of its bounds, which tells how much those executions leave open, by 0.3.
+# 0.03, a measured one by 0.05, and the width of its bounds, which tells how much those executions leave open, by 0.3. The share
+# by construction is one of other executions, and bounds hold in 95 of 100 analyses: it may be that far beyond them.
 NEAR_BUILT, NEAR, WIDER = 0.05, 0.08, 0.4
 
 
@@ -107,10 +108,8 @@ def text(machine, program, rows):
 @pytest.mark.parametrize("machine, program", BUILT)
 def test_the_built_share_is_in_its_bounds_and_as_the_table_says(machines, machine, program):
     rows = measure(machines(**KINDS[machine]), program, BUILT[machine, program], **SETTINGS.get(machine, {}))
-    # Slots are counted, not estimated, so that bounds are narrow; the kernel's own come on top.
-    near = 0.05 if machine == "sandybridge" else 0
     for name, (built, share, low, high, _) in rows.items():
-        assert low - near <= built <= high + near and low <= share <= high, name
+        assert low - NEAR_BUILT <= built <= high + NEAR_BUILT and low <= share <= high, name
     largest = max(rows.values())
     assert largest[0] < 0.5 or largest[-1] != "-", "what has most of the cycles by construction is not named"
     told = rows_of_table()[machine, program]
