@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import types
+import venv
 import xml.etree.ElementTree
 
 import pytest
@@ -90,10 +91,10 @@ class TestOutcomes(Marked):
 """
 
 
-def run(folder, *options, package=PACKAGE, cache="no:cacheprovider"):
+def run(folder, *options, package=PACKAGE, cache="no:cacheprovider", python=sys.executable):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "NHMTAP_MACHINE"))}
     environment.update(PYTHONPATH=str(package), NHMTAP=os.path.abspath(NHMTAP))
-    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "nhmtap.plugin", "-p", cache, "-rA", "--strict-markers",
+    done = subprocess.run([python, "-m", "pytest", "-p", "nhmtap.plugin", "-p", cache, "-rA", "--strict-markers",
                            "--junitxml=out/junit.xml", "--nhmtap-machine", *options], cwd=folder, env=environment, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
     tree = xml.etree.ElementTree.parse(folder / "out/junit.xml")
@@ -238,27 +239,54 @@ def test_a_test_ends_the_run_as_here_and_one_with_another_id_there_is_told_why(f
     assert "Its id is another one there" in address["error"] and "test_ending.py::test_exit, " in address["error"]
 
 
-LOUD = """
-import warnings
+OWN = """
+import subprocess, sys, warnings
 import pytest
 
 pytestmark = pytest.mark.nhmtap_machine
 
-def test_quiet():
+@pytest.fixture
+def prepared():
+    yield
+
+def test_quiet(prepared):
     pass
 
 def test_loud():
     warnings.warn("loud")
+
+def test_python():
+    assert sys.prefix == {prefix!r}
+    subprocess.run([sys.executable, "-c", "import installed"], check=True)
+
+def test_command_line():
+    assert sys.argv == [{program!r}]
 """
 
 
-def test_a_suite_that_makes_errors_of_warnings_starts_there(tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
-    (tmp_path / "test_loud.py").write_text(LOUD)
-    done = run(tmp_path)
-    assert not set(done.told["test_quiet"]) & {"failure", "error", "skipped"}, done.text
-    assert "UserWarning: loud" in done.told["test_loud"]["failure"]
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A suite that makes errors of warnings, run by the Python of a virtual environment, which has a module of its own. All of it is in a
+    folder for temporary files."""
+    folder = tmp_path_factory.mktemp("own")
+    venv.create(folder / "venv", system_site_packages=True, symlinks=True)
+    packages, = (folder / "venv").glob("lib/python3*/site-packages")
+    (packages / "installed.py").touch()
+    (folder / "out").mkdir()
+    (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+    program = os.path.join(os.path.dirname(pytest.__file__), "__main__.py")
+    (folder / "test_own.py").write_text(OWN.format(prefix=str(folder / "venv"), program=program))
+    return run(folder, "test_own.py", python=folder / "venv/bin/python3")
+
+
+def test_a_suite_that_makes_errors_of_warnings_starts_there(own):
+    assert not set(own.told["test_quiet"]) & {"failure", "error", "skipped"}, own.text
+    assert "UserWarning: loud" in own.told["test_loud"]["failure"]
+
+
+def test_a_virtual_environment_is_python_there_and_sys_argv_names_pytest(own):
+    """Programs of it find its packages. argparse takes the name from sys.argv."""
+    assert not {name for name in ("test_python", "test_command_line") if set(own.told[name]) & {"failure", "error", "skipped"}}, own.text
 
 
 def test_the_next_run_goes_on_where_pytest_had_started_whatever_ran_and_from_whatever_shell(tmp_path, monkeypatch):

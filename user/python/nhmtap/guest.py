@@ -180,6 +180,7 @@ def main(port: Port, order: Dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(order["environment"])
     sys.path[:] = order["path"]
+    sys.argv[:] = [order["program"]]
     config = Config.fromdictargs(order["options"], order["arguments"])
     config.pluginmanager.register(Server(port, out), "nhmtap.server")
     sys.exit(config.hook.pytest_cmdline_main(config=config))

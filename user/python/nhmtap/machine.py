@@ -127,7 +127,8 @@ class Machine:
         """What the guest's pytest reads. It is told to the machine, which shows of /tmp only what leads to one of its
         command's words."""
         config = self._config
-        paths = {package, program.find().path, str(config.rootpath), str(config.inipath or ""), *sys.path, *_folders(config)}
+        paths = {package, program.find().path, sys.prefix, sys.base_prefix, str(config.rootpath), str(config.inipath or ""),
+                 *sys.path, *_folders(config)}
         return sorted(path for path in paths if os.path.isabs(path))
 
     def _errors(self) -> str:
@@ -196,7 +197,7 @@ class Machine:
                        nhmtap_repeat=self._repeat)
         arguments = [word for plugin in config.option.plugins for word in ("-p", plugin)]
         first = [config.rootpath, config.invocation_params.dir, *map(pathlib.Path, _folders(config))]
-        order = {"modules": self._modules(), "environment": _environment(), "path": sys.path, "options": options,
+        order = {"modules": self._modules(), "environment": _environment(), "path": sys.path, "program": sys.argv[0], "options": options,
                  "arguments": arguments + _folders(config), "compiled": self._compile([folder / "conftest.py" for folder in first])}
         return packed(order)
 
