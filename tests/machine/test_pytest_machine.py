@@ -276,7 +276,7 @@ def own(tmp_path_factory):
     (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
     program = os.path.join(os.path.dirname(pytest.__file__), "__main__.py")
     (folder / "test_own.py").write_text(OWN.format(prefix=str(folder / "venv"), program=program))
-    return run(folder, "test_own.py", python=folder / "venv/bin/python3")
+    return run(folder, "--setup-show", "test_own.py", python=folder / "venv/bin/python3")
 
 
 def test_a_suite_that_makes_errors_of_warnings_starts_there(own):
@@ -287,6 +287,11 @@ def test_a_suite_that_makes_errors_of_warnings_starts_there(own):
 def test_a_virtual_environment_is_python_there_and_sys_argv_names_pytest(own):
     """Programs of it find its packages. argparse takes the name from sys.argv."""
     assert not {name for name in ("test_python", "test_command_line") if set(own.told[name]) & {"failure", "error", "skipped"}}, own.text
+
+
+def test_setup_show_shows_fixtures_as_they_are_set_up_there(own):
+    shown = "SETUP    F prepared\n        test_own.py::test_quiet (fixtures used: prepared)\n        TEARDOWN F prepared"
+    assert own.text.count(shown) == 1, own.text
 
 
 def test_the_next_run_goes_on_where_pytest_had_started_whatever_ran_and_from_whatever_shell(tmp_path, monkeypatch):

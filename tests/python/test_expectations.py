@@ -442,6 +442,13 @@ def test_a_name_finds_what_an_ordinary_user_may_measure_of_it():
         counts["cs"]
 
 
+def test_what_runs_no_test_starts_no_machine(suite, monkeypatch):
+    monkeypatch.setenv("NHM_BUILD", str(suite.path))  # where there is none
+    for option, shown in ("--setup-plan", "test_it.py::test_it (fixtures used: nhmtap, request)"), ("--collect-only", "<Function test_it>"):
+        outcome = suite("def test_it(nhmtap): assert 0\n", "--nhmtap-machine", option)
+        assert outcome.status == 0 and shown in outcome.text, outcome.text
+
+
 def test_workers_report_the_same(suite):
     source = "\n".join(f"""
 @pytest.mark.expect("page-faults", repeat=5)

@@ -36,8 +36,8 @@ LEFT_OUT = {
     "file_or_dir", "plugins", "keyword", "markexpr", "deselect", "xmlpath", "junitprefix", "numprocesses", "maxprocesses",
     "dist", "distload", "tx", "px", "rsyncdir", "rsyncignore", "looponfail", "usepdb", "usepdb_cls", "trace", "maxfail",
     "lf", "failedfirst", "newfirst", "stepwise", "stepwise_skip", "last_failed_no_failures", "cacheclear", "durations",
-    "durations_min", "pastebin", "report_log", "htmlpath", "cov_source", "collectonly", "reportchars", "setupshow",
-    "setuponly", "setupplan", "log_file", "basetemp", "loadgroup",
+    "durations_min", "pastebin", "report_log", "htmlpath", "cov_source", "collectonly", "reportchars", "log_file",
+    "basetemp", "loadgroup",
 }
 # Of a run or of one of its workers.
 VARIABLES_LEFT_OUT = ("PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "COV_CORE_")

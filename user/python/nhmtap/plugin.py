@@ -499,7 +499,7 @@ class Suite:
             raise pytest.UsageError(f"nhmtap: {error}") from None
         if self.limits and not compare:
             raise pytest.UsageError("nhmtap: --nhmtap-fail needs --nhmtap-compare FILE")
-        if words is not None and not config.getoption("collectonly"):
+        if words is not None and not config.getoption("collectonly") and not config.getoption("setupplan"):
             self.machine = machine.Machine(config, words, self.repeat)
 
     # --- on the emulated machine ----------------------------------------------------------------
