@@ -161,15 +161,16 @@ def test_both_passes_end_when_they_are_interrupted(tree, tmp_path):
     (tmp_path / "make").write_text(f"#!/bin/sh\necho failed so far\nsleep 600 &\necho $! > {child}\nwait\n")
     (tmp_path / "make").chmod(0o755)
     clean = {name: value for name, value in os.environ.items() if name not in OURS}
-    process = subprocess.Popen(["env", "--default-signal=INT", shutil.which("make"), f"O={tree.folder}", f"LIBPERF={LIBPERF}", "SANITIZE=0", "T=",
-                                "MAKE=true", "needs_machine=", f"pytest=sh -c 'touch {begun}; exec sleep 600'; :", "test"],
-                               cwd=tree.path, env=clean | {"CI": "1", "PATH": f"{tmp_path}:{os.environ['PATH']}"}, start_new_session=True,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    until(lambda: begun.exists() and child.exists() and child.read_text().endswith("\n"))
+    with open(tmp_path / "said", "wb") as out:
+        process = subprocess.Popen(["env", "--default-signal=INT", shutil.which("make"), f"O={tree.folder}", f"LIBPERF={LIBPERF}", "SANITIZE=0", "T=",
+                                    "MAKE=true", "needs_machine=", f"pytest=sh -c 'touch {begun}; exec sleep 600'; :", "test"],
+                                   cwd=tree.path, env=clean | {"CI": "1", "PATH": f"{tmp_path}:{os.environ['PATH']}"}, start_new_session=True,
+                                   stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+    said = (tmp_path / "said").read_text
+    until(lambda: begun.exists() and child.exists() and child.read_text().endswith("\n"), said)
     os.killpg(process.pid, signal.SIGINT)
-    said = process.communicate(timeout=60)[0]
-    assert process.returncode and "failed so far" in said, said
-    until(lambda: has_ended(int(child.read_text())), lambda: f"{said}\nits child goes on")
+    assert process.wait(timeout=60) and "failed so far" in said(), said()
+    until(lambda: has_ended(int(child.read_text())), lambda: f"{said()}\nits child goes on")
 
 
 @pytest.mark.parametrize("target", ["test-inside", "test-lent", "test-rootless"])
