@@ -586,6 +586,47 @@ def test_perf_works_without_the_kernels_symbols(run):
     assert (status, out.split()) == (0, ["2", "true"]), err
 
 
+# Stops a program at its first instruction, and writes there as a debugger does for a breakpoint.
+BREAKPOINT = """
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+	unsigned long word[2] = {0}, entry, before, at;
+	pid_t pid = fork();
+	FILE *auxv;
+	char path[64];
+
+	if (!pid)
+		return ptrace(PTRACE_TRACEME, 0, 0, 0) || execl("/bin/true", "true", NULL);
+	waitpid(pid, NULL, 0);
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	for (auxv = fopen(path, "r"); word[0] != AT_ENTRY;)
+		if (fread(word, sizeof(word), 1, auxv) != 1)
+			return 1;
+	at = (entry = word[1]) ^ 0x800; /* elsewhere in the page */
+	before = ptrace(PTRACE_PEEKTEXT, pid, at, 0);
+	ptrace(PTRACE_POKETEXT, pid, entry, ptrace(PTRACE_PEEKTEXT, pid, entry, 0) ^ 1);
+	puts(ptrace(PTRACE_PEEKTEXT, pid, at, 0) == before ? "as it was" : "lost");
+	ptrace(PTRACE_KILL, pid, 0, 0);
+	return 0;
+}"""
+
+
+def test_a_breakpoint_leaves_the_rest_of_its_page_as_it_was_where_debuggers_are_expected(run, tmp_path):
+    """Without them, the page has what the debugger has at that address: a limit of the kernel's, which a later one may not have."""
+    subprocess.run(["gcc", "-x", "c", "-o", tmp_path / "debugger", "-"], input=BREAKPOINT, text=True, check=True)
+    said = [run(str(tmp_path / "debugger"), surroundings=here.Surroundings(breakpoints=expected)) for expected in (True, False)]
+    assert said == [(0, "as it was\n", ""), (0, "lost\n", "")]
+
+
+def test_gdb_is_known_by_its_name_and_what_only_contains_it_is_not():
+    words = {"gdb": True, "/usr/bin/gdb": True, "gdb-multiarch": True, "lldb-14": True, "./gdb.py": False, "my-gdb": False, "gdbm": False}
+    assert {word: here.is_debugger(word) for word in words} == words
+
+
 @pytest.mark.parametrize("kind", [{"kernel": "6.12", "cores": 2}, {"model": "netburst"}], ids=["6.12", "netburst"])
 def test_other_machines_see_the_hosts_files_too(kind):
     with nehalem.Guest(nehalem.Machine(tree=1024, **kind)) as guest:

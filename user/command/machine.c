@@ -15,7 +15,7 @@ struct machine_options {
 	struct machine_kind kind;
 	struct texts out;
 	const char *forks;
-	bool root, few_symbols, list;
+	bool root, few_symbols, breakpoints, list;
 };
 
 /* Without a COMMAND the machine runs the caller's shell. */
@@ -35,6 +35,8 @@ static void make_line(struct arguments *line, const struct options *options)
 	arguments_add_option(line, "--user", own->root ? "root" : NULL);
 	if (own->few_symbols)
 		arguments_add(line, "--few-symbols");
+	if (own->breakpoints)
+		arguments_add(line, "--breakpoints");
 	for (size_t i = 0; i < own->out.nr; i++)
 		arguments_add_option(line, "--out", own->out.list[i]);
 	arguments_add_option(line, "--forks", own->forks);
@@ -140,6 +142,9 @@ static const struct option_row rows[] = {
 	{0, "few-symbols", NULL, OPTION_FLAG, OWN(struct machine_options, few_symbols),
 	 .help = "let perf's commands start some seconds earlier: /proc/kallsyms has two lines, and the "
 		 "kernel's code no names"},
+	{0, "breakpoints", NULL, OPTION_FLAG, OWN(struct machine_options, breakpoints),
+	 .help = "let a debugger that COMMAND starts set breakpoints in programs of this host; reading files "
+		 "takes the machine time then"},
 	{0, "list", NULL, OPTION_FLAG, OWN(struct machine_options, list),
 	 .help = "show the models, the kernels, and the events that the model counts"},
 	{0},

@@ -20,7 +20,7 @@ WANT_INPUT, STOPPED, SIGNALLED = b"1", b"2", b"3"  # words of the guest
 LOST = {b"6": (1, "standard output"), b"7": (2, "standard error")}  # too: what it wrote there was not taken here
 FROM_NULL, FROM_FILE, FROM_STREAM = 0, 1, 2
 CHUNK = 1 << 16  # bytes of input at a time
-BEFORE_RUN_ID = "<8s17I20s8I"  # of an order
+BEFORE_RUN_ID = "<8s17I20s9I"  # of an order
 RUN_ID = 16  # bytes, of the host's random numbers: the guest's are the same in all runs
 PUNCH_HOLE = 3  # of fallocate(2): takes no room any more, and the size stays
 FATAL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -396,9 +396,18 @@ class Surroundings(nehalem.Choices):
     clock: int = None  # seconds since 1970
     number: int = None  # decides about addresses, random numbers and pids
     few_symbols: bool = False  # /proc/kallsyms has two lines
+    breakpoints: bool = False  # a debugger may set some in the host's programs
 
     def words(self):
-        return self.clock is not None, self.clock or 0, self.number is not None, self.number or 0, self.few_symbols
+        return self.clock is not None, self.clock or 0, self.number is not None, self.number or 0, self.few_symbols, self.breakpoints
+
+
+DEBUGGERS = {"gdb", "gdbserver", "lldb", "rr"}
+
+
+def is_debugger(word):
+    """Whether a word names one, perhaps with a version or a target behind its name: gdb-multiarch."""
+    return os.path.basename(word).partition("-")[0] in DEBUGGERS
 
 
 def order(command, user, env, terminal, given, surroundings=Surroundings(), closed=0, ignored=0):

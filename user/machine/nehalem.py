@@ -53,7 +53,7 @@ RESTARTS = ("exception with no resolution", "the BIOS has started again")
 ITS_END = 5  # seconds that an emulator may take to end when it has closed its channel
 GLANCE = 0.5  # seconds between two looks at how much the guest has sent
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
-ORDER = b"order 5\0"  # the form of what here.py tells src/guest/here.c
+ORDER = b"order 6\0"  # the form of what here.py tells src/guest/here.c
 TREE = 16 << 30  # where the guest finds the host's files, beyond all memory
 RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
 

@@ -48,7 +48,7 @@ enum { TREE_MODE = 0755, BUFFER = 1 << 16 };
 
 /* What here.py writes; the groups and the strings follow: folder, the program's path or nothing, command, environment.
  * Another form has another number. */
-__attribute__((used)) static const char form[8] = "order 5";
+__attribute__((used)) static const char form[8] = "order 6";
 
 struct order {
 	char form[sizeof(form)];
@@ -66,6 +66,7 @@ struct order {
 	uint32_t sets_clock, clock; /* whether the clock is set, and to how many seconds since 1970 */
 	uint32_t varies, number; /* whether what is fixed in other runs is another with each number */
 	uint32_t few_symbols; /* /proc/kallsyms has the beginning of the kernel's code alone */
+	uint32_t breakpoints; /* another process may write into the pages of programs */
 	uint8_t run_id[16]; /* random: nhmtap tells runs apart by it */
 };
 
@@ -133,6 +134,13 @@ static void register_broken(void)
 	}
 }
 
+static int mount_files(const char *options)
+{
+	if (mount("/dev/pmem0", "/files", "erofs", MS_RDONLY | MS_NOATIME, options))
+		return complain("the host's files");
+	return 0;
+}
+
 static int warm_up(void);
 
 static int prepare(char **modules)
@@ -144,9 +152,7 @@ static int prepare(char **modules)
 	mkdir("/files", TREE_MODE);
 	mkdir("/layer", TREE_MODE);
 	mkdir("/here", TREE_MODE);
-	if (mount("/dev/pmem0", "/files", "erofs", MS_RDONLY | MS_NOATIME, "dax=always"))
-		return complain("the host's files");
-	return warm_up();
+	return mount_files("dax=always") || warm_up() ? 125 : 0;
 }
 
 /* What is free, but for a tenth: beyond that the kernel would end programs. */
@@ -575,6 +581,16 @@ static int hide_symbols(void)
 	return 0;
 }
 
+/*
+ * Puts the host's files into the page cache when they are read. Where a debugger writes into a page of persistent memory
+ * that its program has mapped, Linux gives the program a copy of what the debugger itself has at that address (mm/memory.c,
+ * __wp_page_copy_user() for a page that vm_normal_page() does not know).
+ */
+static int cache_files(void)
+{
+	return umount("/files") ? complain("the host's files") : mount_files("dax=never");
+}
+
 /* Where base/unique.c looks for it. */
 static int leave_run_id(const struct order *o)
 {
@@ -590,6 +606,8 @@ static int set_up(const struct order *o)
 	if (leave_run_id(o))
 		return 125;
 	if (o->few_symbols && hide_symbols())
+		return 125;
+	if (o->breakpoints && cache_files())
 		return 125;
 	if (o->sets_clock && clock_settime(CLOCK_REALTIME, &(struct timespec){.tv_sec = o->clock}))
 		return complain("the clock");
