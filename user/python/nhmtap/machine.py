@@ -197,7 +197,7 @@ class Machine:
                        nhmtap_repeat=self._repeat)
         arguments = [word for plugin in config.option.plugins for word in ("-p", plugin)]
         first = [config.rootpath, config.invocation_params.dir, *map(pathlib.Path, _folders(config))]
-        order = {"modules": self._modules(), "environment": _environment(), "path": sys.path, "program": sys.argv[0], "options": options,
+        order = {"modules": self._modules(), "environment": _environment(), "path": sys.path, "program": _program(config), "options": options,
                  "arguments": arguments + _folders(config), "compiled": self._compile([folder / "conftest.py" for folder in first])}
         return packed(order)
 
@@ -277,6 +277,11 @@ def _told(value: Any) -> bytes:
 def _environment() -> Dict[str, str]:
     return {name: value for name, value in sorted(os.environ.items())
             if name not in OF_A_SHELL and not name.startswith(VARIABLES_LEFT_OUT)}
+
+
+def _program(config: pytest.Config) -> str:
+    """The name of pytest; a worker of xdist has that of the process that started it."""
+    return str(getattr(config, "workerinput", {}).get("mainargv", sys.argv)[0])
 
 
 def _folders(config: pytest.Config) -> List[str]:
