@@ -295,13 +295,15 @@ def bpftrace_read(case, status, output):
 
 # --- V. Weaver's perf_event_tests, of GitHub
 
-# Without vectors: l1-dcache-stores wants a store for each double, where gcc 12 stores two at once. In `less` the tests have less
-# to do: matrices of 256 instead of 512, and fewer repeats.
+# Without vectors: l1-dcache-stores wants a store for each double, where gcc 12 stores two at once. breakpoint_overflow breaks at
+# a function, which gcc 12 would not call but put in line. In `less` the tests have less to do: matrices of 256 instead of 512, and
+# fewer repeats.
 PERF_EVENT_TESTS_BUILD = """
 git init -q perf_event_tests
 cd perf_event_tests
 git fetch -q --depth 1 https://github.com/deater/perf_event_tests.git cd135885e52f4fbecad0e66d36d15e9a73f6a56a
 git checkout -q FETCH_HEAD
+sed -i 's/^int test_function/__attribute__((noipa)) &/' tests/overflow/breakpoint_overflow.c
 cp -r . ../less
 make CC='gcc -fno-tree-vectorize'
 cd ../less
@@ -314,16 +316,27 @@ PERF_EVENT_TESTS_LESS = {
     "generalized_events/branch-misses", "generalized_events/cycles", "corner_cases/context_switch_user_kernel",
     "corner_cases/multiple_active", "rdpmc/rdpmc_pthreads",
 }
-# It opens one event more each time, until there are no more descriptors.
-FEW_DESCRIPTORS = {"corner_cases/max_multiplex": "ulimit -n 128 && "}
+PERF_EVENT_TESTS_BEFORE = {
+    # It opens one event more each time, until there are no more descriptors.
+    "corner_cases/max_multiplex": "ulimit -n 128",
+    "flags/flags_cgroup": "mkdir /sys/fs/cgroup/perf_event",
+    "bugs/nmi_watchdog_group_leader": "echo 1 > /proc/sys/kernel/nmi_watchdog",
+}
+PERF_EVENT_TESTS_OPTIONS = {
+    # They want at least 50 and 90 signals of overflows, and at most 200, where each thread's code makes ten, and there is a thread
+    # for each CPU. With more threads than CPUs, signals would merge that wait for the first thread, which handles all of them.
+    **dict.fromkeys(("openmp/openmp_overflow", "openmp/openmp_sample"), ("--packages", "2", "--cpus", "4", "--threads", "2")),
+    **dict.fromkeys(("rdpmc/rdpmc_attach_cpu", "rdpmc/rdpmc_attach_global_cpu", "rdpmc/rdpmc_attach_other_cpu"), ("--cpus", "2")),
+}
 
 
 def perf_event_tests_cases(folder):
     """The tests that its own run_tests.sh runs."""
     with open(folder + "/perf_event_tests/run_tests.sh", encoding="utf-8") as f:
         names = re.findall(r"^\s*\$TESTS_DIR/(\S+)$", f.read(), re.M)
-    return [Case(name, f"cd {folder}/{'less' if name in PERF_EVENT_TESTS_LESS else 'perf_event_tests'} && {FEW_DESCRIPTORS.get(name, '')}"
-                       f"TESTS_QUIET=y tests/{name}") for name in dict.fromkeys(names)]
+    return [Case(name, f"cd {folder}/{'less' if name in PERF_EVENT_TESTS_LESS else 'perf_event_tests'} && "
+                       f"{PERF_EVENT_TESTS_BEFORE.get(name, ':')} && TESTS_QUIET=y tests/{name}",
+                 PERF_EVENT_TESTS_OPTIONS.get(name, ())) for name in dict.fromkeys(names)]
 
 
 SUITES = {
