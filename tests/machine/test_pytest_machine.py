@@ -116,23 +116,24 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def first(folder):
-    return run(folder, "test_it.py", "--nhmtap-save=out/base.json")
+    """It leaves a baseline and pytest's cache beside the tests, where there were none."""
+    return run(folder, "test_it.py", "--nhmtap-save=base.json", cache="cacheprovider")
 
 
 @pytest.fixture(scope="module")
 def again(folder, first):
     """Fewer tests run, in another order and two at a time; what is measured goes elsewhere, and is compared with
     one more instruction of test_words[a b] than there was. /tmp has some more names, before and after those that are used."""
-    baselines = json.loads((folder / "out/base.json").read_text(encoding="utf-8"))
+    baselines = json.loads((folder / "base.json").read_text(encoding="utf-8"))
     for entry in baselines[1:]:
         if entry["test"].endswith("[a b]"):
             entry["runs"][0] += 1
-    (folder / "out/base.json").write_text(json.dumps(baselines), encoding="utf-8")
+    (folder / "base.json").write_text(json.dumps(baselines), encoding="utf-8")
     with contextlib.ExitStack() as others:
         for number in range(100):
             others.enter_context(tempfile.NamedTemporaryFile(dir="/tmp", prefix="az"[number % 2]))
-        return run(folder, "-n2", "--nhmtap-compare=out/base.json", "--nhmtap-fail=instructions:0%", "--nhmtap-fail=page-faults:+-0%",
-                   "--nhmtap-fail=instructions:u:+-0%", "--nhmtap-json=out/again.jsonl", "-k", "counts or words or fixture")
+        return run(folder, "-n2", "--nhmtap-compare=base.json", "--nhmtap-fail=instructions:0%", "--nhmtap-fail=page-faults:+-0%",
+                   "--nhmtap-fail=instructions:u:+-0%", "--nhmtap-json=out/again.jsonl", "-k", "counts or words or fixture", cache="cacheprovider")
 
 
 def test_measured_and_marked_tests_run_in_the_guest_and_others_here(first):

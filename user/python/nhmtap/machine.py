@@ -27,7 +27,7 @@ from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple
 import pytest
 from _pytest.assertion import rewrite
 
-from . import program
+from . import baseline, program
 from .errors import Ended, Error
 
 # What the guest's pytest does not need to know. So a test's counts do not depend on what is done with them, or on
@@ -106,6 +106,7 @@ class Machine:
 
     def _launch(self) -> None:
         self._modules()  # so that the machine finds what is compiled now
+        self._leave_names()
         package = os.path.dirname(PACKAGE)
         begin = (f"import sys; sys.path.insert(0, {package!r}); given = {{}}; path = {PACKAGE + '/port.py'!r}; "
                  "exec(compile(open(path, encoding='utf-8').read(), path, 'exec'), given); given['begin']()")
@@ -122,6 +123,24 @@ class Machine:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise Error(f"the emulated machine did not start: {self._errors()}")
             time.sleep(0.01)
+
+    def _leave_names(self) -> None:
+        """Makes the files that this run leaves beside the tests, so that the machine of the first run sees the names that the next
+        one's does. Python lists folders where it looks for modules, and a name more moves its memory and a test's instructions."""
+        config = self._config
+        with contextlib.suppress(OSError), warnings.catch_warnings():  # what can't be written is told when it is
+            warnings.simplefilter("ignore")
+            if cache := getattr(config, "cache", None):
+                cache.set("nhmtap/machine", True)
+            save, report = config.getoption("nhmtap_save"), config.getoption("xmlpath", None)
+            if save and not os.path.exists(save):
+                baseline.save(save, {})
+            if report:
+                path = pathlib.Path(os.path.expanduser(os.path.expandvars(report)))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+            if config.getoption("nhmtap_json"):
+                pathlib.Path(config.getoption("nhmtap_json")).touch()
 
     def _needed(self, package: str) -> List[str]:
         """What the guest's pytest reads. It is told to the machine, which shows of /tmp only what leads to one of its
