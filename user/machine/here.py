@@ -402,7 +402,7 @@ class Surroundings(nehalem.Choices):
         return self.clock is not None, self.clock or 0, self.number is not None, self.number or 0, self.few_symbols, self.breakpoints
 
 
-DEBUGGERS = {"gdb", "gdbserver", "lldb", "rr"}
+DEBUGGERS = {"gdb", "gdbserver", "lldb", "rr", "ltrace", "dlv"}
 
 
 def is_debugger(word):
