@@ -143,8 +143,8 @@ static const struct option_row rows[] = {
 	 .help = "let perf's commands start some seconds earlier: /proc/kallsyms has two lines, and the "
 		 "kernel's code no names"},
 	{0, "breakpoints", NULL, OPTION_FLAG, OWN(struct machine_options, breakpoints),
-	 .help = "let a debugger that COMMAND starts set breakpoints in programs of this host; reading files "
-		 "takes the machine time then"},
+	 .help = "let debuggers and uprobes that COMMAND starts set breakpoints in programs of this host; "
+		 "reading files takes the machine time then"},
 	{0, "list", NULL, OPTION_FLAG, OWN(struct machine_options, list),
 	 .help = "show the models, the kernels, and the events that the model counts"},
 	{0},

@@ -396,18 +396,19 @@ class Surroundings(nehalem.Choices):
     clock: int = None  # seconds since 1970
     number: int = None  # decides about addresses, random numbers and pids
     few_symbols: bool = False  # /proc/kallsyms has two lines
-    breakpoints: bool = False  # a debugger may set some in the host's programs
+    breakpoints: bool = False  # debuggers and uprobes may set some in the host's programs
 
     def words(self):
         return self.clock is not None, self.clock or 0, self.number is not None, self.number or 0, self.few_symbols, self.breakpoints
 
 
-DEBUGGERS = {"gdb", "gdbserver", "lldb", "rr", "ltrace", "dlv"}
+SET_BREAKPOINTS = {"gdb", "gdbserver", "lldb", "rr", "ltrace", "dlv", "bpftrace"}
 
 
-def is_debugger(word):
-    """Whether a word names one, perhaps with a version or a target behind its name: gdb-multiarch."""
-    return os.path.basename(word).partition("-")[0] in DEBUGGERS
+def sets_breakpoints(program):
+    """Whether its name says so: that of a debugger or of what sets uprobes, as gdb, lldb-14, funccount-bpfcc."""
+    name, _, end = os.path.basename(program).partition("-")
+    return name in SET_BREAKPOINTS or end == "bpfcc"
 
 
 def order(command, user, env, terminal, given, surroundings=Surroundings(), closed=0, ignored=0):

@@ -66,7 +66,7 @@ struct order {
 	uint32_t sets_clock, clock; /* whether the clock is set, and to how many seconds since 1970 */
 	uint32_t varies, number; /* whether what is fixed in other runs is another with each number */
 	uint32_t few_symbols; /* /proc/kallsyms has the beginning of the kernel's code alone */
-	uint32_t breakpoints; /* another process may write into the pages of programs */
+	uint32_t breakpoints; /* debuggers and uprobes may set some in the host's programs */
 	uint8_t run_id[16]; /* random: nhmtap tells runs apart by it */
 };
 
@@ -582,9 +582,11 @@ static int hide_symbols(void)
 }
 
 /*
- * Puts the host's files into the page cache when they are read. Where a debugger writes into a page of persistent memory
- * that its program has mapped, Linux gives the program a copy of what the debugger itself has at that address (mm/memory.c,
- * __wp_page_copy_user() for a page that vm_normal_page() does not know).
+ * Puts the host's files into the page cache when they are read, and maps them from there. In pages of persistent memory Linux
+ * has breakpoints that break programs: where a debugger writes into one, its program gets a copy of what the debugger itself
+ * has at that address (mm/memory.c, __wp_page_copy_user() for a page that vm_normal_page() does not know); where a uprobe is
+ * put, its program ends by SIGBUS (kernel/events/uprobes.c, __copy_insn() fills a page of the cache, which dax_iomap_fault()
+ * does not expect).
  */
 static int cache_files(void)
 {
