@@ -18,6 +18,13 @@ def test_the_marker_is_registered(pytester, suite):
     assert "@pytest.mark.expect(*expectations, repeat=1): measure the test's call phase" in said
 
 
+@pytest.mark.parametrize("arguments, taken", [("", True), ("()", True), ("(cpus=2)", False), ("('westmere')", False)])
+def test_the_marker_of_the_machine_takes_no_arguments(suite, arguments, taken):
+    outcome = suite(f"@pytest.mark.nhmtap_machine{arguments}\ndef test_it(): pass\n")
+    assert outcome.passed("test_it") == taken
+    assert ("nhmtap_machine takes no arguments: all tests of a run share one machine" in outcome.text) != taken
+
+
 def test_an_expectation_measures_the_call_phase(suite):
     outcome = suite("""
 @pytest.fixture
