@@ -296,8 +296,10 @@ def test_setup_show_shows_fixtures_as_they_are_set_up_there(own):
 
 
 def test_the_next_run_goes_on_where_pytest_had_started_whatever_ran_and_from_whatever_shell(tmp_path, monkeypatch):
-    """pytest keeps in its cache which tests there were, and which have failed. A fixture finds there what others keep."""
+    """pytest keeps in its cache which tests there were, and which have failed. A fixture finds there what others keep. The package is
+    a copy, and the home folder another one, since others may make files in the tree and at home meanwhile."""
     (tmp_path / "out").mkdir()
+    package = shutil.copytree(PACKAGE, tmp_path / "package")
     (tmp_path / ".pytest_cache/v/own").mkdir(parents=True)
     (tmp_path / ".pytest_cache/v/own/kept").write_text("[4]")
     (tmp_path / "test_cached.py").write_text("import os, pytest\n@pytest.mark.nhmtap_machine\ndef test_one(cache):\n"
@@ -305,11 +307,12 @@ def test_the_next_run_goes_on_where_pytest_had_started_whatever_ran_and_from_wha
                                              "def test_two():\n    assert 'OLDPWD' not in os.environ\n")
     (tmp_path / "kept").mkdir()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "kept"))
+    monkeypatch.setenv("HOME", "/")
     of_runs = []
     for shell, which in ("1", "one"), ("2", "two"):
         monkeypatch.setenv("SHLVL", shell)
         monkeypatch.setenv("OLDPWD", "/" * int(shell))
-        done = run(tmp_path, "-k", which, cache="cacheprovider")
+        done = run(tmp_path, "-k", which, cache="cacheprovider", package=package)
         assert done.status == 0, done.text
         of_runs.append({(one.name, one.inode()) for one in os.scandir(tmp_path / "kept/nhmtap/started")})
     assert len(of_runs[0]) == 2 and of_runs[0] == of_runs[1]

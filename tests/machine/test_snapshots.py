@@ -239,11 +239,10 @@ def test_an_image_that_cannot_be_continued_from_boots(snapshot, monkeypatch):
 # ------------------------------------------------------------------------ of a command that waits
 
 # The run's number in the guest is the host's random one: a machine that continues has that of the run before.
-WAITING = f"""
+WAITING = """
 import os, sys
-given = {{}}
-path = {os.path.join(nehalem.HERE, "../python/nhmtap/port.py")!r}
-exec(compile(open(path).read(), path, "exec"), given)
+given = {}
+exec(compile(open(sys.argv[3]).read(), sys.argv[3], "exec"), given)
 said = open(sys.argv[1]).read(), sorted(os.listdir(sys.argv[2]))
 port = given["Port"]()
 port.wait()
@@ -253,9 +252,10 @@ print(open("/run/nhmtap-run", "rb").read().hex(), *said)
 
 
 def run_of(folder):
-    """The run's number in the guest, and what the command has read."""
+    """The run's number in the guest, and what the command has read. It sees no folder in which others make files meanwhile, as in
+    the tree's or its parent: those for temporary files have only what leads to its words."""
     with subprocess.Popen([sys.executable, RUN, "--here", f"--forks={folder}/socket", "--", sys.executable, "-I", "-c", WAITING,
-                           folder / "read", folder / "listed"], stdin=subprocess.PIPE) as server:
+                           folder / "read", folder / "listed", folder / "port.py"], stdin=subprocess.PIPE, cwd="/") as server:
         while not (folder / "socket").exists() and server.poll() is None:
             time.sleep(0.01)
         with socket.socket(socket.AF_UNIX) as client:
@@ -273,6 +273,7 @@ def test_a_command_that_waits_is_continued_while_files_are_as_it_saw_them(own_ca
     read, listed = tmp_path / "read", tmp_path / "listed"
     listed.mkdir()
     read.write_text("some")
+    shutil.copy(os.path.join(nehalem.HERE, "../python/nhmtap/port.py"), tmp_path)
     runs = []
     for change in (lambda: None, lambda: read.write_text("other"), lambda: (listed / "file").touch(), lambda: (listed / "file").rename(listed / "name")):
         change()
