@@ -419,11 +419,16 @@ STREAMED = "time,ip,symbol,pid,tid,comm,cpu"  # what perf data convert writes, t
 STREAMED_NR = 1_000_000  # so many that the start, with the kernel's symbols, is a small part for both
 
 
+def remove(path):
+    """So that what writes the file makes a new one: to empty the one of the last round takes time as well."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
 def writing_cpu(path, record, nr):
     """The CPU seconds of copying so many records of this size into a buffer and writing that to the file: the least that
-    any program takes for such output. The file is new: to empty one takes time as well."""
-    if os.path.exists(path):
-        os.unlink(path)
+    any program takes for such output."""
+    remove(path)
     line, began = bytes(record), time.process_time()
     with open(path, "wb", buffering=0) as file:
         for _ in range(nr // 512):
@@ -456,8 +461,7 @@ def measure_stream(figures, folder, options):
         "perf script": ["perf", "script", "-i", data, "-F", "comm,pid,tid,cpu,time,ip,sym"],
     }
     for _ in range(options.rounds):
-        if os.path.exists(out):
-            os.unlink(out)  # as the peers' below: to empty the last round's file takes a fifth of what is measured
+        remove(out)
         bare, ours = Run([FAULTS, str(nr)]).cpu, Run(stream).cpu
         with open(out, "rb") as file:
             samples = sum(line.startswith(b'{"type":"sample"') for line in file)
@@ -471,8 +475,7 @@ def measure_stream(figures, folder, options):
         figures.add("nhmtap's own CPU of a streamed sample / writing as many bytes", own / least, None,
                     f"{own:.0f} / {least:.0f} ns, {size} bytes a line")
         for (name, command), bound in zip(texts.items(), (0.4, 0.6)):
-            if os.path.exists(command[-1]):
-                os.unlink(command[-1])
+            remove(command[-1])
             try:
                 made = Run(command).cpu
             except SystemExit as error:

@@ -583,7 +583,7 @@ class Suite:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Drops what an earlier run of the test (pytest-rerunfailures) has measured."""
+        """Refuses arguments of the machine's marker, and drops what an earlier run of the test (pytest-rerunfailures) has measured."""
         for marker in item.iter_markers("nhmtap_machine"):
             if marker.args or marker.kwargs:
                 pytest.fail("nhmtap_machine takes no arguments: all tests of a run share one machine, which "
